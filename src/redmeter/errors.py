@@ -1,0 +1,209 @@
+"""Every exception Redmeter raises; the tree:
+
+    RedmeterError
+    ├── InvalidName          (ValueError)  a series name or a label that the grammar refuses
+    ├── InvalidValue         (ValueError)  an amount or a time that cannot be stored
+    ├── InvalidSetting       (ValueError)  a URL, a prefix, a retention, an environment variable
+    ├── UnknownPrecision     (ValueError)  asked for a precision that the store does not keep
+    ├── LimitExceeded        (ValueError)  asked for more than one request may answer
+    ├── ClockDisagreement                  the cleaner refuses: this clock and the server's differ
+    └── StoreError                         something about the server or the stored data
+        ├── StoreUnavailable               no answer: refused, reset, timed out
+        ├── StoreRefused                   an answer that says no: out of memory, read-only, …
+        ├── AccessDenied                   wrong password, or an ACL that forbids it
+        ├── IncompatibleStore              another format version or number of partitions
+        └── EmbeddedServerError            the embedded server cannot be started or joined
+
+Each message says what was asked, what is possible and what mends it; the data behind the
+message are attributes. No message holds a password. Imports nothing of ours.
+"""
+
+from collections.abc import Iterable
+
+
+class RedmeterError(Exception):
+    """The root: catch this to catch everything that Redmeter raises on purpose."""
+
+
+class InvalidName(RedmeterError, ValueError):
+    """A series name or label is refused.
+
+    Attributes:
+        name: what was given, shortened for display.
+        reason: which rule it breaks, and what is allowed instead.
+    """
+
+    def __init__(self, name: object, reason: str) -> None:
+        shown = ascii(name)
+        self.name = shown if len(shown) <= 80 else f"{shown[:60]}… ({len(shown) - 60} more)"
+        self.reason = reason
+        super().__init__(f"invalid series name {self.name}: {reason}")
+
+
+class InvalidValue(RedmeterError, ValueError):
+    """An amount or a time cannot be stored.
+
+    Attributes:
+        value: what was given.
+        reason: what is allowed.
+    """
+
+    def __init__(self, value: object, reason: str) -> None:
+        self.value = value
+        self.reason = reason
+        super().__init__(f"invalid value {value!r:.80}: {reason}")
+
+
+class InvalidSetting(RedmeterError, ValueError):
+    """A setting cannot be used.
+
+    Attributes:
+        setting: its name, as in the table of settings.
+        reason: what is wrong and what is allowed. Holds no password.
+    """
+
+    def __init__(self, setting: str, reason: str) -> None:
+        self.setting = setting
+        self.reason = reason
+        super().__init__(f"{setting}: {reason}")
+
+
+class UnknownPrecision(RedmeterError, ValueError):
+    """A precision was asked for that the store does not keep.
+
+    Attributes:
+        precision: what was asked for, in seconds.
+        kept: the precisions that are kept, in seconds, ascending.
+    """
+
+    def __init__(self, precision: object, kept: Iterable[int]) -> None:
+        self.precision = precision
+        self.kept = tuple(kept)
+        listed = ", ".join(str(p) for p in self.kept)
+        super().__init__(f"precision {precision!r:.40} is not kept; kept are (seconds): {listed}")
+
+
+class LimitExceeded(RedmeterError, ValueError):
+    """One request asked for more than it may.
+
+    Attributes:
+        asked: how many were asked for.
+        limit: how many are allowed.
+    """
+
+    def __init__(self, what: str, asked: int, limit: int, fix: str) -> None:
+        self.asked = asked
+        self.limit = limit
+        super().__init__(f"{asked:,} {what} asked for, at most {limit:,} are allowed: {fix}")
+
+
+class ClockDisagreement(RedmeterError):
+    """The cleaner refuses to work: this machine's clock and the server's differ too much.
+
+    Attributes:
+        difference: server's clock minus this one's, seconds.
+        allowed: the largest difference that is tolerated, seconds.
+    """
+
+    def __init__(self, difference: float, allowed: float) -> None:
+        self.difference = difference
+        self.allowed = allowed
+        super().__init__(
+            f"the server's clock is {difference:+.0f} s off this machine's (allowed: {allowed:.0f} s); "
+            "cleaning by a wrong clock would delete live samples. Set both clocks (NTP), then clean again"
+        )
+
+
+class StoreError(RedmeterError):
+    """Something about the server or about the data in it."""
+
+
+class StoreUnavailable(StoreError):
+    """The server gave no answer: refused, reset or timed out.
+
+    Attributes:
+        location: where the server was looked for, without credentials.
+        sent: whether something was sent that may have been applied.
+    """
+
+    def __init__(self, location: str, reason: str, *, sent: bool = False) -> None:
+        self.location = location
+        self.sent = sent
+        super().__init__(f"no answer from {location}: {reason}. Is the server running, and the URL right?")
+
+
+class StoreRefused(StoreError):
+    """The server answered with an error.
+
+    Attributes:
+        code: the error's first word, e.g. OOM, READONLY, LOADING, WRONGTYPE, or ERR.
+        detail: the server's text.
+    """
+
+    def __init__(self, code: str, detail: str) -> None:
+        self.code = code
+        self.detail = detail
+        hint = _HINTS.get(code, "")
+        super().__init__(f"the server refused: {detail}" + (f" ({hint})" if hint else ""))
+
+
+_HINTS = {
+    "OOM": "its memory is full: raise maxmemory, or free some; nothing was written",
+    "READONLY": "this is a replica: connect to the master",
+    "LOADING": "it is loading its data: try again in a moment",
+    "MISCONF": "it cannot save to disk and refuses writes: see its log",
+    "NOREPLICAS": "fewer replicas than min-replicas-to-write are connected",
+    "BUSY": "a script of someone's is running for too long",
+    "CLUSTERDOWN": "the cluster is not complete",
+    "WRONGTYPE": "another program keeps something else under this key",
+}
+
+
+class AccessDenied(StoreError):
+    """The server wants other credentials, or its ACL forbids a command or a key.
+
+    Attributes:
+        code: NOAUTH, WRONGPASS or NOPERM.
+        detail: the server's text.
+    """
+
+    def __init__(self, code: str, detail: str) -> None:
+        self.code = code
+        self.detail = detail
+        fix = (
+            "allow this user the commands and keys that docs/stored-format.md lists"
+            if code == "NOPERM"
+            else "check user and password in the URL"
+        )
+        super().__init__(f"access denied: {detail} ({fix})")
+
+
+class IncompatibleStore(StoreError):
+    """The store was made with another format version or number of partitions.
+
+    Attributes:
+        found: what the store says.
+        supported: what this version of Redmeter can use.
+    """
+
+    def __init__(self, what: str, found: object, supported: object) -> None:
+        self.found = found
+        self.supported = supported
+        super().__init__(
+            f"the store's {what} is {found!r:.40}, this version of Redmeter works with {supported!r}; "
+            "nothing was written. Use the version of Redmeter that made it, or another prefix"
+        )
+
+
+class EmbeddedServerError(StoreError):
+    """The embedded server cannot be started, joined or stopped.
+
+    Attributes:
+        path: its data directory.
+        reason: what went wrong, and what mends it.
+    """
+
+    def __init__(self, path: object, reason: str) -> None:
+        self.path = str(path)
+        self.reason = reason
+        super().__init__(f"embedded server in {self.path}: {reason}")
