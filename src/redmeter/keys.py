@@ -1,0 +1,229 @@
+"""The stored format: the names of keys, time slices, retention.
+
+Everything that other programs may rely on is decided here and told in docs/stored-format.md.
+
+    PREFIX known:                    sorted set, every counter hash as PRECISION:NAME, score 0
+    PREFIX count:PRECISION:NAME      hash, slice start -> count
+    OWN    total:                    hash, NAME -> everything counted
+    OWN    batch:PRODUCER            string, highest batch number applied
+    OWN    meta:                     hash, what the store is: format, retention
+
+PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
+and `redmeter:` where PREFIX is empty, so that nothing of ours lies bare in a user's database.
+
+Pure: no I/O, no clock.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision
+
+#: Version of the stored format that this code reads and writes.
+FORMAT = "1"
+
+DEFAULT_PREFIX = "redmeter:"
+
+#: Longest prefix, bytes.
+MAX_PREFIX = 64
+
+#: Precision (seconds) -> number of newest samples kept, unless the user chooses otherwise.
+DEFAULT_RETENTION = {1: 120, 5: 120, 60: 120, 300: 120, 3600: 120, 18000: 120, 86400: 120}
+
+#: Most samples a precision may keep. A hash holds that many past slices and, when clocks run
+#: ahead, as many future ones and two more: within the 512 fields up to which Redis stores a hash
+#: compactly (hash-max-listpack-entries), at a tenth of the memory.
+MAX_SAMPLES = 254
+
+#: Widest slice: 366 days, in seconds.
+MAX_PRECISION = 366 * 86400
+
+MAX_PRECISIONS = 16
+
+#: Times are accepted up to this many seconds on either side of 1970 (34,865 years).
+MAX_TIME = 2**40
+
+
+def slice_start(time: float, precision: int) -> int:
+    """Return the start of the slice that holds a time: floor(time / precision) * precision.
+
+    Floor also before 1970: second -1 lies in the minute that starts at -60. Whole seconds are
+    divided as integers, so no rounding moves an event over an edge.
+
+    Args:
+        time: Unix seconds.
+        precision: slice width, seconds.
+    """
+    return math.floor(time) // precision * precision
+
+
+def check_time(time: object) -> float:
+    """Check a time given by a caller.
+
+    Raises:
+        InvalidValue: not a number, NaN, infinite, or absurdly far away (e.g. milliseconds).
+    """
+    if isinstance(time, bool) or not isinstance(time, int | float):
+        raise InvalidValue(time, "a time is a number of Unix seconds, e.g. time.time()")
+    if not -MAX_TIME < time < MAX_TIME:
+        raise InvalidValue(time, "a time is in Unix seconds (not milliseconds), and finite")
+    return time
+
+
+class Retention(Mapping[int, int]):
+    """How much is kept: precision (seconds) -> number of newest samples. Immutable, ascending.
+
+    Args:
+        samples: the mapping, in any order.
+
+    Raises:
+        InvalidSetting: empty, too many precisions, or a number out of range.
+    """
+
+    __slots__ = ("_samples",)
+
+    def __init__(self, samples: Mapping[int, int]) -> None:
+        if not 1 <= len(samples) <= MAX_PRECISIONS:
+            raise InvalidSetting("retention", f"1 to {MAX_PRECISIONS} precisions, not {len(samples)}")
+        for precision, count in samples.items():
+            if not _whole(precision) or not 1 <= precision <= MAX_PRECISION:
+                raise InvalidSetting(
+                    "retention",
+                    f"precision {precision!r:.40}: a whole number of seconds, 1 to {MAX_PRECISION}",
+                )
+            if not _whole(count) or not 1 <= count <= MAX_SAMPLES:
+                raise InvalidSetting(
+                    "retention",
+                    f"{count!r:.40} samples at precision {precision}: a whole number, "
+                    f"1 to {MAX_SAMPLES} (more would leave Redis' compact encoding, at ten times "
+                    "the memory; add a coarser precision instead)",
+                )
+        self._samples = dict(sorted(samples.items()))
+
+    @classmethod
+    def parse(cls, text: str) -> "Retention":
+        """Read `1=120 60=240` (spaces or commas between).
+
+        Raises:
+            InvalidSetting: not of that form, a precision twice, or out of range.
+        """
+        samples: dict[int, int] = {}
+        for precision, count in parse_changes(text.replace(",", " ").split()):
+            if precision in samples:
+                raise InvalidSetting("retention", f"precision {precision} is given twice")
+            samples[precision] = count
+        return cls(samples)
+
+    def __str__(self) -> str:
+        return " ".join(f"{precision}={count}" for precision, count in self._samples.items())
+
+    def __repr__(self) -> str:
+        return f"Retention.parse({str(self)!r})"
+
+    def __getitem__(self, precision: int) -> int:
+        return self._samples[precision]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._samples)
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def check(self, precision: object) -> int:
+        """Return the precision if it is kept.
+
+        Raises:
+            UnknownPrecision: it is not; the error lists those that are.
+        """
+        if not _whole(precision) or precision not in self._samples:
+            raise UnknownPrecision(precision, self._samples)
+        assert isinstance(precision, int)
+        return precision
+
+    def changed(self, changes: Iterable[tuple[int, int]]) -> "Retention":
+        """Return this retention with changes applied; 0 samples removes a precision."""
+        samples = self._samples | dict(changes)
+        return Retention({precision: count for precision, count in samples.items() if count != 0})
+
+    def oldest(self, precision: int, now: float) -> int:
+        """Return the start of the oldest slice that still counts at a time."""
+        return slice_start(now, precision) - (self._samples[precision] - 1) * precision
+
+
+def parse_changes(words: Iterable[str]) -> list[tuple[int, int]]:
+    """Read `60=240 300=0` given as words: (precision, samples) pairs, 0 meaning "no longer kept".
+
+    Raises:
+        InvalidSetting: a word is not PRECISION=SAMPLES.
+    """
+    changes = []
+    for word in words:
+        precision, equals, count = word.partition("=")
+        if not equals or not precision.isdecimal() or not count.isdecimal() or len(word) > 40:
+            raise InvalidSetting(
+                "retention", f"{word!r:.40} is not PRECISION=SAMPLES, e.g. 60=240 (seconds=samples)"
+            )
+        changes.append((int(precision), int(count)))
+    return changes
+
+
+def check_prefix(prefix: str) -> str:
+    """Check a key prefix.
+
+    Raises:
+        InvalidSetting: braces (they would make a hash tag), control characters, or too long.
+    """
+    if not isinstance(prefix, str) or len(prefix.encode(errors="replace")) > MAX_PREFIX:
+        raise InvalidSetting("prefix", f"text of at most {MAX_PREFIX} bytes")
+    if any(c in "{}" or not c.isprintable() for c in prefix):
+        raise InvalidSetting("prefix", "no braces (they are Redis Cluster's) and no control characters")
+    return prefix
+
+
+class Keys:
+    """The names of one store's keys.
+
+    Args:
+        prefix: what stands before `count:` and `known:`; may be empty.
+    """
+
+    def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
+        self.prefix = check_prefix(prefix)
+        own = prefix or DEFAULT_PREFIX
+        self.known = f"{prefix}known:"
+        self.meta = f"{own}meta:"
+        self.total = f"{own}total:"
+        self._batch = f"{own}batch:"
+        self._count = f"{prefix}count:"
+        #: How many bytes of a counter's key stand before its entry in `known:`.
+        self.count_bytes = len(self._count.encode())
+
+    def count(self, precision: int, name: str) -> str:
+        """Return the key of a counter's hash, e.g. `redmeter:count:60:hits`."""
+        return f"{self._count}{precision}:{name}"
+
+    def count_of(self, entry: str) -> str:
+        """Return the key of the hash that an entry of `known:` stands for."""
+        return self._count + entry
+
+    def batch(self, producer: str) -> str:
+        """Return the key of a producer's watermark."""
+        return self._batch + producer
+
+
+def entry(precision: int, name: str) -> str:
+    """Return a counter's entry in `known:`, e.g. `60:hits`."""
+    return f"{precision}:{name}"
+
+
+def parse_entry(text: str) -> tuple[int, str] | None:
+    """Read an entry of `known:`, or return None where it is none (`60*60:hits`, `:x`)."""
+    precision, colon, name = text.partition(":")
+    if not colon or not name or len(precision) > 10 or not (precision.isascii() and precision.isdigit()):
+        return None
+    width = int(precision)
+    return (width, name) if 1 <= width <= MAX_PRECISION else None
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,144 @@
+"""Counters: how often something happened, by slices of time.
+
+A counter is one hash per precision, slice start -> count, and one field in `total:`. Two counters
+merge by adding slice to slice, so events may be summed before they are sent: what is handed in
+here is already summed by second, and is summed again into the slices of each precision.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from redmeter.errors import InvalidValue, StoreRefused
+from redmeter.keys import Keys
+from redmeter.model import Operations, Rejection
+
+#: What a signed 64-bit integer holds; HINCRBY refuses more.
+MAX_COUNT = 2**63 - 1
+
+#: Fields written by one call of the script: about 3 ms of the server's time.
+FIELDS_PER_BATCH = 500
+
+
+def check_amount(amount: object) -> int:
+    """Check how many are counted.
+
+    Raises:
+        TypeError: not a whole number.
+        InvalidValue: negative, or past 2^63 - 1.
+    """
+    if isinstance(amount, bool) or not isinstance(amount, int):
+        raise TypeError(
+            f"count() takes whole numbers, not {type(amount).__name__}: for measured values use observe"
+        )
+    if not 0 <= amount <= MAX_COUNT:
+        raise InvalidValue(amount, "a count is 0 to 2^63 - 1; counters only go up")
+    return amount
+
+
+def portions(
+    counts: Mapping[str, Mapping[int, int]], retention: Mapping[int, int]
+) -> Iterator[dict[str, Mapping[int, int]]]:
+    """Cut counts into parts that each make one batch of about FIELDS_PER_BATCH fields.
+
+    The cut is by series and second, not by field, so that a part can be turned into operations
+    again when the store's retention turns out to have changed.
+    """
+    part: dict[str, Mapping[int, int]] = {}
+    weight = 0
+    for name, seconds in counts.items():
+        for run in _runs(seconds, retention):
+            run_weight = _weight(run, retention)
+            if part and (weight + run_weight > FIELDS_PER_BATCH or name in part):
+                yield part
+                part, weight = {}, 0
+            part[name] = run
+            weight += run_weight
+    if part:
+        yield part
+
+
+def operations(
+    keys: Keys,
+    retention: Mapping[int, int],
+    counts: Mapping[str, Mapping[int, int]],
+    *,
+    totals: bool = True,
+    now: float | None = None,
+) -> Operations:
+    """Turn counts into the operations of one batch.
+
+    Args:
+        keys: the store's.
+        retention: precision -> samples.
+        counts: series name -> {Unix second -> how many}.
+        totals: whether the grand total of each series is added to as well.
+        now: slices that have left the retention by then are left out, since the store would
+            refuse them. Never later than the server's clock; None sends everything.
+    """
+    data_keys: list[str] = []
+    slice_args: list[str | int] = []
+    for name, seconds in counts.items():
+        for precision, samples in retention.items():
+            key = keys.count(precision, name)
+            oldest = -math.inf if now is None else now - (samples + 1) * precision
+            if len(seconds) == 1:
+                ((second, amount),) = seconds.items()
+                start = second // precision * precision
+                if start >= oldest:
+                    data_keys.append(key)
+                    slice_args += (precision, samples, start, amount)
+                continue
+            for start, amount in _by_slice(seconds, precision).items():
+                if start >= oldest:
+                    data_keys.append(key)
+                    slice_args += (precision, samples, start, amount)
+    args: list[str | int] = []
+    if data_keys:
+        args += ("slice", len(data_keys), *slice_args)
+    if totals and counts:
+        args += ("add", len(counts))
+        for name, seconds in counts.items():
+            data_keys.append(keys.total)
+            args += (name, sum(seconds.values()))
+    return Operations(tuple(data_keys), tuple(args))
+
+
+def _by_slice(seconds: Mapping[int, int], precision: int) -> dict[int, int]:
+    slices: dict[int, int] = {}
+    for second, amount in seconds.items():
+        start = second // precision * precision
+        slices[start] = slices.get(start, 0) + amount
+    return slices
+
+
+def _weight(seconds: Mapping[int, int], retention: Mapping[int, int]) -> int:
+    """How many fields these seconds touch, at most."""
+    count = len(seconds)
+    if count == 1:
+        return len(retention)
+    span = max(seconds) - min(seconds)
+    return sum(min(count, span // precision + 2) for precision in retention)
+
+
+def _runs(
+    seconds: Mapping[int, int], retention: Mapping[int, int]
+) -> Iterator[Mapping[int, int]]:
+    """Cut the seconds of one series so that each part fits a batch."""
+    if _weight(seconds, retention) <= FIELDS_PER_BATCH:
+        yield seconds
+        return
+    step = max(1, FIELDS_PER_BATCH // 2 // len(retention))
+    ordered = sorted(seconds)
+    for at in range(0, len(ordered), step):
+        yield {second: seconds[second] for second in ordered[at : at + step]}
+
+
+def raise_first(rejections: Iterable[Rejection]) -> None:
+    """Raise the first rejection that is an error; being late or early is none.
+
+    Raises:
+        StoreRefused: the server refused this one operation; all others were carried out.
+    """
+    for rejection in rejections:
+        if rejection.reason not in ("aged", "future"):
+            raise StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")

@@ -1,0 +1,180 @@
+"""Names of series: what is allowed, and the one spelling in which each is stored.
+
+A name is 1 to 200 bytes of UTF-8. It may carry labels in the form that Prometheus made
+familiar (exposition format 0.0.4):
+
+    signups
+    点击量
+    http_requests{method="GET",route="/a",status="2xx"}
+
+Two spellings of one label set are one series: labels are sorted by key, without spaces, and in
+values a backslash, a double quote and a newline are written \\\\ \\" and \\n. Refused are control
+characters, line and paragraph separators and the characters that turn the direction of text
+around (they make one name look like another), and braces outside the label part. Everything
+else is a name: colons, stars, brackets, quotes, any script.
+
+Pure functions over text. What a key looks like is keys.py's business.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from redmeter.errors import InvalidName
+
+#: Longest name, labels included, in bytes of UTF-8.
+MAX_BYTES = 200
+
+#: Control characters, surrogates, line and paragraph separators, direction marks and overrides.
+_FORBIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+_LABEL_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|$)', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
+_UNESCAPED = {"\\": "\\", '"': '"', "n": "\n"}
+
+
+class SeriesName(NamedTuple):
+    """A name taken apart: `http_requests` and (("method", "GET"), …), sorted by key."""
+
+    base: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def label(self, key: str) -> str | None:
+        """Return the value of a label, or None where the series has no such label."""
+        return next((value for found, value in self.labels if found == key), None)
+
+    def __str__(self) -> str:
+        return format_name(self.base, dict(self.labels))
+
+
+def check_text(name: object) -> str:
+    """Check what holds for every name, whatever its form: text, length, characters.
+
+    Returns:
+        The name, unchanged.
+
+    Raises:
+        InvalidName: not text, empty, over 200 bytes, or holding a forbidden character.
+    """
+    if not isinstance(name, str):
+        raise InvalidName(name, f"a name is text (str), not {type(name).__name__}")
+    if not name:
+        raise InvalidName(name, f"a name has 1 to {MAX_BYTES} bytes, this one is empty")
+    found = _FORBIDDEN.search(name[: MAX_BYTES + 1])
+    if found:
+        raise InvalidName(
+            name,
+            f"U+{ord(found.group()):04X} at character {found.start()} is a control, separator, "
+            "direction or surrogate character; any other character is allowed",
+        )
+    size = len(name) if name.isascii() else len(name[: MAX_BYTES + 1].encode())
+    if size > MAX_BYTES:
+        raise InvalidName(name, f"over {MAX_BYTES} bytes of UTF-8: shorten it or its labels")
+    return name
+
+
+def parse_name(name: str) -> SeriesName:
+    """Take a name apart.
+
+    Args:
+        name: any spelling; spaces around labels and a trailing comma are accepted.
+
+    Raises:
+        InvalidName: the grammar above does not allow it.
+    """
+    check_text(name)
+    base, brace, rest = name.partition("{")
+    if not brace:
+        if "}" in base:
+            raise InvalidName(name, _BRACES)
+        return SeriesName(base)
+    if not base or "}" in base or not rest.endswith("}"):
+        raise InvalidName(name, _BRACES)
+    labels: dict[str, str] = {}
+    rest = rest[:-1]
+    at = 0
+    while at < len(rest):
+        found = _LABEL.match(rest, at)
+        if found is None:
+            if not rest[at:].strip():
+                break
+            raise InvalidName(name, _BRACES)
+        key, value = found[1], _ESCAPE.sub(_unescape, found[2])
+        if key in labels:
+            raise InvalidName(name, f"the label {key!r} is given twice")
+        labels[key] = value
+        at = found.end()
+    return SeriesName(base, tuple(sorted(labels.items())))
+
+
+def format_name(base: str, labels: Mapping[str, str] | None = None) -> str:
+    """Write a name in its one stored spelling. The inverse of parse_name.
+
+    Args:
+        base: the name without labels.
+        labels: keys as in Prometheus (`[A-Za-z_][A-Za-z0-9_]*`), values any text.
+
+    Raises:
+        InvalidName: base, a key or a value is not allowed, or the whole exceeds 200 bytes.
+    """
+    check_text(base)
+    if "{" in base or "}" in base:
+        raise InvalidName(base, _BRACES)
+    if not labels:
+        return base
+    parts = []
+    for key in sorted(labels, key=str):
+        value = labels[key]
+        if not isinstance(key, str) or not _LABEL_KEY.fullmatch(key):
+            raise InvalidName(base, f"label key {key!r:.40} does not match [A-Za-z_][A-Za-z0-9_]*")
+        if not isinstance(value, str):
+            raise InvalidName(
+                base, f"label {key} has a value of type {type(value).__name__}; use text: str(…)"
+            )
+        parts.append(key + '="' + re.sub(r'[\\"\n]', _escape, value[: MAX_BYTES + 1]) + '"')
+    return check_text(base + "{" + ",".join(parts) + "}")
+
+
+@lru_cache(maxsize=8192)
+def _canonical(name: str) -> str:
+    parsed = parse_name(name)
+    return format_name(parsed.base, dict(parsed.labels))
+
+
+def canonical(name: str, labels: Mapping[str, str] | None = None) -> str:
+    """Return the stored spelling of a name and labels given beside it.
+
+    Args:
+        name: any spelling, with or without labels of its own.
+        labels: more labels; none may repeat one of the name's.
+
+    Raises:
+        InvalidName: see parse_name and format_name.
+    """
+    if not labels:
+        # An unhashable name would be the cache's TypeError instead of ours.
+        return _canonical(name) if isinstance(name, str) else check_text(name)
+    parsed = parse_name(name)
+    both = dict(parsed.labels)
+    for key in labels:
+        if key in both:
+            raise InvalidName(name, f"the label {key!r} is given twice")
+    return format_name(parsed.base, both | dict(labels))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _ESCAPED[found.group()]
+
+
+def _unescape(found: re.Match[str]) -> str:
+    return _UNESCAPED.get(found[1], found.group())
+
+
+_BRACES = (
+    'braces hold labels only, at the end: name{key="value",…} with \\\\, \\" and \\n '
+    "for a backslash, a quote and a newline in a value"
+)

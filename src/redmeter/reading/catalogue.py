@@ -1,0 +1,94 @@
+"""Which series there are, from the index `known:`.
+
+Its members are PRECISION:NAME, all with score 0 and therefore in the order of their bytes, so the
+entries of one precision are a range that is read without touching the others, and so are the
+label sets of one name. Patterns are matched here, not by the server: nothing in a name can widen
+the match.
+"""
+
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+
+from redmeter.errors import LimitExceeded, StoreError
+from redmeter.keys import entry
+from redmeter.store import Store, View
+from redmeter.store.link import Command, Reply
+
+#: Most index entries of one precision that one request looks at.
+MAX_NAMES = 100_000
+
+
+def read_names(store: Store, pattern: str = "*") -> list[str]:
+    """Return the names of all counters that match, sorted.
+
+    Args:
+        pattern: `*` any text, `?` one character, `[abc]` one of these; the rest is literal.
+
+    Raises:
+        LimitExceeded: there are over MAX_NAMES.
+        StoreError: the server cannot be reached or refuses.
+    """
+    view, _ = store.read()
+    commands = [_range(store, entry(precision, "")) for precision in view.retention]
+    found: set[str] = set()
+    for precision, reply in zip(view.retention, store.ask(commands), strict=True):
+        found.update(_names_of(reply, precision))
+    return sorted(matching(found, pattern))
+
+
+def candidates(store: Store, precision: int, base: str | None) -> tuple[View, list[str]]:
+    """Return the names that have an entry at a precision, in one round trip.
+
+    Args:
+        base: only this name without labels and all its label sets; None for every name.
+
+    Raises:
+        UnknownPrecision, LimitExceeded, StoreError: see read_names and Retention.check.
+    """
+    width = precision if isinstance(precision, int) else 0
+    if base is None:
+        view, replies = store.read([_range(store, entry(width, ""))])
+        found = _names_of(replies[0], width)
+    else:
+        whole = entry(width, base)
+        view, replies = store.read(
+            [_range(store, whole + "{"), ("ZSCORE", store.keys.known, whole)]
+        )
+        found = _names_of(replies[0], width)
+        if replies[1] is not None and not isinstance(replies[1], StoreError):
+            found.append(base)
+    view.retention.check(precision)
+    return view, found
+
+
+def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
+    """Return the names that match a pattern, see read_names."""
+    if pattern == "*":
+        return list(names)
+    matches = re.compile(fnmatch.translate(pattern)).match
+    return [name for name in names if matches(name)]
+
+
+def _range(store: Store, start: str) -> Command:
+    """All entries that begin with a text: up to, and without, the next text of its length."""
+    first = start.encode()
+    after = first[:-1] + bytes([first[-1] + 1])
+    return (
+        "ZRANGEBYLEX", store.keys.known, b"[" + first, b"(" + after, "LIMIT", 0, MAX_NAMES + 1
+    )  # fmt: skip
+
+
+def _names_of(reply: Reply, precision: int) -> list[str]:
+    if isinstance(reply, StoreError):
+        raise reply
+    if len(reply) > MAX_NAMES:
+        raise LimitExceeded("series", len(reply), MAX_NAMES, "narrow it down to one name's labels")
+    cut = len(str(precision)) + 1
+    names = []
+    for member in reply:
+        try:
+            names.append(member[cut:].decode())
+        except UnicodeDecodeError:
+            continue  # not UTF-8, so no name of ours: doctor counts it
+    return names

@@ -1,0 +1,1 @@
+"""The way in: what happens in the application becomes numbered batches."""

@@ -1,0 +1,102 @@
+"""What the store says of itself, in `meta:`: format, partitions, retention and its version.
+
+The store's retention holds for everyone, or one process would trim what another wants kept. Each
+batch therefore carries the version that it was made for, and the script applies no batch made
+for another one: a change of retention reaches every writer with its next write. The version is
+the Unix time of the change in milliseconds (or one more than the last), so that a store wiped and
+made anew never repeats an old one.
+"""
+
+import logging
+import time
+from typing import NamedTuple
+
+from redmeter.errors import IncompatibleStore, StoreError
+from redmeter.keys import FORMAT, Keys, Retention
+from redmeter.store.link import Link, Reply
+from redmeter.store.scripts import BIND, RETAIN
+
+#: How many groups of series there are, each in one slot of a cluster.
+PARTITIONS = "1"
+
+logger = logging.getLogger("redmeter")
+
+
+class Binding(NamedTuple):
+    """What this process and the store agree on."""
+
+    retention: Retention
+    #: Number of the retention; "" where the store does not exist yet.
+    version: str
+
+
+def new_version(after: str = "") -> str:
+    """Return a version that no earlier state of the store has had."""
+    return str(max(time.time_ns() // 1_000_000, int(after or 0) + 1))
+
+
+def read_meta(fields: dict[bytes, bytes | None]) -> Binding | None:
+    """Read `meta:`, given as field -> value.
+
+    Returns:
+        None where there is none.
+
+    Raises:
+        IncompatibleStore: a format or a number of partitions that this version does not know.
+    """
+    text = {key.decode(): (value or b"").decode(errors="replace") for key, value in fields.items()}
+    if not any(text.values()):
+        return None
+    if text.get("format") != FORMAT:
+        raise IncompatibleStore("format version", text.get("format", ""), FORMAT)
+    if text.get("partitions") != PARTITIONS:
+        raise IncompatibleStore("number of partitions", text.get("partitions", ""), PARTITIONS)
+    try:
+        retention = Retention.parse(text.get("retention", ""))
+        return Binding(retention, str(int(text.get("version", ""))))
+    except ValueError:
+        raise IncompatibleStore("retention", text.get("retention", ""), "1=120 5=120 …") from None
+
+
+def bind(link: Link, keys: Keys, wanted: Binding) -> Binding:
+    """Make the store say what is wanted if it says nothing yet, and return what it says.
+
+    Raises:
+        IncompatibleStore: see read_meta.
+        StoreError: the server cannot be reached or refuses.
+    """
+    version = wanted.version or new_version()
+    reply = BIND.run(link, [keys.meta], [FORMAT, PARTITIONS, str(wanted.retention), version])
+    fields = raised(reply)
+    binding = read_meta(dict(zip((b"format", b"partitions", b"retention", b"version"), fields, strict=True)))
+    assert binding is not None, "bind.lua returns what it wrote"
+    return binding
+
+
+def retain(link: Link, keys: Keys, seen: Binding, retention: Retention) -> bool:
+    """Change the store's retention; False where someone else just did.
+
+    Raises:
+        StoreError: the server cannot be reached or refuses.
+    """
+    args = [str(retention), seen.version, new_version(seen.version)]
+    return bool(raised(RETAIN.run(link, [keys.meta], args)))
+
+
+def say_difference(configured: Retention, found: Retention) -> None:
+    """Log that the store's retention is used instead of the configured one."""
+    logger.warning(
+        "the store keeps %s, this process is configured for %s and goes on with the store's; "
+        "`redmeter retention` changes it for all",
+        found,
+        configured,
+    )
+
+
+def raised(reply: Reply) -> Reply:
+    """Return a reply, or raise it where it is an error."""
+    if isinstance(reply, StoreError):
+        raise reply
+    return reply
+
+

@@ -1,0 +1,27 @@
+"""The embedded server: a real Valkey or Redis of the user's own, started when it is needed.
+
+Problem: metrics should work after ``pip install``, with no server to set up, and many processes
+of one user should see the same data. Idea: one data directory is one server. Whoever needs it
+calls ensure(); the first one starts it, the others join. Nobody who calls owns it: it outlives
+them all, and a small supervisor process ends it once no client was connected for a while.
+
+    your process ──ensure()──> supervisor ──> valkey-server
+         └──────── unix socket ───────────────────┘
+
+    paths.py        where the data and the socket lie, and who may see them
+    binary.py       which server program
+    launcher.py     start, join, look, stop
+    supervisor.py   the process that owns the server
+
+In the data directory: ``supervisor.lock`` (locked: somebody cares), ``server.lock`` (locked:
+the data are in use), ``server.json`` (what runs), ``server.version`` (what wrote the data),
+``server.log`` and ``server.log.1`` (at most about 2 MB), ``appendonlydir/``.
+
+Not done: Windows; TCP; a server shared by several machines or by several users.
+"""
+
+from redmeter.store.embedded.binary import find_binary
+from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, running, stop
+from redmeter.store.embedded.paths import default_path
+
+__all__ = ["IDLE_TIMEOUT", "Info", "default_path", "ensure", "find_binary", "running", "stop"]

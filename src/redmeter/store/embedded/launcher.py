@@ -1,0 +1,210 @@
+"""Start, join, look at and stop the embedded server of a data directory.
+
+Problem: many processes and threads ask for the same server at the same moment, and any of them
+may be killed at any line. Idea: none of them owns anything. A starter only spawns a supervisor
+(supervisor.py) and hears how it went; supervisors compete for a lock, and all but one leave. A
+starter holds no lock and no handle afterwards, so neither its end nor a fork of it matters.
+
+Bounds: a join is two system calls on a lock, one small file and one PING, below 1 ms. A start
+takes 50 to 100 ms. Not done: waiting longer than START_TIMEOUT for a server that loads its data.
+"""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from redmeter.clock import SYSTEM
+from redmeter.errors import EmbeddedServerError
+from redmeter.store.embedded import supervisor
+from redmeter.store.embedded.binary import find_binary
+from redmeter.store.embedded.paths import prepare, resolve, socket_path
+
+#: Seconds without any client after which the server is ended. The first starter's choice counts.
+IDLE_TIMEOUT = 3600.0
+#: Seconds to wait for a server to answer.
+START_TIMEOUT = 30.0
+#: Of the environment, what the server may see for as long as it lives; no passwords of yours.
+KEPT_ENVIRONMENT = ("PATH", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True)
+class Info:
+    """A running server.
+
+    Attributes:
+        pid: of the server.
+        supervisor_pid: of the process that owns it.
+        socket: where it listens.
+        version: what runs, e.g. ``valkey 9.1.2``.
+        started: when it first answered, Unix seconds.
+    """
+
+    pid: int
+    supervisor_pid: int
+    socket: Path
+    version: str
+    started: float
+
+
+def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) -> Path:
+    """Return the socket of the server in this directory, started if it does not run.
+
+    Safe for any number of processes and threads at once. A client whose connection is lost may
+    call it again: the server may have been ended or killed in between.
+
+    Args:
+        path: the data directory; made if it is not there.
+        idle_timeout: seconds without any client after which the server is ended; math.inf for
+            never. Counts only if this call starts it.
+
+    Raises:
+        EmbeddedServerError: it cannot be started, and why.
+    """
+    data = resolve(path)
+    if math.isnan(idle_timeout) or idle_timeout <= 0:
+        raise EmbeddedServerError(data, f"idle_timeout is {idle_timeout!r}: give seconds above 0")
+    deadline = SYSTEM.monotonic() + START_TIMEOUT
+    with _in_words(data):
+        while True:
+            info = _look(data)
+            reply = supervisor.ask(str(info.socket), "PING") if info else b""
+            if info and reply.startswith(b"+PONG"):
+                return info.socket
+            if SYSTEM.monotonic() > deadline:
+                raise EmbeddedServerError(
+                    data,
+                    f"no answer for {START_TIMEOUT:.0f} s. If its log ends with loading, wait; "
+                    "else `redmeter stop` ends it. The log:\n"
+                    + supervisor.tail(str(data / supervisor.LOG)),
+                )
+            if not supervisor.held(data / supervisor.SUPERVISOR_LOCK):
+                if _start(data, idle_timeout) == "ready":
+                    continue
+            SYSTEM.sleep(0.005)
+
+
+def running(path: str | os.PathLike[str]) -> Info | None:
+    """Return what runs in this directory, None if nothing does or does not answer yet.
+
+    Never starts anything, and does not count as a client.
+
+    Raises:
+        EmbeddedServerError: the directory cannot be read.
+    """
+    data = resolve(path)
+    with _in_words(data):
+        return _look(data)
+
+
+def stop(path: str | os.PathLike[str], *, timeout: float = 10.0) -> bool:
+    """End the server in this directory, its data synced to disk; False if none ran.
+
+    Afterwards the server and the supervisor that ran are gone, and so is the socket. A client that
+    calls ensure() meanwhile gets a new server.
+
+    Args:
+        timeout: seconds to wait. A server that hangs is killed after 5.
+
+    Raises:
+        EmbeddedServerError: it has not ended in time, or belongs to another user.
+    """
+    data = resolve(path)
+    deadline = SYSTEM.monotonic() + timeout
+    with _in_words(data):
+        owner = None  # the supervisor that was asked; 0: there is none
+        while True:
+            now = _owner(data)
+            if now is None or (owner and now != owner):
+                return owner is not None
+            if now != owner and now:
+                with suppress(ProcessLookupError):
+                    os.kill(now, supervisor.signal.SIGTERM)
+            elif now != owner:
+                supervisor.end_orphan(data)
+            owner = now
+            if SYSTEM.monotonic() > deadline:
+                who = f"its supervisor (pid {owner})" if owner else "the server"
+                raise EmbeddedServerError(
+                    data, f"{who} has not ended within {timeout:.0f} s: end it with kill -9"
+                )
+            SYSTEM.sleep(0.005)
+
+
+def _look(data: Path) -> Info | None:
+    if not supervisor.held(data / supervisor.SUPERVISOR_LOCK):
+        return None
+    try:
+        state = json.loads((data / supervisor.STATE).read_bytes())
+    except FileNotFoundError:  # it starts, or ends
+        return None
+    return Info(
+        pid=state["pid"],
+        supervisor_pid=state["supervisor"],
+        socket=Path(state["socket"]),
+        version=state["version"],
+        started=state["started"],
+    )
+
+
+def _owner(data: Path) -> int | None:
+    """Return the pid of the supervisor, 0 for a server that has none, None if nothing runs."""
+    lock = data / supervisor.SUPERVISOR_LOCK
+    while supervisor.held(lock):
+        written = lock.read_bytes().strip()
+        if written:  # else it took the lock a moment ago
+            return int(written)
+    return 0 if supervisor.held(data / supervisor.SERVER_LOCK) else None
+
+
+def _start(data: Path, idle_timeout: float) -> str:
+    """Spawn a supervisor; return "ready", or "held" if another one was faster."""
+    prepare(data)
+    binary, version = find_binary(data)
+    command = [_interpreter(data), "-I", "-S", supervisor.__file__]
+    command += [str(data), str(binary), version, str(socket_path(data)), repr(float(idle_timeout))]
+    environment = {key: os.environ[key] for key in KEPT_ENVIRONMENT if key in os.environ}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # no Ctrl-C of the starter's terminal reaches it
+        env=environment,
+        cwd="/",
+    ) as process:
+        try:
+            told, _ = process.communicate(timeout=START_TIMEOUT)
+        except subprocess.TimeoutExpired:  # it goes on without us; who waits looks again
+            return "held"
+    word, _, text = told.decode(errors="replace").partition(" ")
+    if word not in ("ready", "held"):
+        reason = text if word == "error" else f"the supervisor failed: {told[-500:]!r}"
+        raise EmbeddedServerError(data, reason)
+    return word
+
+
+def _interpreter(data: Path) -> str:
+    """Return a Python to run the supervisor: in an embedding program this one is no Python."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for program in (sys.executable, f"{sys.base_prefix}/bin/{version}", shutil.which("python3")):
+        name = Path(program or "").name
+        if program and name.startswith(("python", "pypy")) and os.access(program, os.X_OK):
+            return program
+    raise EmbeddedServerError(
+        data, f"no Python interpreter found beside {sys.executable!r}: put python3 on PATH"
+    )
+
+
+@contextmanager
+def _in_words(data: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise EmbeddedServerError(data, supervisor.why(exc)) from exc

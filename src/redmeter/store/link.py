@@ -1,0 +1,158 @@
+"""One exchange with the server: commands out, as many replies back. The only user of the client.
+
+The client's connections are used, its retries are not: its own policy is to send a command
+again, up to ten times, when a reply is lost, and then nobody knows how often it was carried out.
+Here a failed exchange is an error that says whether anything had been sent; who calls decides
+(store.py sends a batch again under its number, and repeats a reading).
+
+Works on a client of ours or of the caller's, whatever its settings for decoding or protocol.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import hiredis
+import redis
+import redis.exceptions as client_errors
+
+from redmeter.errors import AccessDenied, InvalidSetting, StoreError, StoreRefused, StoreUnavailable
+
+#: One command: its name and arguments.
+Command = tuple[str | bytes | int, ...]
+#: A reply: bytes, int, None, a list of replies, or the error it was.
+Reply = Any
+
+_CODES = re.compile(
+    r"\b(NOSCRIPT|OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|BUSY|CLUSTERDOWN|TRYAGAIN|MOVED"
+    r"|ASK|CROSSSLOT|WRONGTYPE|NOAUTH|WRONGPASS|NOPERM)\b"
+)
+_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
+    (client_errors.NoScriptError, "NOSCRIPT"),
+    (client_errors.OutOfMemoryError, "OOM"),
+    (client_errors.ReadOnlyError, "READONLY"),
+    (client_errors.BusyLoadingError, "LOADING"),
+    (client_errors.NoPermissionError, "NOPERM"),
+    (client_errors.AuthenticationWrongNumberOfArgsError, "WRONGPASS"),
+    (client_errors.AuthenticationError, "WRONGPASS"),
+    (client_errors.AuthorizationError, "NOAUTH"),
+)
+#: What servers say instead of a code: Redis 6.2 within scripts, Valkey on old passwords.
+_BY_TEXT = (
+    ("can't run this command", "NOPERM"),
+    ("No permissions", "NOPERM"),
+    ("has no permissions", "NOPERM"),
+    ("ACL failure", "NOPERM"),
+    ("NOAUTH", "NOAUTH"),
+    ("Authentication required", "NOAUTH"),
+    ("invalid username-password", "WRONGPASS"),
+    ("without any password", "WRONGPASS"),
+)
+
+
+def error_code(text: str) -> str:
+    """Return the code within a server's error text, also where a script's error wraps it."""
+    found = _CODES.search(text)
+    if found:
+        return found[1]
+    return next((code for part, code in _BY_TEXT if part in text), "ERR")
+
+
+def translate(error: Exception, location: str) -> StoreError:
+    """Turn an error of the client library into one of ours."""
+    if isinstance(error, StoreError):
+        return error
+    text = str(error)
+    code = next((c for kind, c in _BY_CLASS if isinstance(error, kind)), None)
+    if code in (None, "WRONGPASS"):
+        found = error_code(text)
+        code = found if found != "ERR" or code is None else code
+    if code in ("NOAUTH", "WRONGPASS", "NOPERM"):
+        return AccessDenied(code, text)
+    network = isinstance(error, client_errors.ConnectionError | client_errors.TimeoutError | OSError)
+    if network and code == "ERR":
+        return StoreUnavailable(location, text or type(error).__name__)
+    return StoreRefused(code or "ERR", text)
+
+
+class Link:
+    """A way to exchange commands with one server.
+
+    Args:
+        connect: returns a redis-py client.
+        location: for messages, without credentials.
+        owned: whether the client is ours: kept after first use, and closed here. A caller's is
+            asked for at each exchange and never closed.
+    """
+
+    def __init__(
+        self, connect: "Callable[[], redis.Redis | None]", location: str, *, owned: bool = True
+    ) -> None:
+        self._connect = connect
+        self._client: redis.Redis | None = None
+        self._owned = owned
+        self.location = location
+
+    def exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        """Send commands together and read one reply for each; a server's error is a reply.
+
+        Raises:
+            StoreUnavailable: no connection, or it broke; `sent` says whether anything went out.
+            AccessDenied: the server did not let us in.
+            StoreRefused: the server is there but does not take connections, e.g. LOADING.
+        """
+        sent = False
+        try:
+            pool = (self._client or self._open()).connection_pool
+            connection = pool.get_connection()
+            try:
+                packed = b"".join([hiredis.pack_command(command) for command in commands])
+                sent = True
+                connection.send_packed_command((packed,))
+                return [self._read(connection) for _ in commands]
+            except BaseException:
+                # Replies still under way must not be taken for those of the next exchange.
+                connection.disconnect()
+                raise
+            finally:
+                pool.release(connection)
+        except (client_errors.RedisError, OSError) as error:
+            problem = translate(error, self.location)
+            if isinstance(problem, StoreUnavailable):
+                problem.sent = sent
+            raise problem from error
+
+    def _read(self, connection: Any) -> Reply:
+        try:
+            return connection.read_response(disable_decoding=True)
+        except client_errors.ResponseError as error:
+            return translate(error, self.location)
+
+    def _open(self) -> "redis.Redis":
+        try:
+            client = self._connect()
+        except TypeError as error:  # an option in the URL that no connection knows
+            raise InvalidSetting("url", f"has an unknown option: {_option(error)}") from None
+        assert client is not None, "the caller holds its client during the call"
+        if self._owned:
+            self._client = client
+        return client
+
+    def close(self) -> None:
+        """Close a client of ours; the next exchange would open another."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+            client.connection_pool.disconnect()
+
+
+def _option(error: TypeError) -> str:
+    found = re.search(r"'(\w+)'", str(error))
+    return found[1] if found else "see the client's documentation"
+
+
+def pairs(reply: Reply) -> list[tuple[bytes, bytes]]:
+    """Read a map, which comes flat by protocol 2 and as a mapping by protocol 3."""
+    if isinstance(reply, dict):
+        return list(reply.items())
+    return list(zip(reply[::2], reply[1::2], strict=True))

@@ -1,0 +1,123 @@
+-- Apply one batch, exactly once.
+--
+-- The batch's number is compared with the highest one that its producer has had applied (the
+-- watermark). Not higher: applied already, which is success. So a batch may be sent again after
+-- a lost reply or a timeout, by anyone, and counts once.
+--
+-- KEYS[1]  watermark of the producer        KEYS[2]  meta:        KEYS[3]  known:
+-- KEYS[4…] one data key for each operation, in the order of the operations
+-- ARGV[1]  number of the batch              ARGV[2]  how long the watermark is kept, seconds
+-- ARGV[3]  the producer's clock, Unix seconds
+-- ARGV[4]  version of meta: the batch was made for; "" does not look
+-- ARGV[5]  1: a watermark must exist (a retry by a producer that was acknowledged before)
+-- ARGV[6]  1: refuse slices that are aged or far in the future
+-- ARGV[7]  1: trim what has left the retention
+-- ARGV[8]  bytes of a counter's key before its entry in known:
+-- ARGV[9…] runs of operations: code, how many, then for each operation its arguments
+--   slice  precision, samples, start, amount    add to a slice of a counter's hash
+--   add    field, amount                        add to a field of a hash
+--
+-- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 nobody can know ·
+--   or {1, i, reason, i, reason …}: applied but for the operations of KEYS[i]. A reason is
+--   aged, future, the server's error, or "unkept ERROR": added, but its index entry or its time
+--   to live could not be renewed.
+-- Numbers travel as text: Lua's are doubles and lose whole numbers past 2^53.
+-- Cost: 0.4 µs an operation, 2 µs where a slice is new; callers send about 500.
+-- Retry: safe, that is the point. Cluster: all keys of one partition share a slot.
+
+local call = redis.call
+local number = tonumber(ARGV[1])
+local watermark = call('GET', KEYS[1])
+if watermark then
+  if tonumber(watermark) >= number then return 0 end
+elseif ARGV[5] == '1' then
+  return -2
+end
+if ARGV[4] ~= '' and call('HGET', KEYS[2], 'version') ~= ARGV[4] then return -1 end
+
+-- The watermark goes first, by a command that is refused when memory is out, on a replica and so
+-- on: then nothing at all has been written, and the same batch may come again. After it, scripts
+-- do not roll back, so no operation may end the script: what may fail runs under pcall.
+call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+
+local time = call('TIME')
+local server = time[1] + time[2] / 1000000
+-- The earlier of the two clocks: neither of them, running ahead, can push out live samples.
+local now = math.min(server, tonumber(ARGV[3]))
+local refuse, trim = ARGV[6] == '1', ARGV[7] == '1'
+local reply = {1}
+
+local function reject(i, reason)
+  reply[#reply + 1] = i
+  reply[#reply + 1] = reason
+end
+
+local function whole(n) return string.format('%.0f', n) end
+
+-- Remove what has left the retention. Usually that is the one slice that just went out; a series
+-- with pauses leaves others behind, which are looked for when there are too many fields. Hashes
+-- past 512 fields were written by others and are the cleaner's: this call must stay short.
+local function trim_hash(key, precision, samples)
+  local newest_gone = math.floor(now / precision) * precision - (samples + 1) * precision
+  if call('HDEL', key, whole(newest_gone)) == 1 then return end
+  local fields = call('HLEN', key)
+  if fields <= samples + 2 or fields > 512 then return end
+  local gone = {}
+  for _, start in ipairs(call('HKEYS', key)) do
+    local n = tonumber(start)
+    if n and n <= newest_gone then gone[#gone + 1] = start end
+  end
+  if #gone > 0 then call('HDEL', key, unpack(gone)) end
+end
+
+-- A slice is new: renew how long the hash lives, and its entry in the index.
+local function new_slice(key, precision, samples, start)
+  local ttl = call('TTL', key)
+  local wanted = (samples + 1) * precision + math.max(0, math.ceil(start - server))
+  if ttl < wanted then
+    -- A hash that had data but no time to live is another program's, which would not renew it:
+    -- it stays without, and is the cleaner's to sweep.
+    if ttl >= 0 or call('HLEN', key) == 1 then call('EXPIRE', key, whole(wanted)) end
+    call('ZADD', KEYS[3], 0, string.sub(key, tonumber(ARGV[8]) + 1))
+  end
+  if trim then trim_hash(key, precision, samples) end
+end
+
+local operations = {}
+
+function operations.slice(i, a)
+  local precision, samples, start, amount = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3]
+  if refuse then
+    local kept = precision * samples
+    if start + precision < now - kept then return reject(i, 'aged') end
+    if start - server > kept then return reject(i, 'future') end
+  end
+  local value = redis.pcall('HINCRBY', KEYS[i], start, amount)
+  if value == tonumber(amount) then
+    local done, problem =
+      pcall(new_slice, KEYS[i], tonumber(precision), tonumber(samples), tonumber(start))
+    if not done then reject(i, 'unkept ' .. (type(problem) == 'table' and problem.err or problem)) end
+  elseif type(value) == 'table' then
+    reject(i, value.err)
+  end
+end
+
+function operations.add(i, a)
+  local value = redis.pcall('HINCRBY', KEYS[i], ARGV[a], ARGV[a + 1])
+  if type(value) == 'table' then reject(i, value.err) end
+end
+
+local width = {slice = 4, add = 2}
+local i, a, last = 4, 9, #ARGV
+while a <= last do
+  local operation, step = operations[ARGV[a]], width[ARGV[a]]
+  local stop = i + ARGV[a + 1]
+  a = a + 2
+  while i < stop do
+    operation(i, a)
+    i, a = i + 1, a + step
+  end
+end
+
+if #reply == 1 then return 1 end
+return reply

@@ -1,0 +1,400 @@
+"""Store: apply a batch exactly once, read in one round trip.
+
+Writing. A batch (producer, number, operations) is sent until the store has answered. The script
+compares its number with the producer's watermark, so a batch whose answer was lost is sent again
+and counts once, whoever sends it again: we, the client library, a proxy.
+
+Reading. Commands go out together with the two questions that every reading needs answered by the
+store itself: what time is it, and what is kept.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from redmeter import settings
+from redmeter.clock import SYSTEM, Clock
+from redmeter.errors import InvalidSetting, StoreRefused, StoreUnavailable
+from redmeter.keys import Keys, Retention
+from redmeter.model import Batch, Operations, Outcome, Rejection
+from redmeter.store import binding as bindings
+from redmeter.store import embedded, urls
+from redmeter.store.binding import Binding, raised
+from redmeter.store.link import Command, Link, Reply, error_code, pairs
+from redmeter.store.producers import Producer, Producers
+from redmeter.store.scripts import APPLY
+
+#: A watermark outlives its producer's last batch by this, seconds. A batch first sent longer ago
+#: is not sent again unless its watermark is there.
+WATERMARK_SECONDS = 7200
+
+#: A synchronous write is tried this often at least, and until the timeout has passed.
+ATTEMPTS = 5
+#: First wait between two tries, seconds; doubled each time, with jitter.
+BACKOFF_SECONDS = 0.02
+
+#: Answers that pass by themselves within a moment; nothing was written.
+_PASSING = {"LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUSY"}
+
+logger = logging.getLogger("redmeter")
+
+
+class View(NamedTuple):
+    """What a reading is to be understood by."""
+
+    #: The server's clock, Unix seconds.
+    now: float
+    #: What the store keeps.
+    retention: Retention
+    #: Version of meta:, "" where nothing has been written yet.
+    version: str
+
+
+class RetentionChanged(StoreRefused):
+    """A batch was made for another retention than the store's; nothing was written."""
+
+
+class Store:
+    """One store on one server.
+
+    Args:
+        link: how to reach it.
+        prefix: what stands before its keys.
+        retention: what to keep, should the store be new.
+        timeout: how long a synchronous write is tried, seconds.
+        clock: where the producer's time comes from.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        *,
+        prefix: str,
+        retention: Retention,
+        timeout: float,
+        clock: Clock = SYSTEM,
+        restarts: bool = False,
+    ) -> None:
+        self.link = link
+        self.keys = Keys(prefix)
+        self.clock = clock
+        self._configured = retention
+        self._timeout = timeout
+        self._restarts = restarts
+        self._binding: Binding | None = None
+        self._producers = Producers()
+
+    def __repr__(self) -> str:
+        return f"<Store {self.location} prefix={self.keys.prefix!r}>"
+
+    @property
+    def location(self) -> str:
+        """Where it is, without credentials."""
+        return self.link.location
+
+    def close(self) -> None:
+        """Close the connections, unless they are the caller's."""
+        self.link.close()
+
+    # Reading
+
+    def read(self, commands: Sequence[Command] = ()) -> tuple[View, list[Reply]]:
+        """Ask the commands, the server's time and what is kept, in one round trip.
+
+        Returns:
+            The view, and a reply for each command; a server's error is a reply.
+
+        Raises:
+            StoreError: the server cannot be reached, refuses, or holds another format.
+        """
+        time, meta, *replies = self.ask([("TIME",), ("HGETALL", self.keys.meta), *commands])
+        seconds, microseconds = raised(time)
+        found = bindings.read_meta(dict(pairs(raised(meta))))
+        retention, version = found or (self._configured, "")
+        return View(int(seconds) + int(microseconds) / 1e6, retention, version), replies
+
+    def ask(self, commands: Sequence[Command]) -> list[Reply]:
+        """Exchange commands that may be repeated: once more where the first exchange broke."""
+        try:
+            return self.link.exchange(commands)
+        except StoreUnavailable:
+            self._reconnect()
+            return self.link.exchange(commands)
+
+    # Retention
+
+    def binding(self) -> Binding:
+        """Return what the store keeps, writing it down where the store is new."""
+        if self._binding is None:
+            self._bind()
+        assert self._binding is not None
+        return self._binding
+
+    def _bind(self) -> None:
+        known = self._binding
+        found = bindings.bind(self.link, self.keys, known or Binding(self._configured, ""))
+        if known is None and found.retention != self._configured:
+            bindings.say_difference(self._configured, found.retention)
+        self._binding = found
+
+    def change_retention(self, changes: Sequence[tuple[int, int]]) -> Retention:
+        """Change what is kept, for every process that uses this store.
+
+        Args:
+            changes: (precision, samples) pairs; 0 samples: no longer kept.
+
+        Returns:
+            The retention from now on.
+
+        Raises:
+            InvalidSetting: out of range; nothing was changed.
+            StoreError: the server cannot be reached or refuses.
+        """
+        while True:
+            self._bind()
+            seen = self.binding()
+            wanted = seen.retention.changed(changes)
+            if wanted == seen.retention or bindings.retain(self.link, self.keys, seen, wanted):
+                self._bind()
+                return wanted
+
+    # Writing
+
+    def write(
+        self,
+        build: Callable[[Retention], Operations],
+        *,
+        retention: Retention | None = None,
+        refuse: bool = True,
+        trim: bool = True,
+    ) -> Outcome:
+        """Write at once, as one batch, and return when the store has answered.
+
+        Args:
+            build: makes the operations for a retention; called again should it have changed.
+            retention: the caller's own; the store's `meta:` is then neither asked nor made.
+            refuse: leave out slices that are aged or far in the future.
+            trim: remove what has left the retention.
+
+        Raises:
+            StoreUnavailable: no answer until the timeout. With `sent`, the batch may have been
+                applied; it will not be sent again.
+            StoreError: the server refused; nothing was written.
+        """
+        with self._producers.lend() as producer:
+            number = producer.next()
+            sent = False
+            started, attempt = self.clock.monotonic(), 0
+            while True:
+                try:
+                    bound = Binding(retention, "") if retention else self.binding()
+                    batch = Batch(producer.id, number, build(bound.retention))
+                    must_exist = sent and producer.acknowledged
+                    outcome = self.send(
+                        batch, bound.version, must_exist=must_exist, refuse=refuse, trim=trim
+                    )
+                    producer.acknowledged = True
+                    return outcome
+                except RetentionChanged:
+                    self._bind()
+                    continue  # the store answered: this is no failed attempt
+                except StoreUnavailable as error:
+                    sent = sent or error.sent
+                    error.sent = sent
+                    self._wait(attempt, started, error)
+                    self._reconnect()
+                except StoreRefused as error:
+                    if error.code == "WRONGTYPE" and attempt == 0:
+                        # Somebody else uses the watermark's key.
+                        if sent:
+                            return Outcome(applied=False, uncertain=True)
+                        producer.__init__()  # type: ignore[misc]
+                        number = producer.next()
+                    elif error.code in _PASSING:
+                        self._wait(attempt, started, error)
+                    else:
+                        raise
+                attempt += 1
+
+    def send(
+        self, batch: Batch, version: str, *, must_exist: bool, refuse: bool = True, trim: bool = True
+    ) -> Outcome:
+        """Send a batch once. Sending it again with the same number is always safe.
+
+        Args:
+            batch: made for the retention of this version.
+            version: of meta:, or "" not to look.
+            must_exist: the batch has been sent before, and its producer had been acknowledged
+                before: without a watermark nobody can tell whether it was applied.
+            refuse, trim: see write().
+
+        Raises:
+            RetentionChanged: made for another retention; nothing was written.
+            StoreUnavailable: the answer is missing.
+            StoreError: the server refused; nothing was written.
+        """
+        keys = self.keys
+        operations = batch.operations
+        reply = APPLY.run(
+            self.link,
+            (keys.batch(batch.producer), keys.meta, keys.known, *operations.keys),
+            (
+                batch.number,
+                WATERMARK_SECONDS,
+                f"{self.clock.wall():.6f}",
+                version,
+                int(must_exist),
+                int(refuse),
+                int(trim),
+                keys.count_bytes,
+                *operations.args,
+            ),
+        )
+        if reply == 1:
+            return _APPLIED
+        if reply == 0:
+            return Outcome(applied=False)
+        if reply == -1:
+            raise RetentionChanged("ERR", "the store's retention has changed")
+        if reply == -2:
+            return Outcome(applied=False, uncertain=True)
+        return Outcome(rejections=_rejections(operations, raised(reply)[1:]))
+
+    def _wait(self, attempt: int, started: float, error: Exception) -> None:
+        """Wait before another attempt, or raise the error where there is no time left."""
+        passed = self.clock.monotonic() - started
+        if attempt + 1 >= ATTEMPTS and passed >= self._timeout:
+            raise error
+        self.clock.sleep(min(0.5, BACKOFF_SECONDS * 2**attempt) * random.uniform(0.5, 1.0))
+
+    def _reconnect(self) -> None:
+        if self._restarts:  # an embedded server that ended is started again
+            self.link.close()
+
+
+_APPLIED = Outcome()
+
+
+def _rejections(operations: Operations, reply: Sequence[Any]) -> tuple[Rejection, ...]:
+    """Turn (index, reason, …) of the script's reply into rejections."""
+    amounts: list[tuple[str, int]] = []
+    args, at = operations.args, 0
+    while at < len(args):
+        width, count = {"slice": 4, "add": 2}[str(args[at])], int(args[at + 1])
+        for first in range(at + 2, at + 2 + width * count, width):
+            amounts.append((str(args[first + width - 2]), int(args[first + width - 1])))
+        at += 2 + width * count
+    rejections = []
+    for index, reason in zip(reply[::2], reply[1::2], strict=True):
+        position = int(index) - 4  # after watermark, meta and known; Lua counts from 1
+        text = reason.decode(errors="replace")
+        field, amount = amounts[position]
+        rejections.append(Rejection(operations.keys[position], _reason(text), text, field, amount))
+    return tuple(rejections)
+
+
+def _reason(text: str) -> str:
+    """Return the class of an error, a small fixed vocabulary that can be counted."""
+    if text in ("aged", "future"):
+        return text
+    if text.startswith("unkept"):
+        return "unkept"
+    if "overflow" in text:
+        return "overflow"
+    if "not an integer" in text:
+        return "not-a-number"
+    code = error_code(text)
+    return "denied" if code == "NOPERM" else code
+
+
+def open(  # noqa: A001
+    url: str | None = None,
+    *,
+    client: "redis.Redis | None" = None,
+    prefix: str | None = None,
+    retention: Retention | str | dict[int, int] | None = None,
+    timeout: float | None = None,
+    embedded_idle: float | None = None,
+    clock: Clock = SYSTEM,
+) -> Store | None:
+    """Prepare a store. Connects to nothing and starts nothing before its first use.
+
+    Args:
+        url, prefix, retention, timeout, embedded_idle: see settings.py; None: from the
+            environment, else the default.
+        client: a redis-py client of the caller's, used instead of a URL and never closed.
+        clock: where time comes from.
+
+    Returns:
+        The store, or None where the URL is `off`.
+
+    Raises:
+        InvalidSetting: a setting cannot be used.
+    """
+    seconds = settings.resolve("timeout", timeout)
+    options: dict[str, Any] = {
+        "prefix": settings.resolve("prefix", prefix),
+        "retention": settings.resolve("retention", retention),
+        "timeout": seconds,
+        "clock": clock,
+    }
+    if client is not None:
+        if url is not None:
+            raise InvalidSetting("url", "give either a URL or a client, not both")
+        check_client(client)
+        return Store(Link(lambda: client, location_of(client), owned=False), **options)
+    target = urls.parse(settings.resolve("url", url))
+    if target.kind == "off":
+        return None
+    # No retries inside the client: it would send again what may have been carried out. And the
+    # plain protocol 2, which every supported server speaks without a handshake.
+    plain: dict[str, Any] = {
+        "socket_timeout": seconds,
+        "socket_connect_timeout": seconds,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+    path = target.path
+    if path is None:
+        return Store(Link(partial(_connect, plain | target.options), target.location), **options)
+    idle = settings.resolve("embedded_idle", embedded_idle)
+    start = partial(_connect_embedded, path, idle, plain)
+    return Store(Link(start, target.location), restarts=True, **options)
+
+
+def check_client(client: object) -> None:
+    """Check that a caller's client is one.
+
+    Raises:
+        InvalidSetting: it is something else, e.g. a pipeline or a cluster's client.
+    """
+    if not isinstance(client, redis.Redis) or isinstance(client, redis.client.Pipeline):
+        raise InvalidSetting(
+            "client", f"a redis-py client (redis.Redis), not {type(client).__name__}"
+        )
+
+
+def location_of(client: "redis.Redis") -> str:
+    """Return where a caller's client connects to, without credentials."""
+    options = client.connection_pool.connection_kwargs
+    place = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+    return f"{place} (database {options.get('db', 0)}, the caller's client)"
+
+
+def _connect(options: dict[str, Any]) -> "redis.Redis":
+    pool = redis.ConnectionPool(**options)
+    pool.make_connection()  # no I/O: finds options that no connection knows
+    return redis.Redis(connection_pool=pool)
+
+
+def _connect_embedded(path: Path, idle: float, options: dict[str, Any]) -> "redis.Redis":
+    socket = embedded.ensure(path, idle_timeout=idle)
+    logger.info("using the embedded server in %s; REDMETER_URL chooses another store", path)
+    return redis.Redis(unix_socket_path=str(socket), **options)
