@@ -14,9 +14,7 @@ PRECISIONS = (1, 5, 60, 300, 3600, 18000, 86400)
 SAMPLES = 120
 
 
-def update_counter(
-    conn: redis.Redis, name: str, count: int = 1, now: float | None = None
-) -> None:
+def update_counter(conn: redis.Redis, name: str, count: int = 1, now: float | None = None) -> None:
     """Add to a counter: 14 commands in one transaction."""
     moment = now or time.time()
     pipe = conn.pipeline()

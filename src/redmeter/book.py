@@ -18,6 +18,7 @@ from functools import lru_cache
 
 import redis
 
+from redmeter import cleaning
 from redmeter.keys import Retention, check_time, slice_start
 from redmeter.kinds import counter
 from redmeter.names import check_text
@@ -100,6 +101,22 @@ def get_counter(
     if data_format is None:
         return samples
     return [(time.strftime(data_format, time.localtime(start)), n) for start, n in samples]
+
+
+def clean_counters(conn: "redis.Redis") -> None:
+    """Remove, pass after pass, all but the newest SAMPLE_COUNT samples; until QUIT is set.
+
+    A pass is made every minute; a precision of N minutes is looked at in every Nth. Trouble that
+    passes is logged and tried again.
+
+    Args:
+        conn: a redis-py client.
+
+    Raises:
+        ClockDisagreement: the server's clock and this machine's differ by over an hour.
+        AccessDenied: the server does not let us in.
+    """
+    cleaning.run(_store(conn), quit=lambda: QUIT, samples=lambda: ({}, SAMPLE_COUNT))
 
 
 def _store(conn: "redis.Redis") -> Store:

@@ -109,8 +109,9 @@ class ClockDisagreement(RedmeterError):
         self.difference = difference
         self.allowed = allowed
         super().__init__(
-            f"the server's clock is {difference:+.0f} s off this machine's (allowed: {allowed:.0f} s); "
-            "cleaning by a wrong clock would delete live samples. Set both clocks (NTP), then clean again"
+            f"the server's clock is {difference:+.0f} s off this machine's (allowed: "
+            f"{allowed:.0f} s); cleaning by a wrong clock would delete live samples. "
+            "Set both clocks (NTP), then clean again"
         )
 
 
@@ -129,7 +130,9 @@ class StoreUnavailable(StoreError):
     def __init__(self, location: str, reason: str, *, sent: bool = False) -> None:
         self.location = location
         self.sent = sent
-        super().__init__(f"no answer from {location}: {reason}. Is the server running, and the URL right?")
+        super().__init__(
+            f"no answer from {location}: {reason}. Is the server running, and the URL right?"
+        )
 
 
 class StoreRefused(StoreError):
@@ -190,8 +193,8 @@ class IncompatibleStore(StoreError):
         self.found = found
         self.supported = supported
         super().__init__(
-            f"the store's {what} is {found!r:.40}, this version of Redmeter works with {supported!r}; "
-            "nothing was written. Use the version of Redmeter that made it, or another prefix"
+            f"the store's {what} is {found!r:.40}, this version of Redmeter works with "
+            f"{supported!r}; nothing was written. Use the version of Redmeter that made it, or another prefix"
         )
 
 

@@ -15,7 +15,7 @@ Pure: no I/O, no clock.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision
 
@@ -84,7 +84,9 @@ class Retention(Mapping[int, int]):
 
     def __init__(self, samples: Mapping[int, int]) -> None:
         if not 1 <= len(samples) <= MAX_PRECISIONS:
-            raise InvalidSetting("retention", f"1 to {MAX_PRECISIONS} precisions, not {len(samples)}")
+            raise InvalidSetting(
+                "retention", f"1 to {MAX_PRECISIONS} precisions, not {len(samples)}"
+            )
         for precision, count in samples.items():
             if not _whole(precision) or not 1 <= precision <= MAX_PRECISION:
                 raise InvalidSetting(
@@ -128,6 +130,10 @@ class Retention(Mapping[int, int]):
 
     def __len__(self) -> int:
         return len(self._samples)
+
+    def items(self) -> ItemsView[int, int]:
+        """Return (precision, samples) pairs, ascending. On every write's path, so a dict's own."""
+        return self._samples.items()
 
     def check(self, precision: object) -> int:
         """Return the precision if it is kept.
@@ -176,7 +182,9 @@ def check_prefix(prefix: str) -> str:
     if not isinstance(prefix, str) or len(prefix.encode(errors="replace")) > MAX_PREFIX:
         raise InvalidSetting("prefix", f"text of at most {MAX_PREFIX} bytes")
     if any(c in "{}" or not c.isprintable() for c in prefix):
-        raise InvalidSetting("prefix", "no braces (they are Redis Cluster's) and no control characters")
+        raise InvalidSetting(
+            "prefix", "no braces (they are Redis Cluster's) and no control characters"
+        )
     return prefix
 
 
@@ -219,7 +227,12 @@ def entry(precision: int, name: str) -> str:
 def parse_entry(text: str) -> tuple[int, str] | None:
     """Read an entry of `known:`, or return None where it is none (`60*60:hits`, `:x`)."""
     precision, colon, name = text.partition(":")
-    if not colon or not name or len(precision) > 10 or not (precision.isascii() and precision.isdigit()):
+    if (
+        not colon
+        or not name
+        or len(precision) > 10
+        or not (precision.isascii() and precision.isdigit())
+    ):
         return None
     width = int(precision)
     return (width, name) if 1 <= width <= MAX_PRECISION else None

@@ -60,7 +60,8 @@ class Series(Sequence[Sample]):
         return sum(self.values)
 
 
-class Ranked(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Ranked:
     """One row of a ranking."""
 
     #: A label's value, or a series' name. None stands for "without this label".

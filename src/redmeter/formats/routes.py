@@ -64,7 +64,7 @@ _VARIABLE = re.compile(
                [0-9A-Fa-f]{8,} (?![0-9A-Za-z…]) )
   | (?P<token> (?<=/) [^/@…]+ @ [^/@…]+ \. [A-Za-z]{2,} (?=/|\Z)                       # an email
              | (?<![0-9A-Za-z]) (?=[A-Za-z]*\d+[A-Za-z])
-               [0-9A-Za-z]{16,} (?![0-9A-Za-z…]) [\w-]* (?!…) )
+               [0-9A-Za-z]{16,} (?![0-9A-Za-z…]) [\w-]*+ (?!…) )
     """,
     re.VERBOSE | re.ASCII,
 )

@@ -28,7 +28,8 @@ def check_amount(amount: object) -> int:
     """
     if isinstance(amount, bool) or not isinstance(amount, int):
         raise TypeError(
-            f"count() takes whole numbers, not {type(amount).__name__}: for measured values use observe"
+            f"count() takes whole numbers, not {type(amount).__name__}: "
+            "for measured values use observe"
         )
     if not 0 <= amount <= MAX_COUNT:
         raise InvalidValue(amount, "a count is 0 to 2^63 - 1; counters only go up")
@@ -120,9 +121,7 @@ def _weight(seconds: Mapping[int, int], retention: Mapping[int, int]) -> int:
     return sum(min(count, span // precision + 2) for precision in retention)
 
 
-def _runs(
-    seconds: Mapping[int, int], retention: Mapping[int, int]
-) -> Iterator[Mapping[int, int]]:
+def _runs(seconds: Mapping[int, int], retention: Mapping[int, int]) -> Iterator[Mapping[int, int]]:
     """Cut the seconds of one series so that each part fits a batch."""
     if _weight(seconds, retention) <= FIELDS_PER_BATCH:
         yield seconds

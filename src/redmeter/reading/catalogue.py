@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from redmeter.errors import LimitExceeded, StoreError
 from redmeter.keys import entry
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply
+from redmeter.store.link import Command, Reply, raised
 
 #: Most index entries of one precision that one request looks at.
 MAX_NAMES = 100_000
@@ -80,9 +80,7 @@ def _range(store: Store, start: str) -> Command:
 
 
 def _names_of(reply: Reply, precision: int) -> list[str]:
-    if isinstance(reply, StoreError):
-        raise reply
-    if len(reply) > MAX_NAMES:
+    if len(raised(reply)) > MAX_NAMES:
         raise LimitExceeded("series", len(reply), MAX_NAMES, "narrow it down to one name's labels")
     cut = len(str(precision)) + 1
     names = []

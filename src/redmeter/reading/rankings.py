@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from redmeter.errors import InvalidName, LimitExceeded, StoreError
+from redmeter.errors import InvalidName, LimitExceeded
 from redmeter.keys import slice_start
 from redmeter.model import Ranked
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import candidates, matching
 from redmeter.store import Store
-from redmeter.store.link import Command
+from redmeter.store.link import Command, raised
 
 #: Most rows of a ranking.
 MAX_ROWS = 1_000
@@ -64,9 +64,7 @@ def rank(
     ]
     counts: dict[str | None, int] = {}
     for series, reply in zip(names, store.ask(commands) if commands else [], strict=True):
-        if isinstance(reply, StoreError):
-            raise reply
-        count = sum(map(int, filter(None, reply)))
+        count = sum(map(int, filter(None, raised(reply))))
         if count > 0:
             key = _label(series, by) if by else series
             counts[key] = counts.get(key, 0) + count

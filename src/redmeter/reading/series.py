@@ -7,11 +7,11 @@ running now by the server's clock.
 
 from collections.abc import Mapping, Sequence
 
-from redmeter.errors import LimitExceeded, StoreError
+from redmeter.errors import LimitExceeded
 from redmeter.keys import Retention, slice_start
 from redmeter.model import Series
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs
+from redmeter.store.link import Command, Reply, pairs, raised
 
 #: Most series that one request may ask for.
 MAX_SERIES = 5_000
@@ -65,9 +65,7 @@ def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
     if not names:
         return {}
     _, (reply,) = store.read([("HMGET", store.keys.total, *names)])
-    if isinstance(reply, StoreError):
-        raise reply
-    return {name: int(value or 0) for name, value in zip(names, reply, strict=True)}
+    return {name: int(value or 0) for name, value in zip(names, raised(reply), strict=True)}
 
 
 def window(
@@ -100,9 +98,7 @@ def slices_of(reply: Reply) -> dict[int, int]:
     Raises:
         StoreError: the reply is an error, e.g. WRONGTYPE.
     """
-    if isinstance(reply, StoreError):
-        raise reply
-    fields = pairs(reply)
+    fields = pairs(raised(reply))
     try:
         slices = {int(start): int(count) for start, count in fields}
         if len(slices) == len(fields):

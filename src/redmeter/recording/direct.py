@@ -1,10 +1,12 @@
 """Write counts at once and wait for the store's answer."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
+from redmeter.keys import Retention
 from redmeter.kinds import counter
-from redmeter.model import Rejection
+from redmeter.model import Operations, Rejection
 from redmeter.store import Store
 
 #: Why a slice may be left out without anything being wrong.
@@ -42,9 +44,7 @@ def write_counts(
     events = uncertain = 0
     rejections: list[Rejection] = []
     for part in counter.portions(counts, store.binding().retention):
-        outcome = store.write(
-            lambda retention, part=part: counter.operations(store.keys, retention, part, now=now)
-        )
+        outcome = store.write(partial(_operations, store, part, now))
         size = sum(sum(seconds.values()) for seconds in part.values())
         if outcome.uncertain:
             uncertain += size
@@ -52,3 +52,9 @@ def write_counts(
             events += size
         rejections += outcome.rejections
     return Written(events, uncertain, tuple(rejections))
+
+
+def _operations(
+    store: Store, counts: Mapping[str, Mapping[int, int]], now: float | None, retention: Retention
+) -> Operations:
+    return counter.operations(store.keys, retention, counts, now=now)

@@ -11,9 +11,9 @@ import logging
 import time
 from typing import NamedTuple
 
-from redmeter.errors import IncompatibleStore, StoreError
+from redmeter.errors import IncompatibleStore
 from redmeter.keys import FORMAT, Keys, Retention
-from redmeter.store.link import Link, Reply
+from redmeter.store.link import Link, raised
 from redmeter.store.scripts import BIND, RETAIN
 
 #: How many groups of series there are, each in one slot of a cluster.
@@ -68,7 +68,9 @@ def bind(link: Link, keys: Keys, wanted: Binding) -> Binding:
     version = wanted.version or new_version()
     reply = BIND.run(link, [keys.meta], [FORMAT, PARTITIONS, str(wanted.retention), version])
     fields = raised(reply)
-    binding = read_meta(dict(zip((b"format", b"partitions", b"retention", b"version"), fields, strict=True)))
+    binding = read_meta(
+        dict(zip((b"format", b"partitions", b"retention", b"version"), fields, strict=True))
+    )
     assert binding is not None, "bind.lua returns what it wrote"
     return binding
 
@@ -91,12 +93,3 @@ def say_difference(configured: Retention, found: Retention) -> None:
         found,
         configured,
     )
-
-
-def raised(reply: Reply) -> Reply:
-    """Return a reply, or raise it where it is an error."""
-    if isinstance(reply, StoreError):
-        raise reply
-    return reply
-
-

@@ -13,8 +13,6 @@ import os
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 #: Most producers of one store in one process, and so most synchronous writes at a time.
 POOL = 8
@@ -26,6 +24,10 @@ class Producer:
     __slots__ = ("acknowledged", "id", "number")
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Become another producer."""
         self.id = secrets.token_hex(16)
         #: Number of the last batch that was made.
         self.number = 0
@@ -47,22 +49,22 @@ class Producers:
     def _start(self) -> None:
         self._pid = os.getpid()
         self._idle: deque[Producer] = deque()
-        self._places = threading.BoundedSemaphore(POOL)
+        self._places = threading.Semaphore(POOL)
 
-    @contextmanager
-    def lend(self) -> Iterator[Producer]:
-        """Lend a producer for one batch."""
+    def borrow(self) -> Producer:
+        """Return a producer for one batch; waits while POOL of them are out."""
         if self._pid != os.getpid():
             self._start()  # forked: its producers, and a semaphore perhaps held, are the parent's
-        places, idle = self._places, self._idle
-        with places:
-            try:
-                producer = idle.pop()
-            except IndexError:
-                producer = Producer()
-            try:
-                yield producer
-            finally:
-                # Also after a call that was broken off: the next number is higher, and its batch,
-                # should it still arrive after that, is refused as old.
-                idle.append(producer)
+        self._places.acquire()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Producer()
+
+    def give_back(self, producer: Producer) -> None:
+        """Take a producer back, also after a call that was broken off.
+
+        Its next number is higher; its batch, should it arrive after that, is refused as old.
+        """
+        self._idle.append(producer)
+        self._places.release()

@@ -29,14 +29,16 @@ class Script:
         return hashlib.sha1(self._text, usedforsecurity=False).hexdigest()
 
     def command(
-        self, keys: Sequence[str], args: Sequence[str | bytes | int], *, whole: bool = False
+        self, keys: Sequence[str | bytes], args: Sequence[str | bytes | int], *, whole: bool = False
     ) -> Command:
         """Return the command that runs it."""
         if whole:
             return ("EVAL", self._text, len(keys), *keys, *args)
         return ("EVALSHA", self._sha, len(keys), *keys, *args)
 
-    def run(self, link: Link, keys: Sequence[str], args: Sequence[str | bytes | int]) -> Reply:
+    def run(
+        self, link: Link, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]
+    ) -> Reply:
         """Run it and return its reply; an error of the server's is returned, not raised.
 
         Raises:
@@ -51,3 +53,5 @@ class Script:
 APPLY = Script("apply")
 BIND = Script("bind")
 RETAIN = Script("retain")
+CLEAN = Script("clean")
+COMPACT = Script("compact")

@@ -26,8 +26,8 @@ from redmeter.keys import Keys, Retention
 from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.store import binding as bindings
 from redmeter.store import embedded, urls
-from redmeter.store.binding import Binding, raised
-from redmeter.store.link import Command, Link, Reply, error_code, pairs
+from redmeter.store.binding import Binding
+from redmeter.store.link import Command, Link, Reply, error_code, pairs, raised
 from redmeter.store.producers import Producer, Producers
 from redmeter.store.scripts import APPLY
 
@@ -188,43 +188,62 @@ class Store:
                 applied; it will not be sent again.
             StoreError: the server refused; nothing was written.
         """
-        with self._producers.lend() as producer:
-            number = producer.next()
-            sent = False
-            started, attempt = self.clock.monotonic(), 0
-            while True:
-                try:
-                    bound = Binding(retention, "") if retention else self.binding()
-                    batch = Batch(producer.id, number, build(bound.retention))
-                    must_exist = sent and producer.acknowledged
-                    outcome = self.send(
-                        batch, bound.version, must_exist=must_exist, refuse=refuse, trim=trim
-                    )
-                    producer.acknowledged = True
-                    return outcome
-                except RetentionChanged:
-                    self._bind()
-                    continue  # the store answered: this is no failed attempt
-                except StoreUnavailable as error:
-                    sent = sent or error.sent
-                    error.sent = sent
+        producer = self._producers.borrow()
+        try:
+            return self._write(producer, build, retention, refuse, trim)
+        finally:
+            self._producers.give_back(producer)
+
+    def _write(
+        self,
+        producer: Producer,
+        build: Callable[[Retention], Operations],
+        retention: Retention | None,
+        refuse: bool,
+        trim: bool,
+    ) -> Outcome:
+        number = producer.next()
+        sent = False
+        started, attempt = self.clock.monotonic(), 0
+        while True:
+            try:
+                bound = Binding(retention, "") if retention else self.binding()
+                batch = Batch(producer.id, number, build(bound.retention))
+                must_exist = sent and producer.acknowledged
+                outcome = self.send(
+                    batch, bound.version, must_exist=must_exist, refuse=refuse, trim=trim
+                )
+                producer.acknowledged = True
+                return outcome
+            except RetentionChanged:
+                self._bind()
+                continue  # the store answered: this is no failed attempt
+            except StoreUnavailable as error:
+                sent = sent or error.sent
+                error.sent = sent
+                self._wait(attempt, started, error)
+                self._reconnect()
+            except StoreRefused as error:
+                if error.code == "WRONGTYPE" and attempt == 0:
+                    # Somebody else uses the watermark's key.
+                    if sent:
+                        return Outcome(applied=False, uncertain=True)
+                    producer.renew()
+                    number = producer.next()
+                elif error.code in _PASSING:
                     self._wait(attempt, started, error)
-                    self._reconnect()
-                except StoreRefused as error:
-                    if error.code == "WRONGTYPE" and attempt == 0:
-                        # Somebody else uses the watermark's key.
-                        if sent:
-                            return Outcome(applied=False, uncertain=True)
-                        producer.__init__()  # type: ignore[misc]
-                        number = producer.next()
-                    elif error.code in _PASSING:
-                        self._wait(attempt, started, error)
-                    else:
-                        raise
-                attempt += 1
+                else:
+                    raise
+            attempt += 1
 
     def send(
-        self, batch: Batch, version: str, *, must_exist: bool, refuse: bool = True, trim: bool = True
+        self,
+        batch: Batch,
+        version: str,
+        *,
+        must_exist: bool,
+        refuse: bool = True,
+        trim: bool = True,
     ) -> Outcome:
         """Send a batch once. Sending it again with the same number is always safe.
 
@@ -288,8 +307,8 @@ def _rejections(operations: Operations, reply: Sequence[Any]) -> tuple[Rejection
     args, at = operations.args, 0
     while at < len(args):
         width, count = {"slice": 4, "add": 2}[str(args[at])], int(args[at + 1])
-        for first in range(at + 2, at + 2 + width * count, width):
-            amounts.append((str(args[first + width - 2]), int(args[first + width - 1])))
+        ends = range(at + 2 + width, at + 3 + width * count, width)
+        amounts.extend((str(args[end - 2]), int(args[end - 1])) for end in ends)
         at += 2 + width * count
     rejections = []
     for index, reason in zip(reply[::2], reply[1::2], strict=True):

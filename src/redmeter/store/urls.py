@@ -48,7 +48,7 @@ def parse(url: str) -> Target:
         raise InvalidSetting("url", f"unknown scheme ({known}); use {_EXAMPLES}")
     try:
         parts = urlsplit(url)
-        options = dict(parse_url(scheme + separator + rest))
+        options = dict(parse_url(scheme + separator + rest))  # type: ignore[no-untyped-call]
         port = parts.port
     except ValueError:  # its text may quote a part of the password
         raise InvalidSetting(

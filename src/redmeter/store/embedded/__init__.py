@@ -8,10 +8,11 @@ them all, and a small supervisor process ends it once no client was connected fo
     your process ──ensure()──> supervisor ──> valkey-server
          └──────── unix socket ───────────────────┘
 
-    paths.py        where the data and the socket lie, and who may see them
-    binary.py       which server program
-    launcher.py     start, join, look, stop
-    supervisor.py   the process that owns the server
+    paths.py  binary.py              where things lie; which server program
+    launcher.py                      start, join, look, stop: in your process
+    files.py  wire.py  versions.py   the files, the socket, whose data: on both sides
+    __main__.py  supervisor.py       the process that owns the server,
+    server.py  watch.py              its child, and when that is to end
 
 In the data directory: ``supervisor.lock`` (locked: somebody cares), ``server.lock`` (locked:
 the data are in use), ``server.json`` (what runs), ``server.version`` (what wrote the data),

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from redmeter.clock import SYSTEM
 from redmeter.errors import EmbeddedServerError
-from redmeter.store.embedded import supervisor
+from redmeter.store.embedded import files, wire
 from redmeter.store.embedded.binary import find_binary
 from redmeter.store.embedded.paths import prepare, resolve, socket_path
 
@@ -74,20 +75,18 @@ def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) 
     with _in_words(data):
         while True:
             info = _look(data)
-            reply = supervisor.ask(str(info.socket), "PING") if info else b""
+            reply = wire.ask(str(info.socket), "PING") if info else b""
             if info and reply.startswith(b"+PONG"):
                 return info.socket
             if SYSTEM.monotonic() > deadline:
                 raise EmbeddedServerError(
                     data,
                     f"no answer for {START_TIMEOUT:.0f} s. If its log ends with loading, wait; "
-                    "else `redmeter stop` ends it. The log:\n"
-                    + supervisor.tail(str(data / supervisor.LOG)),
+                    "else `redmeter stop` ends it. The log:\n" + files.tail(str(data / files.LOG)),
                 )
-            if not supervisor.held(data / supervisor.SUPERVISOR_LOCK):
-                if _start(data, idle_timeout) == "ready":
-                    continue
-            SYSTEM.sleep(0.005)
+            cared_for = files.held(data / files.SUPERVISOR_LOCK)  # it starts, or ends: wait
+            if cared_for or _start(data, idle_timeout) != "ready":
+                SYSTEM.sleep(0.005)
 
 
 def running(path: str | os.PathLike[str]) -> Info | None:
@@ -125,9 +124,9 @@ def stop(path: str | os.PathLike[str], *, timeout: float = 10.0) -> bool:
                 return owner is not None
             if now != owner and now:
                 with suppress(ProcessLookupError):
-                    os.kill(now, supervisor.signal.SIGTERM)
+                    os.kill(now, signal.SIGTERM)
             elif now != owner:
-                supervisor.end_orphan(data)
+                wire.end_orphan(data)
             owner = now
             if SYSTEM.monotonic() > deadline:
                 who = f"its supervisor (pid {owner})" if owner else "the server"
@@ -138,10 +137,10 @@ def stop(path: str | os.PathLike[str], *, timeout: float = 10.0) -> bool:
 
 
 def _look(data: Path) -> Info | None:
-    if not supervisor.held(data / supervisor.SUPERVISOR_LOCK):
+    if not files.held(data / files.SUPERVISOR_LOCK):
         return None
     try:
-        state = json.loads((data / supervisor.STATE).read_bytes())
+        state = json.loads((data / files.STATE).read_bytes())
     except FileNotFoundError:  # it starts, or ends
         return None
     return Info(
@@ -155,19 +154,19 @@ def _look(data: Path) -> Info | None:
 
 def _owner(data: Path) -> int | None:
     """Return the pid of the supervisor, 0 for a server that has none, None if nothing runs."""
-    lock = data / supervisor.SUPERVISOR_LOCK
-    while supervisor.held(lock):
+    lock = data / files.SUPERVISOR_LOCK
+    while files.held(lock):
         written = lock.read_bytes().strip()
         if written:  # else it took the lock a moment ago
             return int(written)
-    return 0 if supervisor.held(data / supervisor.SERVER_LOCK) else None
+    return 0 if files.held(data / files.SERVER_LOCK) else None
 
 
 def _start(data: Path, idle_timeout: float) -> str:
     """Spawn a supervisor; return "ready", or "held" if another one was faster."""
     prepare(data)
     binary, version = find_binary(data)
-    command = [_interpreter(data), "-I", "-S", supervisor.__file__]
+    command = [_interpreter(data), "-I", "-S", str(Path(__file__).with_name("__main__.py"))]
     command += [str(data), str(binary), version, str(socket_path(data)), repr(float(idle_timeout))]
     environment = {key: os.environ[key] for key in KEPT_ENVIRONMENT if key in os.environ}
     with subprocess.Popen(
@@ -207,4 +206,4 @@ def _in_words(data: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise EmbeddedServerError(data, supervisor.why(exc)) from exc
+        raise EmbeddedServerError(data, files.why(exc)) from exc

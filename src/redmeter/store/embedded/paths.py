@@ -19,7 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from redmeter.errors import EmbeddedServerError
-from redmeter.store.embedded.supervisor import SERVER_LOCK
+from redmeter.store.embedded.files import SERVER_LOCK
 
 #: The longest socket path, bytes: macOS has 104 with the closing zero, Linux 108.
 LONGEST_SOCKET_PATH = 103

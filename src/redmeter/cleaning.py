@@ -1,0 +1,250 @@
+"""The cleaner: remove what has left the retention, and index entries whose hash is gone.
+
+Writers trim what they write, and their hashes expire; left for the cleaner are the counters that
+other programs write, the entries of those that nobody writes any more, and hashes that grew large.
+
+A pass walks the index once. By the book's schedule a pass is made every minute, and a precision of
+N minutes is looked at in every Nth. Work is cut into calls of some milliseconds, so that no other
+client waits; a time budget ends a pass early, and the next goes on from there. Looking and
+removing are one atomic step, so any number of cleaners may run beside any number of writers, and
+one that is killed half way leaves nothing half done.
+
+The time is the earlier of the server's clock and this machine's. Where they differ by more than
+MAX_CLOCK_DIFFERENCE, one of them is badly wrong and nothing is touched.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from redmeter.errors import AccessDenied, ClockDisagreement, StoreError
+from redmeter.keys import entry, parse_entry
+from redmeter.names import canonical
+from redmeter.store import Store
+from redmeter.store.link import pairs, raised
+from redmeter.store.scripts import CLEAN, COMPACT
+
+#: Largest difference between the server's clock and ours, seconds.
+MAX_CLOCK_DIFFERENCE = 3600.0
+#: Time budget of a pass, seconds.
+BUDGET = 50.0
+#: Seconds from the start of one pass to the start of the next.
+INTERVAL = 60.0
+#: Samples kept of a precision that the store's retention does not name: other programs' counters.
+OTHER_SAMPLES = 120
+
+#: Index entries asked for at a time, hashes cleaned by one call, fields handled by one call.
+_PAGE, _HASHES, _FIELDS = 1_000, 100, 500
+#: Largest hash that one call looks at.
+_LARGE = 1_000
+
+logger = logging.getLogger("redmeter")
+
+
+@dataclass(slots=True)
+class Report:
+    """What a pass did."""
+
+    #: Index entries that were due and looked at, and those whose turn comes in a later pass.
+    looked_at: int = 0
+    not_due: int = 0
+    slices_removed: int = 0
+    hashes_removed: int = 0
+    entries_removed: int = 0
+    #: Hashes brought back to the compact encoding.
+    compacted: int = 0
+    #: Entries that are none (`60*60:hits`), and keys that are no hashes; left alone.
+    strange: list[str] = field(default_factory=list)
+    #: Seconds the pass took.
+    seconds: float = 0.0
+    #: Where the next pass goes on; 0 where this one came to the end.
+    cursor: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole index was walked."""
+        return self.cursor == 0
+
+
+def clean(
+    store: Store,
+    *,
+    passes: int = 0,
+    budget: float = BUDGET,
+    cursor: int = 0,
+    samples: Mapping[int, int] | None = None,
+    other_samples: int = OTHER_SAMPLES,
+    progress: Callable[[Report, int], None] | None = None,
+) -> Report:
+    """Make one pass.
+
+    Args:
+        passes: how many passes were made before; 0 looks at every precision.
+        budget: seconds after which to stop; at least one page is done.
+        cursor: where an earlier pass stopped.
+        samples: precision -> samples, instead of the store's retention.
+        other_samples: for precisions that are not in there.
+        progress: called after each page, with the report so far and the size of the index.
+
+    Raises:
+        ClockDisagreement: the clocks differ wildly; nothing was touched.
+        StoreError: the server cannot be reached or refuses.
+    """
+    started = store.clock.monotonic()
+    report = Report()
+    while True:
+        view, (size, page) = store.read(
+            [("ZCARD", store.keys.known), ("ZSCAN", store.keys.known, cursor, "COUNT", _PAGE)]
+        )
+        _check_clock(view.now - store.clock.wall())
+        cursor_text, members = raised(page)
+        cursor = int(cursor_text)
+        kept = view.retention if samples is None else samples
+        due = []
+        for member, _ in pairs(members):
+            text = member.decode(errors="surrogateescape")
+            parsed = parse_entry(text)
+            if parsed is None:
+                report.strange.append(ascii(text))
+            elif passes % (parsed[0] // 60 or 1):
+                report.not_due += 1
+            else:
+                due.append((text, parsed[0], kept.get(parsed[0], other_samples)))
+        for at in range(0, len(due), _HASHES):
+            _clean_hashes(store, due[at : at + _HASHES], report)
+        report.looked_at += len(due)
+        report.seconds = store.clock.monotonic() - started
+        report.cursor = cursor
+        if progress:
+            progress(report, raised(size))
+        if cursor == 0 or report.seconds >= budget:
+            return report
+
+
+def run(
+    store: Store,
+    *,
+    quit: Callable[[], bool],  # noqa: A002
+    on_pass: Callable[[Report], None] | None = None,
+    samples: Callable[[], tuple[Mapping[int, int], int]] | None = None,
+) -> None:
+    """Make a pass every minute until told to stop.
+
+    Trouble that passes (no answer, memory full) is logged and tried again with the next pass.
+
+    Args:
+        quit: asked at least once a second.
+        on_pass: called after each pass.
+        samples: what to keep, asked before each pass; else the store's retention.
+
+    Raises:
+        ClockDisagreement, AccessDenied: trouble that does not pass by itself.
+    """
+    clock = store.clock
+    passes = cursor = 0
+    while not quit():
+        started = clock.monotonic()
+        try:
+            kept, other = samples() if samples else (None, OTHER_SAMPLES)
+            report = clean(store, passes=passes, cursor=cursor, samples=kept, other_samples=other)
+            cursor = report.cursor
+            if on_pass:
+                on_pass(report)
+        except AccessDenied:
+            raise
+        except StoreError as error:
+            logger.warning("cleaning is tried again in a minute: %s", error)
+        if cursor == 0:
+            passes += 1
+        # At least a second's rest, also after a pass that took longer than its minute.
+        until = max(started + INTERVAL, clock.monotonic() + 1.0)
+        while not quit() and clock.monotonic() < until:
+            clock.sleep(min(0.5, until - clock.monotonic()))
+
+
+def forget(store: Store, name: str) -> bool:
+    """Remove a counter with all its samples and its grand total.
+
+    Returns:
+        Whether there was anything.
+
+    Raises:
+        InvalidName: see redmeter.names.
+        StoreError: the server cannot be reached or refuses.
+    """
+    series = canonical(name)
+    view, _ = store.read()
+    keys = store.keys
+    replies = store.ask(
+        [
+            ("UNLINK", *(keys.count(precision, series) for precision in view.retention)),
+            ("ZREM", keys.known, *(entry(precision, series) for precision in view.retention)),
+            ("HDEL", keys.total, series),
+        ]
+    )
+    removed = [raised(reply) for reply in replies]
+    return any(removed)
+
+
+def _check_clock(difference: float) -> None:
+    if abs(difference) > MAX_CLOCK_DIFFERENCE:
+        raise ClockDisagreement(difference, MAX_CLOCK_DIFFERENCE)
+
+
+def _clean_hashes(store: Store, due: list[tuple[str, int, int]], report: Report) -> None:
+    names = [_raw(text) for text, _, _ in due]
+    keys = [_raw(store.keys.count_of(text)) for text, _, _ in due]
+    args: list[bytes | str | int] = [f"{store.clock.wall():.6f}", _LARGE]
+    for name, (_, precision, samples) in zip(names, due, strict=True):
+        args += (name, precision, samples)
+    reply = raised(CLEAN.run(store.link, [store.keys.known, *keys], args))
+    slices, hashes, entries, *rest = reply
+    report.slices_removed += slices
+    report.hashes_removed += hashes
+    report.entries_removed += entries
+    for index, what in zip(rest[::2], rest[1::2], strict=True):
+        position = index - 2  # after known:; Lua counts from 1
+        if what == b"large":
+            _clean_large(store, keys[position], due[position], report)
+        else:
+            report.strange.append(ascii(due[position][0]))
+
+
+def _clean_large(store: Store, key: bytes, due: tuple[str, int, int], report: Report) -> None:
+    """Clean a hash of very many fields in steps, then bring it back to the compact form.
+
+    Between two steps others may write; each step removes only fields that it has seen to be gone.
+    """
+    _, precision, samples = due
+    view, _ = store.read()
+    last = int(min(view.now, store.clock.wall())) - samples * precision
+    left = 0
+    for fields in _scan(store, key):
+        gone = [start for start in fields if _start(start, default=last + 1) <= last]
+        left += len(fields) - len(gone)
+        if gone:
+            report.slices_removed += raised(store.ask([("HDEL", key, *gone)])[0])
+    if left <= _LARGE:
+        report.compacted += raised(COMPACT.run(store.link, [key], [_FIELDS]))
+        if left == 0:
+            _clean_hashes(store, [due], report)
+
+
+def _scan(store: Store, key: bytes) -> Iterator[list[bytes]]:
+    cursor = b"0"
+    while True:
+        cursor, reply = raised(store.ask([("HSCAN", key, cursor, "COUNT", _FIELDS)])[0])
+        yield [start for start, _ in pairs(reply)]
+        if int(cursor) == 0:
+            return
+
+
+def _start(text: bytes, default: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return default
+
+
+def _raw(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")

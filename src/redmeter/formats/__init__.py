@@ -1,0 +1,1 @@
+"""Text in, values out, and back. Pure: no files, no sockets."""
