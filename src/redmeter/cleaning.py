@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from redmeter.errors import AccessDenied, ClockDisagreement, StoreError
-from redmeter.keys import entry, parse_entry
+from redmeter.keys import entry as entry_of
+from redmeter.keys import parse_entry
 from redmeter.names import canonical
 from redmeter.store import Store
 from redmeter.store.link import pairs, raised
@@ -33,8 +34,10 @@ INTERVAL = 60.0
 #: Samples kept of a precision that the store's retention does not name: other programs' counters.
 OTHER_SAMPLES = 120
 
-#: Index entries asked for at a time, hashes cleaned by one call, fields handled by one call.
-_PAGE, _HASHES, _FIELDS = 1_000, 100, 500
+#: Index entries asked for at a time, and fields of a large hash.
+_PAGE, _FIELDS = 1_000, 500
+#: Hashes cleaned by the first call; as many later as fit into _STEP seconds.
+_FIRST, _MOST, _STEP = 50, 400, 0.003
 #: Largest hash that one call looks at.
 _LARGE = 1_000
 
@@ -91,33 +94,32 @@ def clean(
         StoreError: the server cannot be reached or refuses.
     """
     started = store.clock.monotonic()
-    report = Report()
+    report, portion = Report(), _FIRST
     while True:
         view, (size, page) = store.read(
-            [("ZCARD", store.keys.known), ("ZSCAN", store.keys.known, cursor, "COUNT", _PAGE)]
+            [
+                ("ZCARD", store.keys.known),
+                ("ZREVRANGE", store.keys.known, cursor, cursor + _PAGE - 1),
+            ]
         )
         _check_clock(view.now - store.clock.wall())
-        cursor_text, members = raised(page)
-        cursor = int(cursor_text)
-        kept = view.retention if samples is None else samples
-        due = []
-        for member, _ in pairs(members):
-            text = member.decode(errors="surrogateescape")
-            parsed = parse_entry(text)
-            if parsed is None:
-                report.strange.append(ascii(text))
-            elif passes % (parsed[0] // 60 or 1):
-                report.not_due += 1
-            else:
-                due.append((text, parsed[0], kept.get(parsed[0], other_samples)))
-        for at in range(0, len(due), _HASHES):
-            _clean_hashes(store, due[at : at + _HASHES], report)
-        report.looked_at += len(due)
+        members, removed = raised(page), report.entries_removed
+        for precision, entries in _by_precision(members, report).items():
+            if passes % (precision // 60 or 1):
+                report.not_due += len(entries)
+                continue
+            kept = (view.retention if samples is None else samples).get(precision, other_samples)
+            report.looked_at += len(entries)
+            portion = _clean_hashes(store, precision, kept, entries, portion, report)
+        # From the end backwards, by rank: what is removed here moves up what comes next. What
+        # others remove or add meanwhile may hide an entry until the next pass, or show one twice.
+        cursor += len(members) - (report.entries_removed - removed)
+        done = len(members) < _PAGE
+        report.cursor = 0 if done else cursor
         report.seconds = store.clock.monotonic() - started
-        report.cursor = cursor
         if progress:
             progress(report, raised(size))
-        if cursor == 0 or report.seconds >= budget:
+        if done or report.seconds >= budget:
             return report
 
 
@@ -178,7 +180,7 @@ def forget(store: Store, name: str) -> bool:
     replies = store.ask(
         [
             ("UNLINK", *(keys.count(precision, series) for precision in view.retention)),
-            ("ZREM", keys.known, *(entry(precision, series) for precision in view.retention)),
+            ("ZREM", keys.known, *(entry_of(precision, series) for precision in view.retention)),
             ("HDEL", keys.total, series),
         ]
     )
@@ -191,31 +193,68 @@ def _check_clock(difference: float) -> None:
         raise ClockDisagreement(difference, MAX_CLOCK_DIFFERENCE)
 
 
-def _clean_hashes(store: Store, due: list[tuple[str, int, int]], report: Report) -> None:
-    names = [_raw(text) for text, _, _ in due]
-    keys = [_raw(store.keys.count_of(text)) for text, _, _ in due]
-    args: list[bytes | str | int] = [f"{store.clock.wall():.6f}", _LARGE]
-    for name, (_, precision, samples) in zip(names, due, strict=True):
-        args += (name, precision, samples)
-    reply = raised(CLEAN.run(store.link, [store.keys.known, *keys], args))
-    slices, hashes, entries, *rest = reply
-    report.slices_removed += slices
-    report.hashes_removed += hashes
-    report.entries_removed += entries
-    for index, what in zip(rest[::2], rest[1::2], strict=True):
-        position = index - 2  # after known:; Lua counts from 1
-        if what == b"large":
-            _clean_large(store, keys[position], due[position], report)
+def _by_precision(members: list[bytes], report: Report) -> dict[int, list[bytes]]:
+    """Sort entries by precision; those that are none are reported."""
+    groups: dict[bytes, list[bytes]] = {}
+    for member in members:
+        precision, _, _ = member.partition(b":")
+        groups.setdefault(precision, []).append(member)
+    found: dict[int, list[bytes]] = {}
+    for entries in groups.values():
+        parsed = parse_entry(entries[0].decode(errors="replace"))
+        if parsed is None or entries[0][-1:] == b":":
+            report.strange += [ascii(entry.decode(errors="replace")) for entry in entries]
         else:
-            report.strange.append(ascii(due[position][0]))
+            found.setdefault(parsed[0], []).extend(entries)
+    return found
 
 
-def _clean_large(store: Store, key: bytes, due: tuple[str, int, int], report: Report) -> None:
+def _clean_hashes(
+    store: Store,
+    precision: int,
+    samples: int,
+    entries: list[bytes],
+    portion: int,
+    report: Report,
+) -> int:
+    """Clean the hashes of some entries, portion by portion.
+
+    Returns:
+        How many hashes the next call should take to last about _STEP.
+    """
+    before = store.keys.count_of("").encode()
+    at = 0
+    while at < len(entries):
+        some = entries[at : at + portion]
+        at += portion
+        started = store.clock.monotonic()
+        reply = CLEAN.run(
+            store.link,
+            [store.keys.known, *[before + entry for entry in some]],
+            [f"{store.clock.wall():.6f}", precision, samples, len(before), _LARGE],
+        )
+        slices, hashes, gone, *rest = raised(reply)
+        took = store.clock.monotonic() - started
+        if len(some) == portion:
+            portion = max(1, min(_MOST, 2 * portion, int(portion * _STEP / max(took, 1e-6))))
+        report.slices_removed += slices
+        report.hashes_removed += hashes
+        report.entries_removed += gone
+        for index, what in zip(rest[::2], rest[1::2], strict=True):
+            entry = some[index - 2]  # after known:; Lua counts from 1
+            if what == b"large":
+                _clean_large(store, precision, samples, entry, report)
+            else:
+                report.strange.append(ascii(entry.decode(errors="replace")))
+    return portion
+
+
+def _clean_large(store: Store, precision: int, samples: int, entry: bytes, report: Report) -> None:
     """Clean a hash of very many fields in steps, then bring it back to the compact form.
 
     Between two steps others may write; each step removes only fields that it has seen to be gone.
     """
-    _, precision, samples = due
+    key = store.keys.count_of("").encode() + entry
     view, _ = store.read()
     last = int(min(view.now, store.clock.wall())) - samples * precision
     left = 0
@@ -224,10 +263,10 @@ def _clean_large(store: Store, key: bytes, due: tuple[str, int, int], report: Re
         left += len(fields) - len(gone)
         if gone:
             report.slices_removed += raised(store.ask([("HDEL", key, *gone)])[0])
-    if left <= _LARGE:
+    if left == 0:
+        _clean_hashes(store, precision, samples, [entry], 1, report)
+    elif left <= _FIELDS:
         report.compacted += raised(COMPACT.run(store.link, [key], [_FIELDS]))
-        if left == 0:
-            _clean_hashes(store, [due], report)
 
 
 def _scan(store: Store, key: bytes) -> Iterator[list[bytes]]:
@@ -244,7 +283,3 @@ def _start(text: bytes, default: int) -> float:
         return float(text)
     except ValueError:
         return default
-
-
-def _raw(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")

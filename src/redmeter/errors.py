@@ -15,7 +15,9 @@
         └── EmbeddedServerError            the embedded server cannot be started or joined
 
 Each message says what was asked, what is possible and what mends it; the data behind the
-message are attributes. No message holds a password. Imports nothing of ours.
+message are attributes. No message holds a password. What only one reader of files can raise is
+defined beside it, under the same root: MalformedLine in formats/access_log.py, DamagedGzip in
+doors/lines.py. Imports nothing of ours.
 """
 
 from collections.abc import Iterable
@@ -23,6 +25,22 @@ from collections.abc import Iterable
 
 class RedmeterError(Exception):
     """The root: catch this to catch everything that Redmeter raises on purpose."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # As it is, not made anew from its message: errors cross process borders (worker pools).
+        return _restore, (type(self), self.args), self.__dict__
+
+
+def _restore(kind: type[RedmeterError], args: tuple[object, ...]) -> RedmeterError:
+    return kind.__new__(kind, *args)
+
+
+def shown(value: object, width: int = 80) -> str:
+    """Return a value as it stands in a message: cut to so many characters."""
+    try:
+        return f"{value!r:.{width}}"
+    except ValueError:  # Python does not write out whole numbers of over 4,300 digits
+        return f"<{type(value).__name__} of too many digits>"
 
 
 class InvalidName(RedmeterError, ValueError):
@@ -34,8 +52,8 @@ class InvalidName(RedmeterError, ValueError):
     """
 
     def __init__(self, name: object, reason: str) -> None:
-        shown = ascii(name)
-        self.name = shown if len(shown) <= 80 else f"{shown[:60]}… ({len(shown) - 60} more)"
+        text = ascii(name) if isinstance(name, str) else shown(name)
+        self.name = text if len(text) <= 80 else f"{text[:60]}… ({len(text) - 60} more)"
         self.reason = reason
         super().__init__(f"invalid series name {self.name}: {reason}")
 
@@ -51,7 +69,7 @@ class InvalidValue(RedmeterError, ValueError):
     def __init__(self, value: object, reason: str) -> None:
         self.value = value
         self.reason = reason
-        super().__init__(f"invalid value {value!r:.80}: {reason}")
+        super().__init__(f"invalid value {shown(value)}: {reason}")
 
 
 class InvalidSetting(RedmeterError, ValueError):
@@ -80,7 +98,7 @@ class UnknownPrecision(RedmeterError, ValueError):
         self.precision = precision
         self.kept = tuple(kept)
         listed = ", ".join(str(p) for p in self.kept)
-        super().__init__(f"precision {precision!r:.40} is not kept; kept are (seconds): {listed}")
+        super().__init__(f"precision {shown(precision, 40)} is not kept; kept are (seconds): {listed}")
 
 
 class LimitExceeded(RedmeterError, ValueError):
@@ -94,7 +112,8 @@ class LimitExceeded(RedmeterError, ValueError):
     def __init__(self, what: str, asked: int, limit: int, fix: str) -> None:
         self.asked = asked
         self.limit = limit
-        super().__init__(f"{asked:,} {what} asked for, at most {limit:,} are allowed: {fix}")
+        number = f"{asked:,}" if abs(asked) < 10**18 else shown(asked, 40)
+        super().__init__(f"{number} {what} asked for, at most {limit:,} are allowed: {fix}")
 
 
 class ClockDisagreement(RedmeterError):
@@ -193,7 +212,7 @@ class IncompatibleStore(StoreError):
         self.found = found
         self.supported = supported
         super().__init__(
-            f"the store's {what} is {found!r:.40}, this version of Redmeter works with "
+            f"the store's {what} is {shown(found, 40)}, this version of Redmeter works with "
             f"{supported!r}; nothing was written. Use the version of Redmeter that made it, or another prefix"
         )
 

@@ -17,7 +17,7 @@ Pure: no I/O, no clock.
 import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
 
-from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision
+from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, shown
 
 #: Version of the stored format that this code reads and writes.
 FORMAT = "1"
@@ -91,12 +91,12 @@ class Retention(Mapping[int, int]):
             if not _whole(precision) or not 1 <= precision <= MAX_PRECISION:
                 raise InvalidSetting(
                     "retention",
-                    f"precision {precision!r:.40}: a whole number of seconds, 1 to {MAX_PRECISION}",
+                    f"precision {shown(precision, 40)}: a whole number of seconds, 1 to {MAX_PRECISION}",
                 )
             if not _whole(count) or not 1 <= count <= MAX_SAMPLES:
                 raise InvalidSetting(
                     "retention",
-                    f"{count!r:.40} samples at precision {precision}: a whole number, "
+                    f"{shown(count, 40)} samples at precision {precision}: a whole number, "
                     f"1 to {MAX_SAMPLES} (more would leave Redis' compact encoding, at ten times "
                     "the memory; add a coarser precision instead)",
                 )

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from redmeter.errors import InvalidName
+from redmeter.errors import InvalidName, shown
 
 #: Longest name, labels included, in bytes of UTF-8.
 MAX_BYTES = 200
@@ -55,7 +55,7 @@ def check_text(name: object) -> str:
     """Check what holds for every name, whatever its form: text, length, characters.
 
     Returns:
-        The name, unchanged.
+        The name, unchanged, as plain text: a `str, Enum` member writes itself otherwise.
 
     Raises:
         InvalidName: not text, empty, over 200 bytes, or holding a forbidden character.
@@ -74,7 +74,7 @@ def check_text(name: object) -> str:
     size = len(name) if name.isascii() else len(name[: MAX_BYTES + 1].encode())
     if size > MAX_BYTES:
         raise InvalidName(name, f"over {MAX_BYTES} bytes of UTF-8: shorten it or its labels")
-    return name
+    return str.__str__(name)
 
 
 def parse_name(name: str) -> SeriesName:
@@ -86,8 +86,7 @@ def parse_name(name: str) -> SeriesName:
     Raises:
         InvalidName: the grammar above does not allow it.
     """
-    check_text(name)
-    base, brace, rest = name.partition("{")
+    base, brace, rest = check_text(name).partition("{")
     if not brace:
         if "}" in base:
             raise InvalidName(name, _BRACES)
@@ -121,16 +120,19 @@ def format_name(base: str, labels: Mapping[str, str] | None = None) -> str:
     Raises:
         InvalidName: base, a key or a value is not allowed, or the whole exceeds 200 bytes.
     """
-    check_text(base)
+    base = check_text(base)
     if "{" in base or "}" in base:
         raise InvalidName(base, _BRACES)
     if not labels:
         return base
     parts = []
-    for key in sorted(labels, key=str):
-        value = labels[key]
+    for key in labels:
         if not isinstance(key, str) or not _LABEL_KEY.fullmatch(key):
-            raise InvalidName(base, f"label key {key!r:.40} does not match [A-Za-z_][A-Za-z0-9_]*")
+            raise InvalidName(
+                base, f"label key {shown(key, 40)} does not match [A-Za-z_][A-Za-z0-9_]*"
+            )
+    for key in sorted(labels):
+        value = labels[key]
         if not isinstance(value, str):
             raise InvalidName(
                 base, f"label {key} has a value of type {type(value).__name__}; use text: str(…)"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redmeter.errors import InvalidSetting
+from redmeter.errors import InvalidSetting, shown
 from redmeter.keys import DEFAULT_PREFIX, DEFAULT_RETENTION, Retention, check_prefix
 
 
@@ -41,10 +41,12 @@ def _seconds(name: str, low: float, high: float) -> Callable[[Any], float]:
     def read(value: Any) -> float:
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = -1.0
         if isinstance(value, bool) or not low <= number <= high:
-            raise InvalidSetting(name, f"{value!r:.40} is not a number of seconds, {low} to {high}")
+            raise InvalidSetting(
+                name, f"{shown(value, 40)} is not a number of seconds, {low} to {high}"
+            )
         return number
 
     return read
@@ -53,7 +55,11 @@ def _seconds(name: str, low: float, high: float) -> Callable[[Any], float]:
 def _retention(value: Any) -> Retention:
     if isinstance(value, Retention):
         return value
-    return Retention.parse(value) if isinstance(value, str) else Retention(value)
+    if isinstance(value, str):
+        return Retention.parse(value)
+    if not isinstance(value, Mapping):
+        raise InvalidSetting("retention", f"a mapping or text, not {type(value).__name__}")
+    return Retention(value)
 
 
 SETTINGS: tuple[Setting, ...] = (

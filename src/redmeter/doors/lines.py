@@ -259,10 +259,11 @@ class Lines(Iterator[list[str]]):
         self._keep(first)
         if not others:
             return
+        begun = self._take()
         last = others.pop()
         if others and len(max(others, key=len)) > LINE_BYTES:
             others = [self._cut(line) for line in others]
-        yield [_text(line) for line in [self._take(), *others]]
+        yield [_text(line) for line in [begun, *others]]
         self._keep(last)
 
     def _last_line(self) -> Iterator[list[str]]:

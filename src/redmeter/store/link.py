@@ -29,6 +29,7 @@ _CODES = re.compile(
     r"\b(NOSCRIPT|OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|BUSY|CLUSTERDOWN|TRYAGAIN|MOVED"
     r"|ASK|CROSSSLOT|WRONGTYPE|NOAUTH|WRONGPASS|NOPERM)\b"
 )
+_ARGUMENTS = re.compile(r",? with args beginning with:.*", re.DOTALL)
 _BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (client_errors.NoScriptError, "NOSCRIPT"),
     (client_errors.OutOfMemoryError, "OOM"),
@@ -38,15 +39,21 @@ _BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (client_errors.AuthenticationWrongNumberOfArgsError, "WRONGPASS"),
     (client_errors.AuthenticationError, "WRONGPASS"),
     (client_errors.AuthorizationError, "NOAUTH"),
+    (client_errors.TryAgainError, "TRYAGAIN"),
+    (client_errors.MasterDownError, "MASTERDOWN"),
+    (client_errors.ClusterDownError, "CLUSTERDOWN"),  # of which the one above is a kind
+    (client_errors.ClusterCrossSlotError, "CROSSSLOT"),
+    (client_errors.MovedError, "MOVED"),
+    (client_errors.AskError, "ASK"),  # of which the one above is a kind
 )
-#: What servers say instead of a code: Redis 6.2 within scripts, Valkey on old passwords.
+#: What servers say instead of a code: Redis up to 7.0 within scripts, all on superfluous passwords.
 _BY_TEXT = (
-    ("can't run this command", "NOPERM"),
+    ("user executing the script can't", "NOPERM"),  # run this command, access these keys
     ("No permissions", "NOPERM"),
     ("has no permissions", "NOPERM"),
     ("ACL failure", "NOPERM"),
-    ("NOAUTH", "NOAUTH"),
     ("Authentication required", "NOAUTH"),
+    ("client already authenticated", "NOAUTH"),
     ("invalid username-password", "WRONGPASS"),
     ("without any password", "WRONGPASS"),
 )
@@ -64,7 +71,8 @@ def translate(error: Exception, location: str) -> StoreError:
     """Turn an error of the client library into one of ours."""
     if isinstance(error, StoreError):
         return error
-    text = str(error)
+    # A server that has no AUTH repeats what it was sent with it: the password.
+    text = _ARGUMENTS.sub("", str(error))
     code = next((c for kind, c in _BY_CLASS if isinstance(error, kind)), None)
     if code in (None, "WRONGPASS"):
         found = error_code(text)
@@ -79,7 +87,7 @@ def translate(error: Exception, location: str) -> StoreError:
     return StoreRefused(code or "ERR", text)
 
 
-_pack: Callable[[Command], bytes] = hiredis.pack_command  # its own stub allows one argument
+_pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub
 
 
 class Link:

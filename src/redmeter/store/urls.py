@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from redis.connection import parse_url
 
@@ -11,6 +11,21 @@ from redmeter.errors import InvalidSetting
 from redmeter.store import embedded
 
 _EXAMPLES = "redis://HOST:PORT/DB, rediss://…, unix:///PATH, embedded://PATH or off"
+
+#: Schemes that others use, worth naming when they are refused.
+_OTHERS = {
+    *("redis+sentinel", "redis+cluster", "redis-sentinel", "redis-cluster", "redis+unix", "http"),
+    *("rediss+sentinel", "rediss+cluster", "valkey", "valkeys", "https", "tcp", "file", "sqlite"),
+}
+#: Options of the client that may stand in a URL, beside those of TLS: those whose value is text.
+_OPTIONS = {
+    *("db", "username", "password", "client_name", "lib_name", "lib_version", "protocol"),
+    *("socket_timeout", "socket_connect_timeout", "socket_keepalive", "socket_read_size"),
+    *("health_check_interval", "max_connections", "retry_on_timeout", "decode_responses"),
+    *("encoding", "encoding_errors"),
+}
+#: What the client itself makes of the rest of the URL.
+_DERIVED = {"host", "port", "path", "connection_class"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +56,53 @@ def parse(url: str) -> Target:
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
     if not url or scheme == "embedded":
-        path = Path(unquote(rest)).expanduser() if rest else embedded.default_path()
-        return Target("embedded", f"embedded://{path}", path=path)
+        return _embedded(rest)
     if not separator or scheme not in ("redis", "rediss", "unix"):
-        known = scheme if separator and scheme.replace("+", "").isalnum() else "none"
-        raise InvalidSetting("url", f"unknown scheme ({known}); use {_EXAMPLES}")
+        # Only what is known to be a scheme is repeated; it might be a part of a password.
+        known = f" ({scheme})" if separator and scheme in _OTHERS else ""
+        raise InvalidSetting("url", f"unknown scheme{known}; use {_EXAMPLES}")
     try:
         parts = urlsplit(url)
         options = dict(parse_url(scheme + separator + rest))  # type: ignore[no-untyped-call]
         port = parts.port
     except ValueError:  # its text may quote a part of the password
-        raise InvalidSetting(
-            "url",
-            "cannot be read: check port, database and options, and write special characters "
-            f"of the password as %XX; use {_EXAMPLES}",
-        ) from None
+        raise _unreadable() from None
+    host = parts.netloc.rpartition("@")[2]
+    if parts.fragment or "@" in parts.query or port == 0:
+        raise _unreadable()  # an unescaped # or ? in the password, which would go on after it
+    if scheme == "unix" and (host or not parts.path[1:] or (parts.netloc and "@" in parts.path)):
+        raise _unreadable()  # an unescaped / in the password, or unix://tmp/… for unix:///tmp/…
     database = options.get("db", 0)
     if scheme == "unix":
         location = f"unix://{options.get('path', '')}?db={database}"
     else:
-        if parts.path.strip("/") and not parts.path.strip("/").isdigit():
+        number = parts.path.strip("/")
+        if number and not (number.isascii() and number.isdigit()):
             raise InvalidSetting("url", "the part after the last / is the database, a number")
-        location = f"{scheme}://{parts.hostname or 'localhost'}:{port or 6379}/{database}"
+        name = parts.hostname or "localhost"
+        shown = f"[{name}]" if ":" in name else name
+        location = f"{scheme}://{shown}:{port or 6379}/{database}"
+    for option in options.keys() - _DERIVED - _OPTIONS:
+        if not option.startswith("ssl_"):
+            raise InvalidSetting(
+                "url",
+                f"has an unknown option: {option[:40]!a}; use {', '.join(sorted(_OPTIONS))}, ssl_…",
+            )
     options.pop("decode_responses", None)
-    unknown = [key for key, _ in parse_qsl(parts.query) if not key.replace("_", "").isalnum()]
-    if unknown:
-        raise InvalidSetting("url", "an option's name is not a word")
     return Target("server", location, options)
+
+
+def _embedded(rest: str) -> Target:
+    try:
+        path = Path(unquote(rest)).expanduser() if rest else embedded.default_path()
+    except RuntimeError:
+        raise InvalidSetting("url", "embedded://~USER/…: no such user, or no home") from None
+    return Target("embedded", f"embedded://{path}", path=path)
+
+
+def _unreadable() -> InvalidSetting:
+    return InvalidSetting(
+        "url",
+        "cannot be read: check port, database and options, and write special characters "
+        f"of the password as %XX; use {_EXAMPLES}",
+    )
