@@ -98,7 +98,9 @@ class UnknownPrecision(RedmeterError, ValueError):
         self.precision = precision
         self.kept = tuple(kept)
         listed = ", ".join(str(p) for p in self.kept)
-        super().__init__(f"precision {shown(precision, 40)} is not kept; kept are (seconds): {listed}")
+        super().__init__(
+            f"precision {shown(precision, 40)} is not kept; kept are (seconds): {listed}"
+        )
 
 
 class LimitExceeded(RedmeterError, ValueError):
@@ -149,8 +151,9 @@ class StoreUnavailable(StoreError):
     def __init__(self, location: str, reason: str, *, sent: bool = False) -> None:
         self.location = location
         self.sent = sent
+        why = reason.rstrip(".")
         super().__init__(
-            f"no answer from {location}: {reason}. Is the server running, and the URL right?"
+            f"no answer from {location}: {why}. Is the server running, and the URL right?"
         )
 
 
@@ -213,7 +216,8 @@ class IncompatibleStore(StoreError):
         self.supported = supported
         super().__init__(
             f"the store's {what} is {shown(found, 40)}, this version of Redmeter works with "
-            f"{supported!r}; nothing was written. Use the version of Redmeter that made it, or another prefix"
+            f"{supported!r}; nothing was written. Use the version of Redmeter that made it, "
+            "or another prefix"
         )
 
 

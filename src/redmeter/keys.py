@@ -91,7 +91,8 @@ class Retention(Mapping[int, int]):
             if not _whole(precision) or not 1 <= precision <= MAX_PRECISION:
                 raise InvalidSetting(
                     "retention",
-                    f"precision {shown(precision, 40)}: a whole number of seconds, 1 to {MAX_PRECISION}",
+                    f"precision {shown(precision, 40)}: a whole number of seconds, "
+                    f"1 to {MAX_PRECISION}",
                 )
             if not _whole(count) or not 1 <= count <= MAX_SAMPLES:
                 raise InvalidSetting(

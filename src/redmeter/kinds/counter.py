@@ -113,23 +113,28 @@ def _by_slice(seconds: Mapping[int, int], precision: int) -> dict[int, int]:
 
 
 def _weight(seconds: Mapping[int, int], retention: Mapping[int, int]) -> int:
-    """How many fields these seconds touch, at most."""
+    """How many fields these seconds touch, at most; older ones than are kept do not count."""
     count = len(seconds)
     if count == 1:
         return len(retention)
     span = max(seconds) - min(seconds)
-    return sum(min(count, span // precision + 2) for precision in retention)
+    return sum(
+        min(count, span // precision + 2, samples + 2) for precision, samples in retention.items()
+    )
 
 
-def _runs(seconds: Mapping[int, int], retention: Mapping[int, int]) -> Iterator[Mapping[int, int]]:
+def _runs(
+    seconds: Mapping[int, int], retention: Mapping[int, int]
+) -> Iterator[Mapping[int, int]]:
     """Cut the seconds of one series so that each part fits a batch."""
-    if _weight(seconds, retention) <= FIELDS_PER_BATCH:
+    parts = -(-_weight(seconds, retention) // FIELDS_PER_BATCH)
+    if parts <= 1 or len(seconds) == 1:
         yield seconds
         return
-    step = max(1, FIELDS_PER_BATCH // 2 // len(retention))
     ordered = sorted(seconds)
-    for at in range(0, len(ordered), step):
-        yield {second: seconds[second] for second in ordered[at : at + step]}
+    size = -(-len(ordered) // parts)
+    for at in range(0, len(ordered), size):
+        yield {second: seconds[second] for second in ordered[at : at + size]}
 
 
 def raise_first(rejections: Iterable[Rejection]) -> None:

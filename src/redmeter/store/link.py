@@ -140,7 +140,8 @@ class Link:
             problem = translate(error, self.location)
             if isinstance(problem, StoreUnavailable):
                 problem.sent = sent
-            raise problem from error
+            # What a server repeats of an AUTH must not come back by way of the traceback.
+            raise problem from (None if _ARGUMENTS.search(str(error)) else error)
 
     def _take(self, client: "redis.Redis") -> Any:
         if not self._owned:

@@ -24,8 +24,8 @@ _OPTIONS = {
     *("health_check_interval", "max_connections", "retry_on_timeout", "decode_responses"),
     *("encoding", "encoding_errors"),
 }
-#: What the client itself makes of the rest of the URL.
-_DERIVED = {"host", "port", "path", "connection_class"}
+#: Of these, what we set ourselves: accepted, since URLs are shared with other programs.
+_IGNORED = ("decode_responses", "encoding", "encoding_errors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,8 @@ def parse(url: str) -> Target:
     except ValueError:  # its text may quote a part of the password
         raise _unreadable() from None
     host = parts.netloc.rpartition("@")[2]
+    if options.get("max_connections", 1) < 1 or options.get("protocol", 2) not in (2, 3):
+        raise _unreadable()
     if parts.fragment or "@" in parts.query or port == 0:
         raise _unreadable()  # an unescaped # or ? in the password, which would go on after it
     if scheme == "unix" and (host or not parts.path[1:] or (parts.netloc and "@" in parts.path)):
@@ -82,13 +84,14 @@ def parse(url: str) -> Target:
         name = parts.hostname or "localhost"
         shown = f"[{name}]" if ":" in name else name
         location = f"{scheme}://{shown}:{port or 6379}/{database}"
-    for option in options.keys() - _DERIVED - _OPTIONS:
-        if not option.startswith("ssl_"):
+    for option in parse_qs(parts.query, keep_blank_values=True):
+        if option not in _OPTIONS and not option.startswith("ssl_"):
             raise InvalidSetting(
                 "url",
                 f"has an unknown option: {option[:40]!a}; use {', '.join(sorted(_OPTIONS))}, ssl_…",
             )
-    options.pop("decode_responses", None)
+    for option in _IGNORED:
+        options.pop(option, None)
     return Target("server", location, options)
 
 
