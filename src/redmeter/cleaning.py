@@ -120,7 +120,10 @@ def clean(
         if progress:
             progress(report, raised(size))
         if done or report.seconds >= budget:
-            return report
+            break
+    if done:
+        store.ask([("HSET", store.keys.cleaned, store.keys.prefix, int(view.now))])
+    return report
 
 
 def run(

@@ -6,6 +6,7 @@ Everything that other programs may rely on is decided here and told in docs/stor
     PREFIX count:PRECISION:NAME      hash, slice start -> count
     OWN    total:                    hash, NAME -> everything counted
     OWN    batch:PRODUCER            string, highest batch number applied
+    OWN    cleaned:                  hash, PREFIX -> when a cleaner's last pass ended
     OWN    meta:                     hash, what the store is: format, retention
 
 PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
@@ -202,6 +203,7 @@ class Keys:
         self.known = f"{prefix}known:"
         self.meta = f"{own}meta:"
         self.total = f"{own}total:"
+        self.cleaned = f"{own}cleaned:"
         self._batch = f"{own}batch:"
         self._count = f"{prefix}count:"
         #: How many bytes of a counter's key stand before its entry in `known:`.

@@ -91,6 +91,8 @@ def read(
 class Lines(Iterator[list[str]]):
     """An iterator of batches of lines; made by read(). Use it in a with statement, or close it.
 
+    While following, a batch is empty where there was nothing to read.
+
     A line comes without its line end (LF or CR LF). A last line without one is delivered as it is;
     while following, only when its file was rotated or truncated, so that it cannot grow any more.
 
@@ -229,6 +231,7 @@ class Lines(Iterator[list[str]]):
                 yield from self._last_line()
                 silent_since = clock.monotonic()
             else:
+                yield []  # so that the reader can see to other things meanwhile
                 clock.sleep(POLL)
 
     def _rewind(self) -> bool:

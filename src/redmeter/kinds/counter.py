@@ -123,9 +123,7 @@ def _weight(seconds: Mapping[int, int], retention: Mapping[int, int]) -> int:
     )
 
 
-def _runs(
-    seconds: Mapping[int, int], retention: Mapping[int, int]
-) -> Iterator[Mapping[int, int]]:
+def _runs(seconds: Mapping[int, int], retention: Mapping[int, int]) -> Iterator[Mapping[int, int]]:
     """Cut the seconds of one series so that each part fits a batch."""
     parts = -(-_weight(seconds, retention) // FIELDS_PER_BATCH)
     if parts <= 1 or len(seconds) == 1:

@@ -13,9 +13,11 @@ Two locks (flock: the kernel gives them back whatever happens) in the data direc
 ``supervisor.lock`` is held by the supervisor alone and holds its pid. ``server.lock`` is also
 inherited by the server, so while anything uses the data nobody else starts there.
 
-Bounds: one process, about 5 MB of its own, one wake-up every 2 s. It is run by its file's path
-under ``python -I -S`` and imports the standard library alone: no part of Redmeter or of the
-user's environment is loaded, and what this module defines the launcher may import from here.
+Bounds: one process, about 5 MB of its own, one wake-up every 2 s. It is run by __main__.py under
+``python -I -S`` and imports the standard library and its siblings alone: neither the rest of
+Redmeter nor anything of the user's environment is loaded.
+
+A server that is orphaned and hangs is not killed: its pid cannot be told for sure from here.
 
 Not done: restarting a server that died: the next ensure() does. A client that connects in the
 very millisecond in which an idle server is ended sees its connection closed, and loses nothing

@@ -1,0 +1,58 @@
+# What a newcomer and CI run. Needs Python >= 3.11 and make; each target makes what it needs.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# No more workers than cores: the servers need them too.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+
+.DEFAULT_GOAL := help
+.PHONY: help up stop test quick check format bench matrix docs build clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: set PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+up: $(READY) ## start the embedded server and the cleaner in the background
+	@$(BIN)/redmeter up --detach
+	@echo "the command is here: $(BIN)/redmeter"
+
+stop: $(READY) ## end what `make up` started
+	@$(BIN)/redmeter stop
+
+test: check ## everything that CI runs
+	$(PYTEST)
+
+quick: check ## checks, unit and contract tests without the slow ones
+	$(PYTEST) -q -m "not slow" --ignore=tests/faults
+
+check: $(READY) ## formatting, lint, types, docs
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/python tools/docs.py --check
+
+format: $(READY) ## format the code, write the generated docs
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+	$(BIN)/python tools/docs.py
+
+bench: $(READY) ## measure against the listings of the book; one table
+	$(BIN)/python benchmarks/run.py
+
+matrix: ## unit and contract tests on each Python, contract tests on each server
+	tools/matrix
+
+build: $(READY) ## sdist and wheel into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,147 @@
+"""The application: common options, and how an error becomes a message and an exit code."""
+
+import functools
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, NoReturn, ParamSpec, TypeVar
+
+import typer
+
+import redmeter
+from redmeter import store as stores
+from redmeter.cli import output
+from redmeter.errors import ClockDisagreement, InvalidSetting, RedmeterError, StoreError
+from redmeter.store import Store
+
+NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
+
+app = typer.Typer(
+    name="redmeter",
+    help="Application metrics at several time precisions at once, in the Redis you already run.",
+    epilog="Start with: redmeter up --detach, then redmeter replay access.log --shift-to-now, "
+    "then redmeter series hits --precision 1h",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="REDMETER_URL",
+        show_envvar=True,
+        help="redis://, rediss://, unix:// or embedded://PATH. "
+        "Without it: the embedded server in your data directory.",
+    ),
+]
+Prefix = Annotated[
+    str | None,
+    typer.Option(
+        "--prefix",
+        envvar="REDMETER_PREFIX",
+        show_envvar=True,
+        help='What stands before every key; "" for the keys of redmeter.book.',
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Precision = Annotated[
+    str, typer.Option("--precision", "-p", help="Width of a slice: seconds, or 5s, 1min, 5h, 1d.")
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def command(*, epilog: str, name: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a command whose errors become messages and exit codes."""
+
+    def register(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return function(*args, **kwargs)
+            except KeyboardInterrupt:
+                output.error("interrupted")
+                raise typer.Exit(INTERRUPTED) from None
+            except BrokenPipeError:  # `| head` has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(0) from None
+            except (StoreError, ClockDisagreement) as error:
+                fail(str(error), STORE)
+            except RedmeterError as error:
+                fail(str(error), USAGE)
+            except OSError as error:
+                fail(f"{error.filename or 'file'}: {error.strerror or error}", USAGE)
+
+        app.command(name, epilog=epilog)(guarded)
+        return guarded
+
+    return register
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Print a message and end with an exit code."""
+    output.error(message)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def opened(url: str | None, prefix: str | None) -> Iterator[Store]:
+    """Open the store that the options name, and close it."""
+    store = stores.open(url, prefix=prefix)
+    if store is None:
+        raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def seconds(text: str) -> int:
+    """Read a precision: 60, 60s, 1m, 1min, 5h or 1d.
+
+    Raises:
+        InvalidSetting: it is none of these.
+    """
+    found = re.fullmatch(r"([0-9]{1,9})\s*([a-z]*)", text.strip())
+    if found is None or found[2] not in _UNITS:
+        raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1min, 5h, 1d")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        output.line(f"redmeter {redmeter.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command."""
+    # Imported here, since they register themselves with the application above.
+    from redmeter.cli import asking, keeping, replaying, serving  # noqa: F401
+
+    logging.getLogger("redmeter").setLevel(logging.ERROR)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="backslashreplace")
+    app()

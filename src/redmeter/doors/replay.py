@@ -1,0 +1,183 @@
+"""An access log into the store: read lines, count hits, write the counts.
+
+Counted are `hits`, and `http_requests` by method, route and class of status, with ids in paths
+folded into a pattern. Query strings are never stored. Lines are summed by series and second in
+memory and written in portions, so a log costs by what it holds, not by its length.
+
+What is malformed is counted, and the first few such lines are kept for show. What the retention
+does not hold any more is counted and left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from redmeter.clock import SYSTEM, Clock
+from redmeter.doors import lines as reader
+from redmeter.errors import InvalidName
+from redmeter.formats import access_log
+from redmeter.formats.routes import OTHER, Routes
+from redmeter.names import canonical
+from redmeter.recording.direct import Written, write_counts
+from redmeter.store import Store
+
+#: Distinct (series, second) pairs held in memory before they are written.
+PENDING = 200_000
+#: While following, what was read is written after this long at the latest, seconds.
+FLUSH_SECONDS = 1.0
+#: Malformed lines that are kept, and how much of each.
+SHOWN, SHOWN_CHARACTERS = 5, 120
+
+HITS = "hits"
+REQUESTS = "http_requests"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a replay read and stored."""
+
+    lines: int = 0
+    hits: int = 0
+    #: Lines that are no hits: reason -> how many, and the first few of them.
+    malformed: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    #: Hits older than anything the retention holds, and hits too far in the future.
+    too_old: int = 0
+    too_new: int = 0
+    #: Hits whose route was not told apart from others any more.
+    other_routes: int = 0
+    #: Seconds added to every time, and the newest time of the log as it stands there.
+    shift: int = 0
+    newest: float | None = None
+    #: Events (two a hit) that the store has applied, or of which nobody can know.
+    stored: int = 0
+    uncertain: int = 0
+    #: Slices that the server refused, by reason.
+    refused: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        """How many hits some precision still holds."""
+        return self.hits - self.too_old - self.too_new
+
+
+def replay(
+    store: Store,
+    source: reader.Lines,
+    *,
+    shift: int = 0,
+    max_routes: int = 500,
+    follow: bool = False,
+    progress: Callable[[Report], None] | None = None,
+    clock: Clock = SYSTEM,
+) -> Report:
+    """Read a log to its end and store what it counts.
+
+    Args:
+        source: the lines, from doors.lines.read().
+        shift: seconds added to every time.
+        max_routes: distinct routes to tell apart; the others become one, `(other)`.
+        follow: write at least every FLUSH_SECONDS, since the end may never come.
+        progress: called now and then with the report so far.
+
+    Raises:
+        StoreError: the store cannot be reached or refuses; what was written before is stored.
+        DamagedGzip, OSError: the source cannot be read further; the lines before are stored.
+    """
+    report = Report(shift=shift)
+    routes = Routes(max_routes)
+    counts: dict[str, dict[int, int]] = {}
+    names: dict[tuple[str, str, int], str] = {}
+    view, _ = store.read()
+    retention = store.binding().retention
+    oldest = min(view.now - (samples + 1) * width for width, samples in retention.items())
+    newest_allowed = view.now + max(samples * width for width, samples in retention.items())
+    pending, written_at = 0, clock.monotonic()
+    hits = counts.setdefault(HITS, {})
+
+    def write() -> None:
+        nonlocal pending, written_at, hits
+        written_at = clock.monotonic()
+        if pending:
+            _add(report, write_counts(store, counts, now=view.now))
+        counts.clear()
+        hits = counts.setdefault(HITS, {})
+        pending = 0
+
+    try:
+        for batch in source:
+            for line in batch:
+                try:
+                    hit = access_log.parse(line)
+                except access_log.MalformedLine as error:
+                    _malformed(report, error.reason, line)
+                    continue
+                report.hits += 1
+                time = hit.time
+                if report.newest is None or time > report.newest:
+                    report.newest = time
+                second = int(time // 1) + shift
+                if second < oldest:
+                    report.too_old += 1
+                    continue
+                if second > newest_allowed and not follow:
+                    report.too_new += 1
+                    continue
+                key = (hit.method, routes.route(hit.path), hit.status // 100)
+                name = names.get(key)
+                if name is None:
+                    name = names[key] = series_name(*key)
+                series = counts.get(name)
+                if series is None:
+                    series = counts[name] = {}
+                before = len(hits) + len(series)
+                hits[second] = hits.get(second, 0) + 1
+                series[second] = series.get(second, 0) + 1
+                pending += len(hits) + len(series) - before
+                if pending >= PENDING:
+                    write()
+            report.lines += len(batch)
+            report.other_routes = routes.overflowed
+            if follow and clock.monotonic() - written_at >= FLUSH_SECONDS:
+                write()
+            if progress:
+                progress(report)
+    finally:
+        write()
+    return report
+
+
+def newest_time(source: reader.Lines) -> float | None:
+    """Read a log to its end and return its newest time, Unix seconds; None without any hit."""
+    newest = None
+    for batch in source:
+        for line in batch:
+            try:
+                time = access_log.parse(line).time
+            except access_log.MalformedLine:
+                continue
+            if newest is None or time > newest:
+                newest = time
+    return newest
+
+
+def series_name(method: str, route: str, status_class: int) -> str:
+    """Return the series of a request, e.g. http_requests{method="GET",route="/",status="2xx"}."""
+    labels = {"method": method, "route": route, "status": f"{status_class}xx"}
+    try:
+        return canonical(REQUESTS, labels)
+    except InvalidName:  # quotes and backslashes, escaped, made it too long
+        return canonical(REQUESTS, labels | {"route": OTHER})
+
+
+def _malformed(report: Report, reason: str, line: str) -> None:
+    report.malformed[reason] = report.malformed.get(reason, 0) + 1
+    if len(report.examples) < SHOWN:
+        rest = len(line) - SHOWN_CHARACTERS
+        report.examples.append(line[:SHOWN_CHARACTERS] + (f"… ({rest} more)" if rest > 0 else ""))
+
+
+def _add(report: Report, written: Written) -> None:
+    report.stored += written.events
+    report.uncertain += written.uncertain
+    for rejection in written.errors:
+        report.refused[rejection.reason] = report.refused.get(rejection.reason, 0) + 1

@@ -1,0 +1,271 @@
+"""Counters: events become slices and grand totals, in batches, and not one is lost or doubled."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redmeter.errors import InvalidValue, StoreRefused
+from redmeter.keys import DEFAULT_RETENTION, Keys
+from redmeter.kinds.counter import (
+    FIELDS_PER_BATCH,
+    MAX_COUNT,
+    check_amount,
+    operations,
+    portions,
+    raise_first,
+)
+from redmeter.model import Operations, Rejection
+
+KEYS = Keys()
+Counts = dict[str, dict[int, int]]
+
+#: Widths that divide each other, and 7 s, which divides nothing here.
+WIDTHS = (1, 5, 7, 60, 300, 3600, 18000, 86400)
+seconds = st.integers(-400, 400) | st.integers(-(10**6), 10**6) | st.integers(-(2**40), 2**40)
+amounts = st.integers(0, 9) | st.integers(0, MAX_COUNT)
+counts = st.dictionaries(
+    st.sampled_from(["a", 'b{x="1"}', "点", "60:a"]),
+    st.dictionaries(seconds, amounts, min_size=1, max_size=30),
+    max_size=4,
+)
+retentions = st.dictionaries(
+    st.sampled_from(WIDTHS) | st.integers(1, 10**5), st.integers(1, 254), min_size=1, max_size=16
+)
+#: Many seconds of many series: close together, or far apart.
+many = st.builds(
+    lambda names, count, step: {
+        f"n{name}": {second * step: 1 + second for second in range(count)} for name in range(names)
+    },
+    st.integers(1, 40),
+    st.integers(1, 300),
+    st.sampled_from([1, 7, 100_000]),
+)
+
+
+def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], list[tuple[str, int]]]:
+    """Take operations apart as the script does: the slices, with their keys, and the totals."""
+    slices: list[tuple[str, int, int, int, int]] = []
+    totals: list[tuple[str, int]] = []
+    keys, args = list(made.keys), list(made.args)
+    while args:
+        code, many = args.pop(0), int(args.pop(0))
+        for _ in range(many):
+            key = keys.pop(0)
+            if code == "slice":
+                numbers = [int(args.pop(0)) for _ in range(4)]
+                slices.append((key, numbers[0], numbers[1], numbers[2], numbers[3]))
+            else:
+                assert (code, key) == ("add", KEYS.total)
+                totals.append((str(args.pop(0)), int(args.pop(0))))
+    assert keys == []
+    return slices, totals
+
+
+def start_of(second: int, width: int) -> int:
+    """Return the start of a slice, by counting instead of dividing."""
+    past = second - abs(second) * width * 2  # far enough back to be a multiple below
+    return second - (second - past + past % width) % width
+
+
+# Slices
+
+
+@pytest.mark.parametrize(
+    ("second", "width", "start"),
+    [
+        *((0, 60, 0), (59, 60, 0), (60, 60, 60), (-1, 60, -60), (-60, 60, -60), (-61, 60, -120)),
+        *((6, 7, 0), (7, 7, 7), (-1, 7, -7), (-7, 7, -7), (-8, 7, -14), (61, 7, 56)),
+    ],
+)
+def test_an_event_falls_into_the_slice_below_it(second: int, width: int, start: int) -> None:
+    """Before 1970 too, alone or together with another event."""
+    alone, _ = decoded(operations(KEYS, {width: 9}, {"a": {second: 4}}))
+    assert alone == [(KEYS.count(width, "a"), width, 9, start, 4)]
+    both, _ = decoded(operations(KEYS, {width: 9}, {"a": {second: 4, start: 3, start - 1: 1}}))
+    expected = 4 if second == start else 7
+    if second == start:
+        both, _ = decoded(operations(KEYS, {width: 9}, {"a": {second: 4, start - 1: 1}}))
+    assert (KEYS.count(width, "a"), width, 9, start, expected) in both
+    assert (KEYS.count(width, "a"), width, 9, start - width, 1) in both
+
+
+@given(counts, retentions)
+def test_every_event_is_counted_once_at_every_precision(
+    events: Counts, retention: dict[int, int]
+) -> None:
+    """The operations are the sums over each slice, one operation a slice, and the grand totals."""
+    slices, totals = decoded(operations(KEYS, retention, events))
+    expected: Counter[tuple[str, int, int, int]] = Counter()
+    for name, by_second in events.items():
+        for second, amount in by_second.items():
+            for width, samples in retention.items():
+                start = (second - second % width, width)
+                assert 0 <= second - start[0] < width
+                expected[KEYS.count(width, name), width, samples, start[0]] += amount
+    assert {tuple(row[:4]): row[4] for row in slices} == expected
+    assert len(slices) == len(expected)
+    assert dict(totals) == {name: sum(by_second.values()) for name, by_second in events.items()}
+    assert len(totals) == len(events)
+
+
+@given(st.dictionaries(seconds, amounts, min_size=1, max_size=40))
+def test_fine_slices_add_up_to_the_coarse_one(by_second: dict[int, int]) -> None:
+    """Wherever one precision divides the other."""
+    slices, _ = decoded(operations(KEYS, dict.fromkeys(WIDTHS, 120), {"a": by_second}))
+    found = {(width, start): amount for _, width, _, start, amount in slices}
+    for fine in WIDTHS:
+        for coarse in (width for width in WIDTHS if width % fine == 0):
+            sums: Counter[int] = Counter()
+            for (width, start), amount in found.items():
+                if width == fine:
+                    sums[start // coarse * coarse] += amount
+            assert sums == {start: n for (width, start), n in found.items() if width == coarse}
+
+
+@given(counts, st.booleans())
+def test_grand_totals_are_left_out_on_demand_only(events: Counts, wanted: bool) -> None:
+    """The slices are the same with them and without."""
+    retention = {1: 5, 60: 5}
+    slices, totals = decoded(operations(KEYS, retention, events, totals=wanted))
+    assert slices == decoded(operations(KEYS, retention, events))[0]
+    assert len(totals) == (len(events) if wanted else 0)
+
+
+@given(counts, retentions, seconds, st.floats(0, 1, exclude_max=True))
+def test_slices_that_have_left_the_retention_are_left_out(
+    events: Counts, retention: dict[int, int], second: int, fraction: float
+) -> None:
+    """Exactly those that ended more than all the samples ago; the totals still count them."""
+    now = second + fraction
+    everything, totals = decoded(operations(KEYS, retention, events))
+    kept, totals_too = decoded(operations(KEYS, retention, events, now=now))
+    live = [row for row in everything if row[3] + row[1] >= now - row[1] * row[2]]
+    assert kept == live
+    assert totals_too == totals
+
+
+def test_the_running_slice_and_those_ahead_are_never_left_out() -> None:
+    """With one sample kept: the running one, the one before, and one of a clock that runs ahead."""
+    events = {"a": {600: 1, 540: 1, 480: 1, 420: 1, 6000: 1}}
+    slices, totals = decoded(operations(KEYS, {60: 1}, events, now=601.5))
+    assert sorted(start for *_, start, _ in slices) == [540, 600, 6000]
+    assert totals == [("a", 5)]
+
+
+def test_operations_look_as_the_script_reads_them() -> None:
+    """Runs of [code, how many, arguments …], and a key for each operation."""
+    made = operations(KEYS, {1: 10, 60: 20}, {"a": {61: 2}, "b": {-1: 3}})
+    assert made.keys == (
+        *("redmeter:count:1:a", "redmeter:count:60:a", "redmeter:count:1:b", "redmeter:count:60:b"),
+        *("redmeter:total:", "redmeter:total:"),
+    )
+    assert made.args == (
+        *("slice", 4, 1, 10, 61, 2, 60, 20, 60, 2, 1, 10, -1, 3, 60, 20, -60, 3),
+        *("add", 2, "a", 2, "b", 3),
+    )
+    assert operations(KEYS, {1: 10}, {}) == Operations((), ())
+
+
+# Batches
+
+
+def together(parts: list[dict[str, Mapping[int, int]]]) -> dict[str, Counter[int]]:
+    """Add up the parts of some counts."""
+    whole: dict[str, Counter[int]] = {}
+    for part in parts:
+        for name, by_second in part.items():
+            whole.setdefault(name, Counter()).update(by_second)
+    return whole
+
+
+@settings(max_examples=60)
+@given(counts | many, retentions)
+def test_portions_lose_nothing_and_fit_a_batch(events: Counts, retention: dict[int, int]) -> None:
+    """Put together again they are what was cut; none has more slices than a batch may."""
+    parts = list(portions(events, retention))
+    assert together(parts) == events
+    assert sum(len(by) for part in parts for by in part.values()) == sum(map(len, events.values()))
+    for part in parts:
+        slices, totals = decoded(operations(KEYS, retention, part))
+        assert 1 <= len(slices) <= FIELDS_PER_BATCH
+        assert len(totals) == len(part) <= len(slices)
+
+
+@settings(max_examples=60)
+@given(counts | many, retentions)
+def test_portions_written_one_by_one_add_up_to_the_same(
+    events: Counts, retention: dict[int, int]
+) -> None:
+    """Cutting changes no slice and no grand total."""
+    slices: Counter[tuple[str, int]] = Counter()
+    totals: Counter[str] = Counter()
+    for part in portions(events, retention):
+        some, sums = decoded(operations(KEYS, retention, part))
+        for key, _, _, start, amount in some:
+            slices[key, start] += amount
+        for name, amount in sums:
+            totals[name] += amount
+    some, sums = decoded(operations(KEYS, retention, events))
+    assert slices == {(key, start): amount for key, _, _, start, amount in some}
+    assert totals == dict(sums)
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "step", "most"),
+    [
+        (1, 1, 1, 1),
+        (70, 1, 1, 1),  # 7 precisions: 490 fields
+        (72, 1, 1, 2),
+        (1, 300, 1, 1),  # 300 + 60 + 7 + … fields
+        (1000, 1, 1, 15),
+        (1, 86400, 1, 2500),
+    ],
+)
+def test_portions_are_no_more_than_needed(names: int, count: int, step: int, most: int) -> None:
+    """Many series of one second each fill their batches; few events make one."""
+    events = {f"n{n}": {second * step: 1 for second in range(count)} for n in range(names)}
+    parts = list(portions(events, DEFAULT_RETENTION))
+    assert (most + 1) // 2 <= len(parts) <= most
+    assert list(portions({}, DEFAULT_RETENTION)) == []
+
+
+# Amounts
+
+
+@given(st.integers(0, MAX_COUNT))
+def test_a_whole_number_is_an_amount(amount: int) -> None:
+    """From nothing to what the server can hold."""
+    assert check_amount(amount) == amount
+
+
+@pytest.mark.parametrize("amount", [-1, 2**63, -(2**63), 10**5000, -(10**5000)], ids=range(5))
+def test_an_amount_out_of_range_is_refused(amount: int) -> None:
+    """Below zero, and past what the server can hold."""
+    with pytest.raises(InvalidValue, match=r"a count is 0 to 2\^63 - 1"):
+        check_amount(amount)
+
+
+@pytest.mark.parametrize("amount", [1.0, 0.5, float("nan"), "1", b"1", None, True, False, 1j, [1]])
+def test_what_is_not_a_whole_number_is_a_mistake_in_the_code(amount: Any) -> None:
+    """A TypeError, which says what measured values are recorded with."""
+    with pytest.raises(TypeError, match="use observe"):
+        check_amount(amount)
+
+
+# Rejections
+
+
+def test_being_late_or_early_is_no_error() -> None:
+    """Other rejections are: the first of them is raised, with the key and the server's words."""
+    late = [Rejection("k", "aged", "aged", "0", 1), Rejection("k", "future", "future", "9", 1)]
+    raise_first([])
+    raise_first(late)
+    full = Rejection("key", "overflow", "ERR increment would overflow", "0", 1)
+    other = Rejection("other", "WRONGTYPE", "WRONGTYPE …", "0", 1)
+    with pytest.raises(StoreRefused, match="key: ERR increment would overflow") as caught:
+        raise_first([*late, full, other])
+    assert caught.value.code == "overflow"

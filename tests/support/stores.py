@@ -1,0 +1,106 @@
+"""Stores on private servers: writing by the batch, and clocks that break things while one waits."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from redmeter import Meter
+from redmeter.clock import ManualClock, SystemClock
+from redmeter.keys import Retention
+from redmeter.kinds import counter
+from redmeter.model import Batch, Operations, Outcome
+from redmeter.store import Store
+from redmeter.store.link import Link
+
+#: What the fixtures `open_store` and `open_meter` give: call them with the options of either.
+OpenStore = Callable[..., Store]
+OpenMeter = Callable[..., Meter]
+
+
+class HastyClock(SystemClock):
+    """The machine's clock, on which nobody waits: each wait calls `on_sleep` instead.
+
+    That is the moment between two tries of a write, where a test can change the server.
+    """
+
+    def __init__(self, on_sleep: Callable[[], object] = lambda: None) -> None:
+        self.on_sleep = on_sleep
+        self.waits = 0
+
+    def sleep(self, seconds: float) -> None:
+        """Do what the test wants done between two tries."""
+        self.waits += 1
+        self.on_sleep()
+
+
+class StubbornClock(ManualClock):
+    """A clock set by hand that waiting does not move."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait a moment of real time."""
+        time.sleep(0.001)
+
+
+def count(store: Store, name: str, second: int, amount: int = 1, **options: Any) -> Outcome:
+    """Count at a second, as a Meter does."""
+    return count_all(store, {name: {second: amount}}, **options)
+
+
+def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -> Outcome:
+    """Write counts in one batch."""
+
+    def build(retention: Retention) -> Operations:
+        return counter.operations(store.keys, retention, counts)
+
+    return store.write(build, **options)
+
+
+def batch_of(
+    store: Store, number: int, name: str, second: int, amount: int = 1, producer: str = "p" * 32
+) -> Batch:
+    """Return the batch that counts at a second."""
+    operations = counter.operations(store.keys, store.binding().retention, {name: {second: amount}})
+    return Batch(producer, number, operations)
+
+
+def slice_batch(store: Store, number: int, *slices: tuple[int, int, int, int]) -> Batch:
+    """Return the batch that adds to single slices of the counter `x`.
+
+    Args:
+        slices: (precision, samples, start, amount).
+    """
+    keys = tuple(store.keys.count(precision, "x") for precision, _, _, _ in slices)
+    flat = [number for one in slices for number in one]
+    return Batch("p" * 32, number, Operations(keys, ("slice", len(slices), *flat)))
+
+
+def samples(client: Any, key: str) -> dict[int, int]:
+    """Return a counter's hash as it is stored, read by a client that does not decode."""
+    return {int(start): int(value) for start, value in client.hgetall(key).items()}
+
+
+def server_time(client: Any) -> float:
+    """Return the server's clock."""
+    seconds, microseconds = client.time()
+    return float(seconds) + microseconds / 1e6
+
+
+def batch_keys(client: Any) -> list[bytes]:
+    """Return the watermarks of the default prefix."""
+    return sorted(client.scan_iter("redmeter:batch:*", count=1000))
+
+
+@contextlib.contextmanager
+def exchanges(monkeypatch: Any) -> Iterator[list[int]]:
+    """Record each round trip: how many commands went out together."""
+    seen: list[int] = []
+    whole = Link.exchange
+
+    def counted(self: Link, commands: Any) -> Any:
+        seen.append(len(commands))
+        return whole(self, commands)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Link, "exchange", counted)
+        yield seen

@@ -1,0 +1,297 @@
+"""The architecture holds: who imports whom, and nothing happens before the first use."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src"
+PACKAGE = SRC / "redmeter"
+
+#: A module imports from rows above its own in this list, and from its own folder. The pure row is
+#: in two parts, since settings and kinds are written in terms of names and keys.
+ROWS = (
+    {"errors", "model", "clock"},
+    {"names", "keys"},
+    {"settings", "kinds", "analysis", "formats"},
+    {"store"},
+    {"recording", "reading", "cleaning", "migrating"},
+    {"meter"},
+    {"book", "integrations", "doors", "dashboard", "testing"},
+    {"cli", "demo"},
+)
+#: redmeter/__init__.py, as in `from redmeter import Meter`: it lies where Meter lies.
+FACE = "redmeter"
+FREE = {FACE, "__main__"}
+RANK = {name: rank for rank, row in enumerate(ROWS) for name in row} | {
+    FACE: next(rank for rank, row in enumerate(ROWS) if "meter" in row)
+}
+
+#: The Redis client and its parts.
+CLIENT = {"redis", "hiredis", "valkey"}
+#: What rows without I/O and threads have no use for.
+EFFECTS = {
+    *("socket", "selectors", "select", "ssl", "asyncio", "threading", "concurrent", "signal"),
+    *("subprocess", "multiprocessing", "queue", "shutil", "tempfile", "http", "socketserver"),
+}
+#: What belongs to single doors, and must not come with `import redmeter`.
+HEAVY = {
+    *("typer", "rich", "click", "starlette", "uvicorn", "a2wsgi", "django", "flask", "celery"),
+    *("asyncio", "http.server", "unittest", "pytest", "hypothesis"),
+}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def unit(path: Path) -> str:
+    """Return what a file belongs to: a module or a folder right below the package."""
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return FACE if part == "__init__" else part
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Yield the dotted names that a module imports anywhere, also within functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def units_imported(tree: ast.AST) -> set[str]:
+    """Return the units of ours that a module imports."""
+    found = set()
+    for name in imports(tree):
+        package, _, rest = name.partition(".")
+        if package == FACE:
+            first = rest.partition(".")[0]
+            found.add(first if first in RANK else FACE)
+    return found
+
+
+def layer_faults(own: str, tree: ast.AST) -> list[str]:
+    """Return what a unit imports from its own row or from one above."""
+    if own in FREE:
+        return []
+    return sorted(u for u in units_imported(tree) - {own} if RANK[u] >= RANK[own])
+
+
+def packages(tree: ast.AST) -> set[str]:
+    """Return the outermost names of all that is imported."""
+    return {name.partition(".")[0] for name in imports(tree)}
+
+
+def client_uses(tree: ast.AST) -> list[int]:
+    """Return the lines on which `redis` is more than a type in an annotation."""
+    types: set[int] = set()
+    for node in ast.walk(tree):
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(annotation, ast.AST):
+                types.update(id(part) for part in ast.walk(annotation))
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id in CLIENT and id(node) not in types
+    ]
+
+
+def without_type_checking(tree: ast.Module) -> ast.Module:
+    """Return a module without its `if TYPE_CHECKING:` blocks."""
+    body = [
+        statement
+        for statement in tree.body
+        if not (isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING")
+    ]
+    return ast.Module(body, type_ignores=[])
+
+
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def label(path: Path) -> str:
+    """Return a test's id."""
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_a_module_imports_only_from_rows_below_its_own(path: Path) -> None:
+    """Siblings of one folder may know each other, siblings of one row do not."""
+    own = unit(path)
+    assert own in RANK or own in FREE, f"{own} has no row: give it one in ROWS"
+    assert layer_faults(own, parsed(path)) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_a_module_imports_by_absolute_names(path: Path) -> None:
+    """No leading dots."""
+    relative = [
+        n.lineno for n in ast.walk(parsed(path)) if isinstance(n, ast.ImportFrom) if n.level
+    ]
+    assert relative == []
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if unit(p) != "store"], ids=label)
+def test_only_the_store_talks_to_the_client(path: Path) -> None:
+    """Elsewhere the client is a type at most: in book, and in Meter for type checkers alone."""
+    tree = parsed(path)
+    found = packages(tree) & CLIENT
+    if unit(path) not in ("book", "meter"):
+        assert found == set()
+    assert found <= {"redis"}
+    assert client_uses(tree) == []
+    if unit(path) == "meter":
+        assert packages(without_type_checking(tree)) & CLIENT == set()
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if RANK.get(unit(p), 9) < RANK["store"]], ids=label
+)
+def test_the_pure_rows_do_no_input_output_and_start_no_threads(path: Path) -> None:
+    """They do not even import what that takes."""
+    assert packages(parsed(path)) & EFFECTS == set()
+
+
+@pytest.mark.parametrize(
+    ("own", "source", "faults"),
+    [
+        ("store", "from redmeter.recording.direct import write_counts", ["recording"]),
+        ("store", "def f():\n    import redmeter.meter", ["meter"]),
+        ("store", "from redmeter import cleaning, keys", ["cleaning"]),
+        ("reading", "from redmeter.recording import direct", ["recording"]),
+        ("keys", "from redmeter.names import canonical", ["names"]),
+        ("names", "from redmeter import Meter", ["redmeter"]),
+        ("errors", "import redmeter.keys as k", ["keys"]),
+        ("cli", "from redmeter import Meter, book\nfrom redmeter.cli import table", []),
+        ("settings", "from redmeter.keys import Retention\nimport os", []),
+    ],
+)
+def test_the_rule_of_rows_sees_every_form_of_import(
+    own: str, source: str, faults: list[str]
+) -> None:
+    """Upwards and sideways is found, downwards and at home is not."""
+    assert layer_faults(own, ast.parse(source)) == faults
+
+
+def test_the_rule_of_the_client_tells_types_from_uses() -> None:
+    """An annotation is a type; a call, a base class or an isinstance is a use."""
+    types = 'import redis\ndef f(c: redis.Redis, d: "redis.Redis") -> redis.Redis:\n    return c'
+    assert client_uses(ast.parse(types)) == []
+    for use in ("redis.Redis()", "class A(redis.Redis): ...", "isinstance(1, redis.Redis)"):
+        assert client_uses(ast.parse(f"import redis\n{use}")) == [2]
+
+
+# What happens in a process of its own
+
+#: Notes what a program does to the world, and prints it at the end.
+WATCH = """
+import json, os, sys, threading
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+EVENTS = ("socket.", "subprocess.", "os.fork", "os.posix_spawn", "os.exec", "os.system", "os.mkdir",
+          "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate",
+          "shutil.", "tempfile.", "sqlite3.", "urllib.", "http.", "ftplib.", "webbrowser.",
+          "_thread.start")
+seen = []
+def watch(event, args):
+    if event == "open":
+        path, mode, flags = args
+        if isinstance(flags, int) and flags & WRITES:
+            seen.append(f"open {path!r} {mode!r}")
+    elif event.startswith(EVENTS):
+        seen.append(f"{event} {args!r:.200}")
+sys.addaudithook(watch)
+"""
+REPORT = """
+print(json.dumps({"seen": seen, "threads": [t.name for t in threading.enumerate()],
+                  "modules": list(sys.modules)}))
+"""
+
+
+def run(program: str, home: Path) -> dict[str, Any]:
+    """Run a program in a fresh interpreter; return what it did and what it loaded."""
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("REDMETER_", "XDG_", "PYTHON", "COV"))
+    }
+    environ |= {"HOME": str(home), "PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WATCH + program + REPORT],
+        env=environ,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("program", "noticed"),
+    [
+        ("import socket; socket.socket().connect_ex(('127.0.0.1', 1))", "socket.connect"),
+        ("import subprocess; subprocess.run(['true'])", "subprocess.Popen"),
+        ("open('left-behind', 'w').close()", "open 'left-behind'"),
+        ("os.close(os.open('left-behind', os.O_CREAT | os.O_WRONLY))", "open 'left-behind'"),
+        ("os.mkdir('left-behind')", "os.mkdir"),
+    ],
+)
+def test_the_watch_notices_what_it_is_there_for(program: str, noticed: str, tmp_path: Path) -> None:
+    """A connection, a process, a file and a folder leave a trace."""
+    seen = run(program, tmp_path)["seen"]
+    assert any(event.startswith(noticed) for event in seen), seen
+
+
+def test_importing_everything_below_the_outside_world_does_nothing(tmp_path: Path) -> None:
+    """No thread, no connection, no process, no file, whichever module it is."""
+    names = sorted(
+        ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+        for path in MODULES
+        if RANK.get(unit(path), 9) <= RANK["meter"] or unit(path) == "book"
+        if path.name != "__main__.py"
+    )
+    assert "redmeter.store.embedded.supervisor" in names
+    found = run("\n".join(f"import {name}" for name in names), tmp_path)
+    assert found["seen"] == []
+    assert found["threads"] == ["MainThread"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_redmeter_brings_only_what_a_meter_needs(tmp_path: Path) -> None:
+    """Neither the command's libraries nor the page's, nor anything for tests."""
+    loaded = set(run("import redmeter", tmp_path)["modules"])
+    assert "redmeter.meter" in loaded
+    # The client itself imports asyncio.
+    assert (loaded & HEAVY) - set(run("import redis", tmp_path)["modules"]) == set()
+    ours = {name.split(".")[1] for name in loaded if name.startswith("redmeter.")}
+    assert ours <= {name for name in RANK if RANK[name] <= RANK["meter"]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        "'off'",
+        "'redis://user:secret@127.0.0.1:1/3', timeout=0.5, prefix='a:', retention='1=10 60=20'",
+        "'rediss://127.0.0.1:1'",
+        "'unix:///nowhere.sock'",
+        "'embedded://data/of/mine'",
+        "client=__import__('redis').Redis(port=1)",
+    ],
+)
+def test_constructing_a_meter_does_nothing_either(arguments: str, tmp_path: Path) -> None:
+    """Until it is used: no thread, no connection, no server, no file; nor does its repr."""
+    program = f"import redmeter\nmeter = redmeter.Meter({arguments})\nrepr(meter)\nmeter.close()"
+    found = run(program, tmp_path)
+    assert found["seen"] == []
+    assert found["threads"] == ["MainThread"]
+    assert list(tmp_path.iterdir()) == []
