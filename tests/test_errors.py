@@ -120,7 +120,7 @@ def test_an_error_carries_its_data_and_says_it(
     """As attributes, and within one line of text."""
     for name, value in data.items():
         assert getattr(error, name) == value
-    assert len(str(error)) > 20
+    assert str(error).count(" ") >= 1
     assert "\n" not in str(error)
 
 

@@ -39,7 +39,7 @@ def names(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """List the counters, with everything ever counted of each."""
+    """List the counters, with their grand totals."""
     with opened(url, prefix) as store:
         found = catalogue.read_names(store, pattern)
         totals: dict[str, int] = {}
@@ -69,7 +69,10 @@ def series(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Show the kept samples of counters, oldest first, drawn on a terminal."""
+    """Show the kept samples of counters, oldest first.
+
+    On a terminal they are drawn; elsewhere they are columns.
+    """
     width = seconds(precision)
     wanted = [canonical(each) for each in name]
     if watch and (json or not output.is_terminal()):
@@ -115,7 +118,10 @@ def top(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Rank counters, or the values of a label, by how often they happened lately."""
+    """Rank counters, or the values of a label, by count.
+
+    What is added up are the newest slices, the running one included.
+    """
     width = seconds(precision)
     with opened(url, prefix) as store:
         rows = rankings.rank(store, name, width, by=by, slices=slices, limit=limit)

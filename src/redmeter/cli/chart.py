@@ -40,10 +40,10 @@ def draw(series: Series, columns: int) -> Text:
     for row in range(HEIGHT, 0, -1):
         label = f"{top:,}" if row == HEIGHT else "0" if row == 1 else ""
         drawn.append(f"{label:>{top_width}} ┤", style="dim")
-        for at, value in enumerate(sums):
-            running = series.partial and at == len(sums) - 1
-            drawn.append(_cell(value, top, row), style="dim cyan" if running else "cyan")
-        drawn.append("\n")
+        cells = "".join(_cell(value, top, row) for value in sums)
+        finished = len(cells) - series.partial
+        drawn.append(cells[:finished], style="cyan")
+        drawn.append(cells[finished:] + "\n", style="dim cyan")
     drawn.append(" " * (top_width + 1) + "└" + "─" * len(sums) + "\n", style="dim")
     start = output.moment(series.start, series.precision)
     end = output.moment(series.start + (len(values) - 1) * series.precision, series.precision)

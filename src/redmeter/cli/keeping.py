@@ -30,7 +30,10 @@ def clean(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Remove what has left the retention, and index entries without data. Loses nothing live."""
+    """Remove what has left the retention.
+
+    Index entries without data go too. Nothing live is ever lost.
+    """
     with opened(url, prefix) as store:
         if forget is not None:
             if not cleaning.forget(store, forget):
@@ -90,7 +93,7 @@ def retention(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show or change how much is kept: for all processes that use the store, at once."""
+    """Show or change how much is kept, for all processes at once."""
     wanted = parse_changes(changes or [])
     with opened(url, prefix) as store:
         if wanted:
@@ -120,7 +123,10 @@ _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", 
     "Examples: redmeter doctor · redmeter doctor --json | jq .level",
 )
 def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
-    """Look at the store: server, clocks, memory, persistence, cleaner; and say what to do."""
+    """Look at the store and say what to do about it.
+
+    Looked at are server, clocks, memory, persistence, contents and cleaner.
+    """
     with opened(url, prefix) as store:
         health = reading.examine(store)
     if json:
@@ -142,8 +148,8 @@ def _tell_health(health: reading.Health) -> None:
         if finding.fix:
             output.line(f"{'':18}-> {finding.fix}")
     output.line()
-    about = "~" if health.estimated else ""
-    sizes = ", ".join(f"{kind} {about}{size:,} B" for kind, size in health.bytes.items())
+    about = {"counters": "~"} if health.estimated else {}
+    sizes = ", ".join(f"{kind} {about.get(kind, '')}{n:,} B" for kind, n in health.bytes.items())
     counts = ", ".join(f"{output.span(p)} {n:,}" for p, n in health.series.items())
     output.line(f"counters   {counts}")
     output.line(f"memory     {sizes}")

@@ -38,9 +38,9 @@ def replay(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Count the hits of an access log: Apache or nginx, common or combined, or lines of JSON.
+    """Count the hits of an access log.
 
-    Stored are `hits` and `http_requests` by method, route and class of status. Ids in paths are
+    Apache or nginx, common or combined, or lines of JSON. Stored are `hits` and `http_requests` by method, route and class of status. Ids in paths are
     folded into a pattern; query strings are never stored.
     """
     if shift_to_now and follow:

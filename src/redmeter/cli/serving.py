@@ -30,9 +30,9 @@ from redmeter.store import embedded, urls
 PATIENCE = 20.0
 
 _NEXT = (
-    "try:  redmeter replay access.log --shift-to-now\n"
-    "      redmeter series hits -p 1h\n"
-    "      redmeter doctor"
+    "try:  redmeter replay access.log --shift-to-now",
+    "      redmeter series hits -p 1h",
+    "      redmeter doctor",
 )
 
 
@@ -47,7 +47,10 @@ def up(
     url: Url = None,
     prefix: Prefix = None,
 ) -> None:
-    """Run the embedded server, unless a URL names another, and the cleaner; until Ctrl-C."""
+    """Run the cleaner, and the embedded server.
+
+    In the foreground until Ctrl-C. With a URL, that server is used and none is started.
+    """
     place = _Place(url, prefix)
     if detach:
         _detach(place)
@@ -65,8 +68,7 @@ def up(
 
         signal.signal(signal.SIGTERM, end)
         place.ready(store.location)
-        output.line(f"redmeter is up: {store.location}")
-        output.line(_NEXT)
+        _say("is up", store.location)
         output.note("cleaning every minute; Ctrl-C ends it")
         while not ended:
             try:
@@ -78,7 +80,7 @@ def up(
 
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")
 def stop(url: Url = None, prefix: Prefix = None) -> None:
-    """End what `up` runs, and the embedded server; its data stay."""
+    """End what `up` runs; the data stay."""
     place = _Place(url, prefix)
     stopped = []
     state = place.state()
@@ -165,16 +167,20 @@ def _detach(place: _Place) -> None:
     if place.state() is None:
         said = place.log.read_text(errors="replace").strip()
         fail(said.removeprefix("error: ") or f"it ended with code {child.returncode}", STORE)
-    output.line(f"redmeter is up: {place.location}")
-    output.line(_NEXT)
+    _say("is up", place.location)
     output.note(f"log: {place.log} · redmeter stop ends it")
 
 
 def _say_running(place: _Place) -> None:
     state = place.state() or {}
     pid = f" (pid {state['pid']})" if state else ""
-    output.line(f"redmeter runs already{pid}: {place.location}")
-    output.line(_NEXT)
+    _say(f"runs already{pid}", place.location)
+
+
+def _say(what: str, location: str) -> None:
+    output.line(f"redmeter {what}: {location}")
+    for line in _NEXT:
+        output.line(line)
 
 
 def _wait(done: Any) -> bool:
