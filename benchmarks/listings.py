@@ -37,7 +37,7 @@ def clean_pass(conn: redis.Redis, passes: int = 0) -> None:
     """Clean every counter that is due in this pass, once; the daemon's loop and sleep left out."""
     pipe = conn.pipeline(True)
     index = 0
-    while index < conn.zcard("known:"):  # type: ignore[operator]
+    while index < conn.zcard("known:"):
         entries: list[bytes] = conn.zrange("known:", index, index)  # type: ignore[assignment]
         index += 1
         if not entries:
@@ -56,7 +56,7 @@ def clean_pass(conn: redis.Redis, passes: int = 0) -> None:
         conn.hdel(key, *map(str, samples[:stale]))
         if stale == len(samples):
             try:
-                pipe.watch(key)
+                pipe.watch(key)  # type: ignore[no-untyped-call]
                 if pipe.hlen(key):
                     pipe.unwatch()
                 else:

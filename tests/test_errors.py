@@ -46,7 +46,7 @@ SAMPLES: list[tuple[RedmeterError, dict[str, object]]] = [
     (UnknownPrecision(7, [1, 60]), {"precision": 7, "kept": (1, 60)}),
     (LimitExceeded("rows", 5000, 1000, "ask for fewer"), {"asked": 5000, "limit": 1000}),
     (ClockDisagreement(7200.0, 3600.0), {"difference": 7200.0, "allowed": 3600.0}),
-    (StoreUnavailable("redis://h/0", "refused", sent=True), {"location": "redis://h/0", "sent": True}),
+    (StoreUnavailable("unix:///s", "refused", sent=True), {"location": "unix:///s", "sent": True}),
     (StoreRefused("OOM", "no memory"), {"code": "OOM", "detail": "no memory"}),
     (AccessDenied("NOPERM", "no"), {"code": "NOPERM", "detail": "no"}),
     (IncompatibleStore("format version", "2", "1"), {"found": "2", "supported": "1"}),

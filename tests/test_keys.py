@@ -157,13 +157,13 @@ def test_a_retention_does_not_change_with_what_it_was_made_of() -> None:
     [
         *({}, {0: 1}, {-1: 1}, {MAX_PRECISION + 1: 1}, {1.0: 1}, {"60": 1}, {True: 1}, {None: 1}),
         *({1: 0}, {1: -1}, {1: MAX_SAMPLES + 1}, {1: 1.0}, {1: "120"}, {1: True}, {1: None}),
-        *({10**5000: 1}, {1: 10**5000}, {p: 1 for p in range(1, MAX_PRECISIONS + 2)}),
+        *({10**5000: 1}, {1: 10**5000}, dict.fromkeys(range(1, MAX_PRECISIONS + 2), 1)),
     ],
     ids=of_type,
 )
 def test_a_retention_out_of_range_is_refused(samples: Any) -> None:
     """Neither none nor too many precisions, each with a whole number of samples in range."""
-    with pytest.raises(InvalidSetting, match="retention: .*1 to ") as caught:
+    with pytest.raises(InvalidSetting, match=r"retention: .*1 to ") as caught:
         Retention(samples)
     assert caught.value.setting == "retention"
 
@@ -188,10 +188,12 @@ def test_any_text_is_a_retention_or_an_invalid_setting(text: str) -> None:
     try:
         retention = Retention.parse(text)
     except InvalidSetting as error:
-        assert error.setting == "retention"
-        assert len(str(error)) < 300
+        refusal = error
     else:
         assert Retention.parse(str(retention)) == retention
+        return
+    assert refusal.setting == "retention"
+    assert len(str(refusal)) < 300
 
 
 @pytest.mark.parametrize(
@@ -321,12 +323,14 @@ def test_any_text_is_a_prefix_or_an_invalid_setting(prefix: str) -> None:
     try:
         assert check_prefix(prefix) == prefix
     except InvalidSetting as error:
-        assert error.setting == "prefix"
+        refusal = error
     else:
         assert "{" not in Keys(prefix).known
         assert "}" not in Keys(prefix).known
         assert prefix.isprintable()
         assert len(prefix.encode()) <= MAX_PREFIX
+        return
+    assert refusal.setting == "prefix"
 
 
 @pytest.mark.parametrize("prefix", ["{a}", "a{", "}", "a\n", "\x00", "\u202e", "\ud800"])

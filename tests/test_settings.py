@@ -112,14 +112,15 @@ def test_any_text_is_a_value_or_an_invalid_setting_that_names_the_variable(
     try:
         value = resolve(setting.name, environ={setting.variable: text})
     except InvalidSetting as error:
-        assert error.setting == setting.variable
-        assert str(error).startswith(f"{setting.variable}: ")
-        with pytest.raises(InvalidSetting) as caught:
-            resolve(setting.name, text, environ={})
-        assert caught.value.setting == setting.name
-        assert caught.value.reason == error.reason
+        refusal = error
     else:
         assert type(value) is type(setting.default)
+        return
+    assert refusal.setting == setting.variable
+    assert str(refusal).startswith(f"{setting.variable}: ")
+    with pytest.raises(InvalidSetting) as caught:
+        resolve(setting.name, text, environ={})
+    assert (caught.value.setting, caught.value.reason) == (setting.name, refusal.reason)
 
 
 @given(st.floats(0.01, 300.0) | st.integers(1, 300))

@@ -198,17 +198,13 @@ def _check_clock(difference: float) -> None:
 
 def _by_precision(members: list[bytes], report: Report) -> dict[int, list[bytes]]:
     """Sort entries by precision; those that are none are reported."""
-    groups: dict[bytes, list[bytes]] = {}
-    for member in members:
-        precision, _, _ = member.partition(b":")
-        groups.setdefault(precision, []).append(member)
     found: dict[int, list[bytes]] = {}
-    for entries in groups.values():
-        parsed = parse_entry(entries[0].decode(errors="replace"))
-        if parsed is None or entries[0][-1:] == b":":
-            report.strange += [ascii(entry.decode(errors="replace")) for entry in entries]
+    for member in members:
+        parsed = parse_entry(member.decode(errors="replace"))
+        if parsed is None:
+            report.strange.append(ascii(member.decode(errors="replace")))
         else:
-            found.setdefault(parsed[0], []).extend(entries)
+            found.setdefault(parsed[0], []).append(member)
     return found
 
 

@@ -45,6 +45,12 @@ def key(precision: int, name: str = "x") -> str:
     return f"redmeter:count:{precision}:{name}"
 
 
+def lives_a_retention(client: Any, found: str, precision: int, kept: int) -> bool:
+    """Whether a hash lives as long as its newest sample counts, with at most an eighth to spare."""
+    spare = client.ttl(found) - (kept + 1) * precision
+    return -5 <= spare <= kept * precision / 8 + 1
+
+
 def reasons(outcome: Outcome) -> list[tuple[str, str]]:
     """Return what was rejected, as (key, reason)."""
     return [(rejection.key, rejection.reason) for rejection in outcome.rejections]
@@ -480,14 +486,14 @@ def test_every_event_lies_in_the_slice_of_its_floor(
 def test_a_new_counter_has_its_index_entries_and_a_life_of_one_retention(
     client: Any, open_store: OpenStore
 ) -> None:
-    """One entry with score 0 per precision, and a time to live one sample longer than is kept."""
+    """One entry with score 0 per precision, and a time to live for as long as its newest sample."""
     count(open_store(), "点击量", int(server_time(client)))
     entries = client.zrange("redmeter:known:", 0, -1, withscores=True)
     assert sorted(entries) == sorted(
         (f"{precision}:点击量".encode(), 0.0) for precision in DEFAULT_RETENTION
     )
     for precision, kept in DEFAULT_RETENTION.items():
-        assert 0 <= (kept + 1) * precision - client.ttl(key(precision, "点击量")) <= 5
+        assert lives_a_retention(client, key(precision, "点击量"), precision, kept)
 
 
 def test_every_key_lives_for_a_time_or_has_someone_who_sweeps_it(
@@ -510,7 +516,7 @@ def test_a_new_slice_renews_life_and_index_entry(client: Any, open_store: OpenSt
     client.expire(key(60), 600)
     client.zrem("redmeter:known:", "60:x")
     count(store, "x", now)
-    assert 0 <= 121 * 60 - client.ttl(key(60)) <= 5
+    assert lives_a_retention(client, key(60), 60, 120)
     assert client.zscore("redmeter:known:", "60:x") == 0.0
 
 
@@ -539,8 +545,8 @@ def test_a_slice_ahead_lives_longer_by_as_much(client: Any, open_store: OpenStor
     store = open_store()
     ahead = int(server_time(client)) + 3600
     count(store, "x", ahead)
-    start = slice_start(ahead, 60)
-    assert abs(121 * 60 + (start - server_time(client)) - client.ttl(key(60))) <= 3
+    needed = slice_start(ahead, 60) + 120 * 60 - server_time(client)
+    assert needed <= client.ttl(key(60)) <= needed + 60 + 900 + 5
 
 
 def test_another_programs_hash_without_a_life_stays_without(
@@ -976,6 +982,7 @@ def test_a_server_that_cannot_save_takes_all_or_nothing(
         count(store, "x", now)
         assert samples(client, key(1)) == {now: 2}
         store.close()
+        server.kill()  # or it would try to save, and wait
 
 
 @pytest.mark.slow
@@ -983,7 +990,7 @@ def test_a_server_that_loads_its_data_is_waited_for(any_server: Server, tmp_path
     """LOADING passes by itself: the write that came during it is counted once."""
     from redmeter import store as stores
 
-    config = {"key-load-delay": "300", "rdb-key-save-delay": "0", "loading-process-events-interval-bytes": "1024"}
+    config = {"key-load-delay": "1000", "rdbcompression": "no"}
     with Server(any_server.name, dir=tmp_path / "data", config=config) as server:
         clock = HastyClock()
         store = stores.open(server.url, clock=clock, timeout=10.0)
@@ -993,8 +1000,8 @@ def test_a_server_that_loads_its_data_is_waited_for(any_server: Server, tmp_path
             now = int(server_time(client))
             count(store, "x", now)
             pipe = client.pipeline(transaction=False)
-            for i in range(2000):
-                pipe.set(f"filler:{i}", "x" * 100)
+            for i in range(500):
+                pipe.set(f"filler:{i}", "x" * 20_000)  # it looks up every 2 MB
             pipe.execute()
             client.save()
         server.kill()
@@ -1005,7 +1012,7 @@ def test_a_server_that_loads_its_data_is_waited_for(any_server: Server, tmp_path
         assert clock.waits > 0
         with server.client() as client:
             assert samples(client, key(1)) == {now: 2}
-            assert any_client.dbsize() > 2000
+            assert any_client.dbsize() > 500
         store.close()
 
 

@@ -40,8 +40,9 @@ def replay(
 ) -> None:
     """Count the hits of an access log.
 
-    Apache or nginx, common or combined, or lines of JSON. Stored are `hits` and `http_requests` by method, route and class of status. Ids in paths are
-    folded into a pattern; query strings are never stored.
+    Apache or nginx, common or combined, or lines of JSON. Stored are `hits` and `http_requests`
+    by method, route and class of status. Ids in paths are folded into a pattern; query strings are
+    never stored.
     """
     if shift_to_now and follow:
         raise InvalidSetting("--follow", "new lines are of now already: leave --shift-to-now out")

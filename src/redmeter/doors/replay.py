@@ -147,12 +147,12 @@ def replay(
 
 
 def newest_time(source: reader.Lines) -> float | None:
-    """Read a log to its end and return its newest time, Unix seconds; None without any hit."""
+    """Read a log to its end and return its newest time, Unix seconds; None where there is none."""
     newest = None
     for batch in source:
         for line in batch:
             try:
-                time = access_log.parse(line).time
+                time = access_log.parse_time(line)
             except access_log.MalformedLine:
                 continue
             if newest is None or time > newest:

@@ -79,17 +79,17 @@ def operations(
     data_keys: list[str] = []
     slice_args: list[str | int] = []
     for name, seconds in counts.items():
+        newest = max(seconds)
+        slices, width = seconds, 1
         for precision, samples in retention.items():
-            key = keys.count(precision, name)
             oldest = -math.inf if now is None else now - (samples + 1) * precision
-            if len(seconds) == 1:
-                ((second, amount),) = seconds.items()
-                start = second // precision * precision
-                if start >= oldest:
-                    data_keys.append(key)
-                    slice_args += (precision, samples, start, amount)
+            if newest + precision <= oldest:
                 continue
-            for start, amount in _by_slice(seconds, precision).items():
+            key = keys.count(precision, name)
+            # A width that is a multiple of the last one sums up fewer, wider slices.
+            slices = _by_slice(seconds if precision % width else slices, precision)
+            width = precision
+            for start, amount in slices.items():
                 if start >= oldest:
                     data_keys.append(key)
                     slice_args += (precision, samples, start, amount)
@@ -104,7 +104,10 @@ def operations(
     return Operations(tuple(data_keys), tuple(args))
 
 
-def _by_slice(seconds: Mapping[int, int], precision: int) -> dict[int, int]:
+def _by_slice(seconds: Mapping[int, int], precision: int) -> Mapping[int, int]:
+    if len(seconds) == 1:
+        ((second, amount),) = seconds.items()
+        return {second // precision * precision: amount}
     slices: dict[int, int] = {}
     for second, amount in seconds.items():
         start = second // precision * precision

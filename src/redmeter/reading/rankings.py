@@ -64,11 +64,18 @@ def rank(
     ]
     counts: dict[str | None, int] = {}
     for series, reply in zip(names, store.ask(commands) if commands else [], strict=True):
-        count = sum(map(int, filter(None, raised(reply))))
+        count = sum(map(_whole, raised(reply)))
         if count > 0:
             key = _label(series, by) if by else series
             counts[key] = counts.get(key, 0) + count
     return _ranked(counts.items(), limit)
+
+
+def _whole(value: bytes | None) -> int:
+    try:
+        return int(value or 0)
+    except ValueError:
+        return 0  # somebody else's: see slices_of()
 
 
 def _label(series: str, by: str) -> str | None:

@@ -5,9 +5,10 @@ nobody has trimmed yet, or slices of a clock that runs ahead. The newest slice i
 running now by the server's clock.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Sequence
 
-from redmeter.errors import LimitExceeded
+from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.keys import Retention, slice_start
 from redmeter.model import Series
 from redmeter.store import Store
@@ -47,10 +48,8 @@ def read_series(
     commands: list[Command] = [("HGETALL", store.keys.count(width, name)) for name in names]
     view, replies = store.read(commands)
     first, last = window(view.retention, precision, view.now, since, until)
-    return {
-        name: make_series(name, precision, slices_of(reply), first, last, view.now)
-        for name, reply in zip(names, replies, strict=True)
-    }
+    grid = Grid(precision, first, last, view.now)
+    return {name: grid.series(name, reply) for name, reply in zip(names, replies, strict=True)}
 
 
 def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
@@ -65,7 +64,10 @@ def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
     if not names:
         return {}
     _, (reply,) = store.read([("HMGET", store.keys.total, *names)])
-    return {name: int(value or 0) for name, value in zip(names, raised(reply), strict=True)}
+    try:
+        return {name: int(value or 0) for name, value in zip(names, raised(reply), strict=True)}
+    except ValueError as error:
+        raise StoreRefused("not-a-number", f"{store.keys.total}: {error}") from None
 
 
 def window(
@@ -115,21 +117,38 @@ def slices_of(reply: Reply) -> dict[int, int]:
     return slices
 
 
-def make_series(
-    name: str, precision: int, slices: Mapping[int, int], first: int, last: int, now: float
-) -> Series:
-    """Lay slices on a grid from the oldest sample within the window to its end.
+class Grid:
+    """The slices from the oldest to the newest that count, on which samples are laid.
 
     Args:
-        slices: slice start -> count, in any order.
+        precision: slice width, seconds.
         first, last: starts of the oldest and the newest slice that count.
         now: Unix seconds, by the server's clock.
     """
-    oldest = min((start for start in slices if first <= start <= last), default=None)
-    if oldest is None:
-        return Series(name, precision, last, (), partial=False)
-    # A hash written at another grid (a precision that is not ours) would fall between.
-    oldest = slice_start(oldest, precision)
-    get = slices.get
-    values = tuple([get(start, 0) for start in range(oldest, last + 1, precision)])
-    return Series(name, precision, oldest, values, partial=last + precision > now)
+
+    def __init__(self, precision: int, first: int, last: int, now: float) -> None:
+        self._precision, self._first = precision, first
+        self._starts = range(first, last + 1, precision)
+        # As they are spelled in a hash, so that most replies need no number made of a field.
+        self._fields = [b"%d" % start for start in self._starts]
+        self._running = last + precision > now
+
+    def series(self, name: str, reply: Reply) -> Series:
+        """Lay a counter's hash on the grid, from its oldest sample that counts to the end.
+
+        Raises:
+            StoreError: the reply is an error, e.g. WRONGTYPE.
+        """
+        found = dict(pairs(raised(reply)))
+        counts = list(map(found.get, self._fields))
+        if len(counts) - counts.count(None) == len(found):
+            with contextlib.suppress(ValueError):  # a value that is no number
+                return self._laid(name, counts)
+        # Other slices too, or other spellings: sort it out number by number.
+        return self._laid(name, list(map(slices_of(reply).get, self._starts)))
+
+    def _laid(self, name: str, counts: Sequence[bytes | int | None]) -> Series:
+        oldest = next((at for at, count in enumerate(counts) if count is not None), len(counts))
+        start = self._first + oldest * self._precision
+        values = tuple([int(count or 0) for count in counts[oldest:]])
+        return Series(name, self._precision, start, values, partial=bool(values) and self._running)

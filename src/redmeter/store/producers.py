@@ -47,9 +47,10 @@ class Producers:
         self._start()
 
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._idle: deque[Producer] = deque()
         self._places = threading.Semaphore(POOL)
+        # Last: who sees it must not find the parent's producers any more.
+        self._pid = os.getpid()
 
     def borrow(self) -> Producer:
         """Return a producer for one batch; waits while POOL of them are out."""

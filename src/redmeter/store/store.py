@@ -35,7 +35,8 @@ from redmeter.store.scripts import APPLY
 #: is not sent again unless its watermark is there.
 WATERMARK_SECONDS = 7200
 
-#: A synchronous write is tried this often at least, and until the timeout has passed.
+#: A synchronous write is tried until the timeout has passed, and this often at least where
+#: something was sent: it may have been applied, which only another try can find out.
 ATTEMPTS = 5
 #: First wait between two tries, seconds; doubled each time, with jitter.
 BACKOFF_SECONDS = 0.02
@@ -221,7 +222,7 @@ class Store:
             except StoreUnavailable as error:
                 sent = sent or error.sent
                 error.sent = sent
-                self._wait(attempt, started, error)
+                self._wait(attempt if sent else ATTEMPTS, started, error)
                 self._reconnect()
             except StoreRefused as error:
                 if error.code == "WRONGTYPE" and attempt == 0:

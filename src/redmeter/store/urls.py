@@ -25,7 +25,7 @@ _OPTIONS = {
     *("encoding", "encoding_errors"),
 }
 #: Of these, what we set ourselves: accepted, since URLs are shared with other programs.
-_IGNORED = ("decode_responses", "encoding", "encoding_errors")
+_IGNORED = ("decode_responses", "encoding", "encoding_errors", "retry_on_timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,14 @@ def parse(url: str) -> Target:
         name = parts.hostname or "localhost"
         shown = f"[{name}]" if ":" in name else name
         location = f"{scheme}://{shown}:{port or 6379}/{database}"
-    for option in parse_qs(parts.query, keep_blank_values=True):
+    given = parse_qs(parts.query, keep_blank_values=True)
+    # After an unescaped & in a password there, the rest of it looks like an option.
+    secret = any("password" in option for option in given)
+    for option in given:
         if option not in _OPTIONS and not option.startswith("ssl_"):
-            raise InvalidSetting(
-                "url",
-                f"has an unknown option: {option[:40]!a}; use {', '.join(sorted(_OPTIONS))}, ssl_…",
-            )
+            named = "" if secret else f": {option[:40]!a}"
+            known = ", ".join(sorted(_OPTIONS))
+            raise InvalidSetting("url", f"has an unknown option{named}; use {known}, ssl_…")
     for option in _IGNORED:
         options.pop(option, None)
     return Target("server", location, options)

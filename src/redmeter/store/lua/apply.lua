@@ -58,13 +58,13 @@ local appended, newest = 0, -math.huge
 local function whole(n) return string.format('%.0f', n) end
 
 -- Remove what has left the retention. Usually that is the one slice that just went out; a series
--- with pauses leaves others behind, which are looked for when that one was not there. Hashes past
+-- with pauses leaves others behind, which are looked for when there are too many. Hashes past
 -- 512 fields were written by others and are the cleaner's: this call must stay short.
 local function trim_hash(key, precision, samples)
   local fields = call('HLEN', key)
-  if fields <= samples + 1 or fields > 512 then return end
-  local newest_gone = math.floor(now / precision) * precision - (samples + 1) * precision
-  if call('HDEL', key, whole(newest_gone)) == 1 and fields <= samples + 2 then return end
+  if fields <= samples or fields > 512 then return end
+  local newest_gone = math.floor(now / precision) * precision - samples * precision
+  if call('HDEL', key, whole(newest_gone)) + samples + 2 >= fields then return end
   local gone = {}
   for _, start in ipairs(call('HKEYS', key)) do
     local n = tonumber(start)

@@ -1,0 +1,241 @@
+"""What run.py measures: the same job done by us and by the listings, on one server."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import hiredis
+import redis
+
+import listings
+from redmeter import Meter, book, cleaning
+from redmeter.clock import ManualClock
+from redmeter.doors import lines
+from redmeter.doors import replay as door
+from redmeter.formats import access_log
+from redmeter.keys import DEFAULT_RETENTION
+from redmeter.reading.series import read_series
+from redmeter.recording.direct import write_counts
+from redmeter.store import Store
+from redmeter.store import open as open_store
+
+LOG = Path(__file__).parents[2] / "shared" / "data" / "apache_access.log"
+
+
+def updates(conn: redis.Redis, url: str) -> dict[str, Callable[[], object]]:
+    """Our two ways to update a counter at once."""
+    meter = Meter(url)
+    other = redis.Redis(unix_socket_path=conn.connection_pool.connection_kwargs["path"], db=1)
+    return {
+        "Meter.count": lambda: meter.count("hits"),
+        "book.update_counter": lambda: book.update_counter(other, "hits"),
+    }
+
+
+def listing_update(conn: redis.Redis) -> Callable[[], object]:
+    return lambda: listings.update_counter(conn, "hits")
+
+
+def _store(url: str | None = None, **options: object) -> Store:
+    store = open_store(url, **options)  # type: ignore[arg-type]
+    assert store is not None, "the URL is not off"
+    return store
+
+
+def fill_for_cleaning(conn: redis.Redis, counters: int, samples: int) -> None:
+    """Fill counters as the listing does; every other one holds nothing that still counts."""
+    _empty(conn)
+    now = int(time.time())
+    pipe = conn.pipeline(transaction=False)
+    for number in range(counters):
+        for width in listings.PRECISIONS:
+            # Live ones end a few slices ahead, so that they stay live while the bench runs.
+            newest = now // width * width + (30 * 60 if number % 2 else -130 * width)
+            slices = {str(newest - width * age): 1 for age in range(samples)}
+            pipe.hset(f"count:{width}:page:{number}", mapping=slices)  # type: ignore[arg-type]
+            pipe.zadd("known:", {f"{width}:page:{number}": 0})
+        if number % 50 == 49:
+            pipe.execute()
+    pipe.execute()
+
+
+def our_pass(conn: redis.Redis) -> Callable[[], object]:
+    store = _store(client=conn, prefix="")
+    return lambda: cleaning.clean(store, samples={}, other_samples=listings.SAMPLES)
+
+
+def listing_pass(conn: redis.Redis) -> Callable[[], object]:
+    return lambda: listings.clean_pass(conn)
+
+
+@contextmanager
+def pinging(url: str) -> Iterator[list[float]]:
+    """Ping from another thread meanwhile; yields a list that holds the longest wait at the end."""
+    longest: list[float] = [0.0]
+    ended = threading.Event()
+
+    def ping() -> None:
+        client = redis.Redis.from_url(url)
+        while not ended.wait(0.002):
+            started = time.perf_counter()
+            client.ping()
+            longest[0] = max(longest[0], time.perf_counter() - started)
+        client.close()
+
+    thread = threading.Thread(target=ping)
+    thread.start()
+    try:
+        yield longest
+    finally:
+        ended.set()
+        thread.join()
+
+
+def readings(
+    conn: redis.Redis, url: str, count: int
+) -> tuple[Callable[[], object], Callable[[], object], Callable[[], object]]:
+    """Our reading of many series, the listing's, and the bare exchange of the same replies."""
+    names = [f"page:{number}" for number in range(count)]
+    newest = int(time.time()) // 60 * 60
+    pipe = conn.pipeline(transaction=False)
+    for name in names:
+        slices = {str(newest - 60 * age): age for age in range(120)}
+        for prefix in ("redmeter:", ""):
+            pipe.hset(f"{prefix}count:60:{name}", mapping=slices)  # type: ignore[arg-type]
+    pipe.execute()
+    store = _store(url)
+    packed = b"".join(hiredis.pack_command(("HGETALL", f"count:60:{name}")) for name in names)  # type: ignore[arg-type]
+    connection = conn.connection_pool.make_connection()
+
+    def exchange() -> None:
+        connection.send_packed_command((packed,))  # type: ignore[no-untyped-call]
+        for _ in names:
+            connection.read_response()
+
+    return (
+        lambda: read_series(store, names, 60),
+        lambda: [listings.get_counter(conn, name, 60) for name in names],
+        exchange,
+    )
+
+
+def replay(url: str) -> tuple[int, float]:
+    """Replay the real log as `redmeter replay --shift-to-now` does; lines and seconds."""
+    store = _store(url)
+    started = time.perf_counter()
+    with lines.read(LOG) as source:
+        newest = door.newest_time(source)
+    assert newest is not None, "the log holds hits"
+    with lines.read(LOG) as source:
+        report = door.replay(store, source, shift=int(time.time()) - int(newest))
+    seconds = time.perf_counter() - started
+    assert report.kept == report.lines, "everything is stored"
+    store.close()
+    return report.lines, seconds
+
+
+def parse_only() -> float:
+    """Seconds a line to read and parse the real log."""
+    started, count = time.perf_counter(), 0
+    with lines.read(LOG) as source:
+        for batch in source:
+            for line in batch:
+                access_log.parse(line)
+            count += len(batch)
+    return (time.perf_counter() - started) / count
+
+
+def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
+    """Bytes that a full counter takes, by the server's own sum: ours and the listing's."""
+    now = int(time.time())
+    seconds = {
+        _within(now // width * width - width * age, width, now): 1
+        for width, samples in DEFAULT_RETENTION.items()
+        for age in range(samples)
+    }
+    _empty(conn)
+    store = _store(url)
+    write_counts(store, {"page:0": seconds})  # the script is loaded once, whatever is counted
+    store.close()  # nor do the buffers of connections belong to a counter
+    before = _used(conn)
+    for number in range(1, count + 1):
+        write_counts(store, {f"page:{number}": seconds})
+    store.close()
+    ours = (_used(conn) - before) / count
+    copy = {
+        width: [
+            (
+                now // width * width - width * age,
+                _count(conn, width, now // width * width - width * age),
+            )
+            for age in range(120)
+        ]
+        for width in listings.PRECISIONS
+    }
+    _empty(conn)
+    before = _used(conn)
+    pipe = conn.pipeline(transaction=False)
+    for number in range(count):
+        for width, slices in copy.items():
+            for start, amount in slices:
+                pipe.hincrby(f"count:{width}:page:{number}", str(start), amount)
+            pipe.zadd("known:", {f"{width}:page:{number}": 0})
+        pipe.execute()
+    return ours, (_used(conn) - before) / count
+
+
+def _empty(conn: redis.Redis) -> None:
+    """Empty the server, and return when its memory is free again."""
+    conn.execute_command("FLUSHALL", "SYNC")  # type: ignore[no-untyped-call]
+
+
+def _within(start: int, width: int, now: int) -> int:
+    """Return a second of a slice that adds no slice to a finer precision that is full already."""
+    for second in range(start, start + width, max(1, width // 16)):
+        ages = [(now // finer - second // finer) for finer in listings.PRECISIONS if finer < width]
+        if not any(120 <= age <= 123 for age in ages):
+            return second
+    raise AssertionError("a slice has seconds enough")
+
+
+def _count(conn: redis.Redis, width: int, start: int) -> int:
+    """What a slice of the first counter holds, so that the other side holds the same."""
+    found = conn.hget(f"redmeter:count:{width}:page:0", str(start))
+    return int(found or 1)
+
+
+def memory_week(conn: redis.Redis, url: str) -> tuple[float, float]:
+    """Bytes of a counter's hashes after a week of an event a second, without a cleaner.
+
+    The week is simulated by a producer whose clock is set back and moved forward; before it come
+    120 days at the coarse precisions.
+    """
+    _empty(conn)
+    now = int(time.time())
+    clock = ManualClock(now - 121 * 86400)
+    store = _store(url, clock=clock)
+    while clock.wall() < now - 7 * 86400:
+        write_counts(store, {"page": {int(clock.wall()): 1}})
+        clock.advance(3600)
+    clock.set_wall(now - 7 * 86400)
+    while clock.wall() < now:
+        second = int(clock.wall())
+        write_counts(store, {"page": {second - age: 1 for age in range(60)}})
+        clock.advance(60)
+    for width in listings.PRECISIONS:
+        for age in range(120):
+            start = now // width * width - width * age
+            count = conn.hget(f"redmeter:count:{width}:page", str(start)) or 1
+            conn.hset(f"count:{width}:page", str(start), count)
+    sizes = [
+        sum(conn.memory_usage(f"{prefix}count:{width}:page") or 0 for width in listings.PRECISIONS)
+        for prefix in ("redmeter:", "")
+    ]
+    store.close()
+    return sizes[0], sizes[1]
+
+
+def _used(conn: redis.Redis) -> int:
+    return int(conn.info("memory")["used_memory"])

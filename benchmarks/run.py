@@ -1,0 +1,203 @@
+"""Measure against the listings of the book, and print one table.
+
+    python benchmarks/run.py [WORD …] [--server valkey-9.1]
+
+Each row is our figure, the other side's from the same run on the same private server, their ratio,
+what it is meant to be, and the floor: what the same exchange costs when it does nothing. The two
+sides take turns, and a ratio is the median of the turns', so that it holds when the machine's
+speed drifts. WORDs choose rows by a part of their name.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
+
+import measures  # noqa: E402
+from support.servers import Server  # noqa: E402
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    what: str
+    ours: str
+    other: str
+    ratio: float | None
+    target: str
+    floor: str = ""
+
+
+def turns(
+    ours: Callable[[], object], other: Callable[[], object], *, rounds: int, calls: int
+) -> tuple[float, float, float]:
+    """Time two functions in turn.
+
+    Returns:
+        Median seconds a call of each, and the median of the rounds' ratios.
+    """
+    pairs = [(_time(ours, calls), _time(other, calls)) for _ in range(rounds)]
+    mine, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return mine, theirs, statistics.median(a / b for a, b in pairs)
+
+
+def _time(function: Callable[[], object], calls: int) -> float:
+    started = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - started) / calls
+
+
+def micro(seconds: float) -> str:
+    return f"{seconds * 1e6:.1f} us"
+
+
+def milli(seconds: float) -> str:
+    return f"{seconds * 1e3:.0f} ms"
+
+
+def update(conn: redis.Redis, url: str) -> Iterator[Row]:
+    """One synchronous update of a counter at seven precisions, acknowledged."""
+    floor = f"PING {micro(_time(conn.ping, 2_000))}"
+    for name, ours in measures.updates(conn, url).items():
+        mine, theirs, ratio = turns(ours, measures.listing_update(conn), rounds=25, calls=200)
+        yield Row(f"one update, {name}", micro(mine), micro(theirs), ratio, "<= 0.7", floor)
+
+
+def clean(conn: redis.Redis, url: str) -> Iterator[Row]:
+    """A cleaning pass over 3,000 counters at seven precisions, half of them stale."""
+    for samples, target in ((12, "<= 0.025"), (120, "told")):
+        rounds = []
+        waits: list[float] = []
+        for _ in range(3):
+            measures.fill_for_cleaning(conn, 3_000, samples)
+            with measures.pinging(url) as worst:
+                mine = _time(measures.our_pass(conn), 1)
+            waits += worst
+            measures.fill_for_cleaning(conn, 3_000, samples)
+            rounds.append((mine, _time(measures.listing_pass(conn), 1)))
+        mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
+        ratio = statistics.median(a / b for a, b in rounds)
+        floor = f"longest PING beside it {max(waits) * 1e3:.1f} ms"
+        what = f"cleaning 3,000 x 7, {samples} samples each"
+        yield Row(what, milli(mine), milli(theirs), ratio, target, floor)
+
+
+def read(conn: redis.Redis, url: str) -> Iterator[Row]:
+    """Read 1,000 series of 120 samples."""
+    ours, theirs, floor = measures.readings(conn, url, 1_000)
+    mine, other, ratio = turns(ours, theirs, rounds=7, calls=1)
+    yield Row(
+        "reading 1,000 series of 120 samples",
+        milli(mine),
+        milli(other),
+        ratio,
+        "<= 0.333",
+        f"the replies alone {milli(_time(floor, 3))}",
+    )
+
+
+def replay(conn: redis.Redis, url: str) -> Iterator[Row]:
+    """Replay the real log, a line, against two updates a line."""
+    if not measures.LOG.exists():
+        print(f"left out: replay ({measures.LOG} is not there)", file=sys.stderr)
+        return
+    rounds = []
+    for _ in range(5):
+        conn.flushall()
+        lines, seconds = measures.replay(url)
+        rounds.append((seconds / lines, 2 * _time(measures.listing_update(conn), 1_000)))
+    mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
+    ratio = statistics.median(a / b for a, b in rounds)
+    floor = f"parsing alone {micro(measures.parse_only())}"
+    yield Row("replay of the real log, a line", micro(mine), micro(theirs), ratio, "<= 0.05", floor)
+
+
+def memory(conn: redis.Redis, url: str) -> Iterator[Row]:
+    """What a full counter takes."""
+    ours, theirs = measures.memory_full(conn, url, 500)
+    yield Row(
+        "memory, a full counter (7 x 120)",
+        f"{ours:,.0f} B",
+        f"{theirs:,.0f} B",
+        ours / theirs,
+        "<= 1.05",
+    )
+    ours, theirs = measures.memory_week(conn, url)
+    what = "memory, after a week of writing"
+    yield Row(what, f"{ours:,.0f} B", f"{theirs:,.0f} B", ours / theirs, "<= 1.05")
+
+
+def importing(_conn: redis.Redis, _url: str) -> Iterator[Row]:
+    """`import redmeter` against `import redis`."""
+
+    def load(module: str) -> float:
+        code = (
+            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        )
+        return float(subprocess.run([sys.executable, "-c", code], check=True, stdout=-1).stdout)
+
+    load("redmeter")
+    rounds = [(load("redmeter"), load("redis")) for _ in range(15)]
+    mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
+    ratio = statistics.median(a / b for a, b in rounds)
+    yield Row("import redmeter / import redis", milli(mine), milli(theirs), ratio, "<= 1.3")
+
+
+ROWS = {
+    "update": update,
+    "clean": clean,
+    "read": read,
+    "replay": replay,
+    "memory": memory,
+    "import": importing,
+}
+
+
+@contextmanager
+def private_server(name: str) -> Iterator[tuple[redis.Redis, str]]:
+    """Start a server of our own, on a unix socket."""
+    with Server(name) as server:
+        conn = redis.Redis(unix_socket_path=str(server.socket))
+        python = sys.version.split()[0]
+        print(f"{name} ({server.version}), Python {python}, redis-py {redis.__version__}")
+        try:
+            yield conn, server.unix_url
+        finally:
+            conn.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("words", nargs="*", help=f"rows to measure: {' '.join(ROWS)}")
+    parser.add_argument("--server", default="valkey-9.1", help="as in tests/support/servers.py")
+    options = parser.parse_args()
+    line = "{:<38} {:>10} {:>11} {:>8} {:>9}   {}"
+    with private_server(options.server) as (conn, url):
+        print(line.format("", "ours", "listing", "ratio", "target", "floor"))
+        for name, measure in ROWS.items():
+            if options.words and not any(word in name for word in options.words):
+                continue
+            conn.flushall()
+            for row in measure(conn, url):
+                ratio = "" if row.ratio is None else f"{row.ratio:.3f}"
+                print(
+                    line.format(row.what, row.ours, row.other, ratio, row.target, row.floor),
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

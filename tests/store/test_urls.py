@@ -1,0 +1,222 @@
+"""URLs: where the store is, and never a word of the password."""
+
+import traceback
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import redis
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from redmeter.errors import InvalidSetting
+from redmeter.store import embedded, open
+from redmeter.store.link import Link
+from redmeter.store.urls import parse
+
+#: What means something in a URL, or looks as if it did.
+MARKS = [*":/?#[]@!$&'()*+,;=%\\\"<>{}|^`~ -._℀", "://", "%41", "..", "=x&", "redis://", "\t", "é"]
+#: Pieces of passwords that no message of ours contains: a word, another script, and two that
+#: could be ports, databases or hosts.
+SECRETS = ["qzxv", "жщъ", "7731", "90417"]
+#: Passwords with at least one of them.
+secrets = st.tuples(
+    st.lists(st.sampled_from(MARKS + SECRETS), max_size=5),
+    st.sampled_from(SECRETS),
+    st.lists(st.sampled_from(MARKS + SECRETS), max_size=5),
+).map(lambda parts: "".join(parts[0]) + parts[1] + "".join(parts[2]))
+#: Passwords of any characters.
+passwords = st.lists(
+    st.sampled_from(MARKS) | st.characters(exclude_categories=["Cs"]), min_size=1
+).map("".join)
+
+#: Forms of URL with a place for a password, right and wrong ones.
+FORMS = [
+    *("redis://:{}@host:6379/0", "redis://user:{}@host", "rediss://user:{}@h.example:7/2?db=3"),
+    *("unix://:{}@/run/redis.sock", "unix://user:{}@/run/redis.sock?db=1", "redis://{}@host/0"),
+    *("redis://user:{}@host:port/0", "redis://user:{}@host/x", "redis://u:{}@host?db=x", "{}@host"),
+    *("redis://u:{}@host?nosuch=1", "redis://u:{}@host?protocol=9", "redis+cluster://u:{}@host"),
+    *("redis+sentinel://u:{}@host/0", "valkey://u:{}@host", "http://u:{}@host", "redis:/u:{}@host"),
+    *("redis://u:{}@host:99999", "redis://u:{}@[::1", "unix://u:{}@host/run/x", "unix://u:{}@"),
+    *("redis//u:{}@host", ":{}@host:6379", "redis://u:{}@host:0", "redis://host?password={}&x=1"),
+]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(FORMS), secrets, st.booleans())
+@example("redis://user:{}@host", "7731#qzxv", False)
+@example("redis://user:{}@host", "7731?qzxv=жщъ", False)
+@example("unix://user:{}@/run/redis.sock", "7731/qzxv", False)
+@example("unix://user:{}@/run/redis.sock", "x@/qzxv", False)
+@example("{}@host", "qzxv://x", False)
+@example("redis://host?password={}&x=1", "x&qzxv=1", False)
+@example("redis://user:{}@host", "qzxv[7731]", False)
+@example("redis://user:{}@host", "qzxv℀7731", False)
+def test_no_piece_of_a_password_is_ever_shown(form: str, secret: str, escaped: bool) -> None:
+    """In a location, a repr, a message or a traceback; escaped as it should be, or not at all."""
+    try:
+        target = parse(form.format(quote(secret, safe="") if escaped else secret))
+    except InvalidSetting as error:
+        texts = [repr(error), repr(vars(error)), *traceback.format_exception(error)]
+    else:
+        texts = [repr(target), target.location, Link(lambda: None, target.location).location]
+    assert [text for text in texts for piece in SECRETS if piece in text] == []
+
+
+@given(passwords, st.sampled_from(["redis", "rediss", "unix", "REDIS"]))
+def test_a_percent_encoded_password_reaches_the_client_as_it_was(
+    password: str, scheme: str
+) -> None:
+    """Whatever characters it has."""
+    place = "/run/redis.sock" if scheme == "unix" else "h:7/2"
+    target = parse(f"{scheme}://us%3Aer:{quote(password, safe='')}@{place}")
+    assert target.options["password"] == password
+    assert target.options["username"] == "us:er"
+    connection: Any = redis.ConnectionPool(**target.options).make_connection()
+    assert connection.password == password
+
+
+@pytest.mark.parametrize(
+    ("url", "location", "options"),
+    [
+        ("redis://", "redis://localhost:6379/0", {}),
+        ("redis://h", "redis://h:6379/0", {"host": "h"}),
+        ("redis://h:7", "redis://h:7/0", {"host": "h", "port": 7}),
+        ("redis://h:7/3", "redis://h:7/3", {"host": "h", "port": 7, "db": 3}),
+        ("redis://h/3?db=4", "redis://h:6379/4", {"host": "h", "db": 4}),
+        ("redis://h/", "redis://h:6379/0", {"host": "h"}),
+        ("redis://[::1]:7/", "redis://[::1]:7/0", {"host": "::1", "port": 7}),
+        ("REDIS://h", "redis://h:6379/0", {"host": "h"}),
+        (
+            "redis://u:p@h?socket_timeout=0.5&client_name=web%401&decode_responses=yes&encoding=x",
+            "redis://h:6379/0",
+            {"host": "h", "username": "u", "password": "p", "socket_timeout": 0.5}
+            | {"client_name": "web@1"},
+        ),
+        ("redis://h?retry_on_timeout=1&encoding_errors=x", "redis://h:6379/0", {"host": "h"}),
+        ("unix:///run/r.sock", "unix:///run/r.sock?db=0", {"path": "/run/r.sock"}),
+        ("unix:///run/a%20b?db=2", "unix:///run/a b?db=2", {"path": "/run/a b", "db": 2}),
+        ("unix:///run/user@7/r", "unix:///run/user@7/r?db=0", {"path": "/run/user@7/r"}),
+        (
+            "unix://u:p@/run/r.sock",
+            "unix:///run/r.sock?db=0",
+            {"path": "/run/r.sock", "username": "u", "password": "p"},
+        ),
+    ],
+)
+def test_a_servers_url_says_where_and_how(url: str, location: str, options: dict[str, Any]) -> None:
+    """The client's options, and a location for messages without user and password."""
+    target = parse(url)
+    assert (target.kind, target.location, target.path) == ("server", location, None)
+    found = {k: v for k, v in target.options.items() if k != "connection_class"}
+    assert found == options
+    redis.ConnectionPool(**target.options).make_connection()  # each is one that connections know
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("rediss://h", redis.SSLConnection),
+        ("rediss://h?ssl_cert_reqs=none&ssl_check_hostname=no", redis.SSLConnection),
+        ("unix:///run/r", redis.UnixDomainSocketConnection),
+        ("redis://h", redis.Connection),
+    ],
+)
+def test_the_scheme_chooses_the_kind_of_connection(url: str, kind: type) -> None:
+    """TLS, a socket file, or plain TCP."""
+    pool = redis.ConnectionPool(**parse(url).options)
+    assert type(pool.make_connection()) is kind
+
+
+def test_off_is_no_store() -> None:
+    """Neither a server nor a path."""
+    assert (parse("off").kind, parse("off").path, parse("off").options) == ("off", None, {})
+    assert open("off") is None
+
+
+def test_an_embedded_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Absolute, relative, below the home, escaped; without one, the default; nothing is made."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for url, path in [
+        ("embedded:///var/lib/m", Path("/var/lib/m")),
+        ("embedded://data/m", Path("data/m")),
+        ("embedded://~/m", tmp_path / "m"),
+        ("embedded://a%20b%3F", Path("a b?")),
+        ("EMBEDDED:///a", Path("/a")),
+        ("embedded://", embedded.default_path()),
+        ("embedded", embedded.default_path()),
+        ("", embedded.default_path()),
+    ]:
+        target = parse(url)
+        assert (target.kind, target.path, target.options) == ("embedded", path, {})
+        assert target.location == f"embedded://{path}"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("urls", "told"),
+    [
+        ("embedded://~no-such-user/m", "no such user"),
+        (
+            "redis+cluster://h",
+            r"unknown scheme \(redis\+cluster\); use redis://HOST:PORT/DB, rediss",
+        ),
+        ("redis+sentinel://h", r"unknown scheme \(redis\+sentinel\); use"),
+        ("valkey://h HTTPS://h", r"unknown scheme \((valkey|https)\); use"),
+        ("localhost:6379 redis:h redis:/h x://h OFF offf ://h embedded:/a", "unknown scheme; use"),
+        ("redis://h:x redis://h:99999 redis://h:-1 redis://h:0", "cannot be read: check port"),
+        ("redis://[::1 redis://h?db=x rediss://h?socket_timeout=soon", "database and options"),
+        ("redis://h?protocol=9 redis://h?max_connections=0", "database and options"),
+        ("redis://h#a redis://h?client_name=a@b", "special characters of the password as %XX"),
+        ("redis://h/x redis://h/1/2 redis://h/-1 redis://h/1.0", "the database, a number"),
+        ("redis://h/² redis://h/１ redis://h/%31", "the database, a number"),
+        ("unix:// unix:/// unix://run/r.sock unix://h:1/run/r.sock", "unix:///PATH"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_told_what_can(urls: str, told: str) -> None:
+    """What is wrong with it, and the forms that there are."""
+    for url in urls.split():
+        with pytest.raises(InvalidSetting, match=told) as caught:
+            parse(url)
+        assert caught.value.setting == "url"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("nosuch", "timeout", "retry", "connection_class", "credential_provider", "socket_type"),
+        *("host", "port", "path", "cache_config", "redis_connect_func", "DB", "a b", "\x1b[2J"),
+    ],
+)
+@pytest.mark.parametrize("value", ["=1", "=", ""])
+def test_an_unknown_option_is_named_with_those_that_are_known(option: str, value: str) -> None:
+    """As soon as the URL is read, also where its value is an object and no text could be one."""
+    with pytest.raises(InvalidSetting, match="client_name, db, decode_responses") as caught:
+        parse(f"redis://user:secret@h?db=1&{quote(option)}{value}")
+    assert f"has an unknown option: {option!a};" in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1?ssl_cert_reqs=none", "rediss://h?ssl_x=1"])
+def test_an_option_that_this_connection_does_not_know_is_named_on_use(url: str) -> None:
+    """TLS without TLS, or a word that only looks like TLS."""
+    store = open(url, timeout=0.1)
+    assert store is not None
+    with pytest.raises(InvalidSetting, match=r"url: has an unknown option: ssl_"):
+        store.link.exchange([("PING",)])
+
+
+@given(st.text(max_size=30) | st.sampled_from(FORMS).flatmap(lambda f: st.text().map(f.format)))
+def test_any_text_is_a_place_or_an_invalid_setting(url: str) -> None:
+    """Nothing else is raised."""
+    try:
+        target = parse(url)
+    except InvalidSetting as error:
+        refusal = error
+    else:
+        assert target.kind in ("server", "embedded", "off")
+        assert target.location
+        return
+    assert refusal.setting == "url"
+    assert len(str(refusal)) < 500
