@@ -13,13 +13,13 @@ The time is the earlier of the server's clock and this machine's. Where they dif
 MAX_CLOCK_DIFFERENCE, one of them is badly wrong and nothing is touched.
 """
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from redmeter.errors import AccessDenied, ClockDisagreement, StoreError
 from redmeter.keys import entry as entry_of
-from redmeter.keys import parse_entry
 from redmeter.names import canonical
 from redmeter.store import Store
 from redmeter.store.link import pairs, raised
@@ -34,12 +34,10 @@ INTERVAL = 60.0
 #: Samples kept of a precision that the store's retention does not name: other programs' counters.
 OTHER_SAMPLES = 120
 
-#: Index entries asked for at a time, and fields of a large hash.
-_PAGE, _FIELDS = 1_000, 500
-#: Hashes cleaned by the first call; as many later as fit into _STEP seconds.
-_FIRST, _MOST, _STEP = 50, 400, 0.003
+#: Most index entries handled by one call, and fields of a large hash.
+_PAGE, _FIELDS = 400, 500
 #: Largest hash that one call looks at.
-_LARGE = 1_000
+_LARGE = 512
 
 logger = logging.getLogger("redmeter")
 
@@ -94,29 +92,15 @@ def clean(
         StoreError: the server cannot be reached or refuses.
     """
     started = store.clock.monotonic()
-    report, portion = Report(), _FIRST
+    report = Report(cursor=cursor)
+    view, (size,) = store.read([("ZCARD", store.keys.known)])
+    _check_clock(view.now - store.clock.wall())
+    rules = _Rules(view.retention if samples is None else samples, other_samples, passes)
     while True:
-        view, (size, page) = store.read(
-            [
-                ("ZCARD", store.keys.known),
-                ("ZREVRANGE", store.keys.known, cursor, cursor + _PAGE - 1),
-            ]
-        )
-        _check_clock(view.now - store.clock.wall())
-        members, removed = raised(page), report.entries_removed
-        for precision, entries in _by_precision(members, report).items():
-            if passes % (precision // 60 or 1):
-                report.not_due += len(entries)
-                continue
-            kept = (view.retention if samples is None else samples).get(precision, other_samples)
-            report.looked_at += len(entries)
-            portion = _clean_hashes(store, precision, kept, entries, portion, report)
-        # From the end backwards, by rank: what is removed here moves up what comes next. What
-        # others remove or add meanwhile may hide an entry until the next pass, or show one twice.
-        cursor += len(members) - (report.entries_removed - removed)
-        done = len(members) < _PAGE
-        report.cursor = 0 if done else cursor
+        done = _clean_page(store, rules, report)
         report.seconds = store.clock.monotonic() - started
+        if done:
+            report.cursor = 0
         if progress:
             progress(report, raised(size))
         if done or report.seconds >= budget:
@@ -196,64 +180,73 @@ def _check_clock(difference: float) -> None:
         raise ClockDisagreement(difference, MAX_CLOCK_DIFFERENCE)
 
 
-def _by_precision(members: list[bytes], report: Report) -> dict[int, list[bytes]]:
-    """Sort entries by precision; those that are none are reported."""
-    found: dict[int, list[bytes]] = {}
-    for member in members:
-        parsed = parse_entry(member.decode(errors="replace"))
-        if parsed is None:
-            report.strange.append(ascii(member.decode(errors="replace")))
-        else:
-            found.setdefault(parsed[0], []).append(member)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What to keep, and what is due."""
+
+    kept: Mapping[int, int]
+    other_samples: int
+    passes: int
+
+    def samples(self, precision: int) -> int:
+        return self.kept.get(precision, self.other_samples)
 
 
-def _clean_hashes(
-    store: Store,
-    precision: int,
-    samples: int,
-    entries: list[bytes],
-    portion: int,
-    report: Report,
-) -> int:
-    """Clean the hashes of some entries, portion by portion.
+def _clean_page(store: Store, rules: _Rules, report: Report) -> bool:
+    """Clean what the next stretch of the index names; tell whether that was the last.
 
-    Returns:
-        How many hashes the next call should take to last about _STEP.
+    The index is walked from its end, by rank: what is removed there moves nothing that comes later.
+    What others add or remove meanwhile may hide an entry until the next pass, or show one twice.
     """
-    before = store.keys.count_of("").encode()
-    at = 0
-    while at < len(entries):
-        some = entries[at : at + portion]
-        at += portion
-        started = store.clock.monotonic()
-        reply = CLEAN.run(
-            store.link,
-            [store.keys.known, *[before + entry for entry in some]],
-            [f"{store.clock.wall():.6f}", precision, samples, len(before), _LARGE],
-        )
-        slices, hashes, gone, *rest = raised(reply)
-        took = store.clock.monotonic() - started
-        if len(some) == portion:
-            portion = max(1, min(_MOST, 2 * portion, int(portion * _STEP / max(took, 1e-6))))
-        report.slices_removed += slices
-        report.hashes_removed += hashes
-        report.entries_removed += gone
-        for index, what in zip(rest[::2], rest[1::2], strict=True):
-            entry = some[index - 2]  # after known:; Lua counts from 1
-            if what == b"large":
-                _clean_large(store, precision, samples, entry, report)
-            else:
-                report.strange.append(ascii(entry.decode(errors="replace")))
-    return portion
+    seen, removed, large = _clean_stretch(store, report.cursor, _PAGE, rules, report)
+    report.cursor += seen - removed
+    for entry in large:
+        if _clean_large(store, rules.samples(int(entry.partition(b":")[0])), entry, report):
+            (rank,) = store.ask([("ZREVRANK", store.keys.known, entry)])
+            if isinstance(rank, int):  # its entry goes the way of all that have no hash
+                _clean_stretch(store, rank, 1, rules, report)
+                report.looked_at -= 1
+    return seen == 0
 
 
-def _clean_large(store: Store, precision: int, samples: int, entry: bytes, report: Report) -> None:
+def _clean_stretch(
+    store: Store, rank: int, count: int, rules: _Rules, report: Report
+) -> tuple[int, int, list[bytes]]:
+    """Run the script; return how many entries it saw and removed, and whose hashes are large."""
+    reply = CLEAN.run(
+        store.link,
+        [store.keys.known],
+        [
+            rank,
+            count,
+            rules.passes,
+            f"{store.clock.wall():.6f}",
+            store.keys.count_of(""),
+            _LARGE,
+            rules.other_samples,
+            *itertools.chain.from_iterable(rules.kept.items()),
+        ],
+    )
+    seen, not_due, slices, hashes, removed, large, strange = raised(reply)
+    report.looked_at += seen - not_due - len(strange)
+    report.not_due += not_due
+    report.slices_removed += slices
+    report.hashes_removed += hashes
+    report.entries_removed += removed
+    report.strange += [ascii(entry.decode(errors="replace")) for entry in strange]
+    return seen, removed, large
+
+
+def _clean_large(store: Store, samples: int, entry: bytes, report: Report) -> bool:
     """Clean a hash of very many fields in steps, then bring it back to the compact form.
 
     Between two steps others may write; each step removes only fields that it has seen to be gone.
+
+    Returns:
+        Whether nothing was left of it.
     """
     key = store.keys.count_of("").encode() + entry
+    precision = int(entry.partition(b":")[0])
     view, _ = store.read()
     last = int(min(view.now, store.clock.wall())) - samples * precision
     left = 0
@@ -262,10 +255,9 @@ def _clean_large(store: Store, precision: int, samples: int, entry: bytes, repor
         left += len(fields) - len(gone)
         if gone:
             report.slices_removed += raised(store.ask([("HDEL", key, *gone)])[0])
-    if left == 0:
-        _clean_hashes(store, precision, samples, [entry], 1, report)
-    elif left <= _FIELDS:
+    if 0 < left <= _FIELDS:
         report.compacted += raised(COMPACT.run(store.link, [key], [_FIELDS]))
+    return left == 0
 
 
 def _scan(store: Store, key: bytes) -> Iterator[list[bytes]]:
