@@ -491,11 +491,12 @@ def test_two_cleaners_at_once_remove_everything_once(client: Any, open_store: Op
     for i in range(300):
         fill(client, 60, [now - 60 * j for j in range(i, i + 150)], f"s{i}")
     reports: list[Report] = []
+
+    def work(store: Store) -> None:
+        reports.append(clean(store))
+
     stores = [open_store(prefix="") for _ in range(3)]
-    threads = [
-        threading.Thread(target=lambda at=at: reports.append(clean(stores[at])))
-        for at in range(len(stores))
-    ]
+    threads = [threading.Thread(target=work, args=(store,)) for store in stores]
     for thread in threads:
         thread.start()
     for thread in threads:

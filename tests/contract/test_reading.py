@@ -28,7 +28,7 @@ from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_ti
 DAY = 86400
 
 #: Names that are patterns, key syntax or escapes somewhere.
-HOSTILE = ["*", "a*", "?", "[a-z]", "[", "]", "a:b", ":", "a\\", "\\*", "^$", "-", "點%d", "🦊", " "]
+HOSTILE = ["*", "a*", "?", "[a-z]", "[", "]", "a:b", ":", "a\\", "\\*", "^$", "-", "點%d", " "]
 
 
 def key(precision: int, name: str = "x") -> str:
@@ -416,7 +416,8 @@ def test_a_ranking_by_name_takes_a_pattern(client: Any, open_meter: OpenMeter) -
 def test_a_ranking_counts_the_newest_slices_alone(client: Any, open_meter: OpenMeter) -> None:
     """The running one included, in either spelling of a start."""
     newest = slice_start(server_time(client), DAY)
-    put(client, DAY, {newest: 1, f"{newest - DAY}.0": 10, newest - 2 * DAY: 100, newest + DAY: 1000})
+    slices = {newest: 1, f"{newest - DAY}.0": 10, newest - 2 * DAY: 100, newest + DAY: 1000}
+    put(client, DAY, slices)
     meter = open_meter()
     assert [_rows(meter, precision=DAY, slices=n)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
     assert _rows(meter, precision=DAY, slices=120) == [("x", 111)]

@@ -28,7 +28,7 @@ class HastyClock(SystemClock):
         self.on_sleep = on_sleep
         self.waits = 0
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, _: float) -> None:
         """Do what the test wants done between two tries."""
         self.waits += 1
         self.on_sleep()
@@ -37,7 +37,7 @@ class HastyClock(SystemClock):
 class StubbornClock(ManualClock):
     """A clock set by hand that waiting does not move."""
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, _: float) -> None:
         """Wait a moment of real time."""
         time.sleep(0.001)
 
@@ -83,7 +83,7 @@ def samples(client: Any, key: str) -> dict[int, int]:
 def server_time(client: Any) -> float:
     """Return the server's clock."""
     seconds, microseconds = client.time()
-    return float(seconds) + microseconds / 1e6
+    return float(seconds) + float(microseconds) / 1e6
 
 
 def batch_keys(client: Any) -> list[bytes]:

@@ -1,15 +1,16 @@
 """The application: common options, and how an error becomes a message and an exit code."""
 
+import contextlib
 import functools
 import logging
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import redmeter
 from redmeter import store as stores
@@ -19,11 +20,40 @@ from redmeter.store import Store
 
 NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
+#: In the order in which one meets them; help lists them so.
+_ORDER = ("up", "stop", "replay", "series", "names", "top", "clean", "retention", "doctor")
+
+
+def _write_epilog(epilog: str, formatter: Any) -> None:
+    """Write "… Examples: A · B" with each example on a line of its own, ready to be copied."""
+    before, heading, examples = epilog.rpartition("Examples: ")
+    if before:
+        formatter.write_paragraph()
+        formatter.write_text(before.strip())
+    with formatter.section(heading.strip(": ")):
+        for example in examples.split(" · "):
+            formatter.write(f"  {example}\n")
+
+
+class _Command(TyperCommand):
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        _write_epilog(self.epilog or "", formatter)
+
+
+class _Group(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        _write_epilog(self.epilog or "", formatter)
+
+
 app = typer.Typer(
     name="redmeter",
+    cls=_Group,
     help="Application metrics at several time precisions at once, in the Redis you already run.",
-    epilog="Start with: redmeter up --detach, then redmeter replay access.log --shift-to-now, "
-    "then redmeter series hits --precision 1h",
+    epilog="Examples: redmeter up --detach · redmeter replay access.log --shift-to-now · "
+    "redmeter series hits -p 1h",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -66,24 +96,36 @@ def command(*, epilog: str, name: str | None = None) -> Callable[[Callable[P, R]
         @functools.wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                return function(*args, **kwargs)
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    sys.stdout.flush()  # here, where its errors are still ours to handle
             except KeyboardInterrupt:
                 output.error("interrupted")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:  # `| head` has seen enough
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                _mute()
                 raise typer.Exit(0) from None
             except (StoreError, ClockDisagreement) as error:
                 fail(str(error), STORE)
             except RedmeterError as error:
                 fail(str(error), USAGE)
             except OSError as error:
-                fail(f"{error.filename or 'file'}: {error.strerror or error}", USAGE)
+                if error.filename is None:  # the output: its disk is full
+                    _mute()
+                what = "the output" if error.filename is None else os.fsdecode(error.filename)
+                fail(f"{what}: {error.strerror or error}", USAGE)
 
-        app.command(name, epilog=epilog)(guarded)
+        app.command(name, cls=_Command, epilog=epilog)(guarded)
         return guarded
 
     return register
+
+
+def _mute() -> None:
+    """Send what is still to be written nowhere, or the interpreter would fail on it as it ends."""
+    with contextlib.suppress(OSError, ValueError):  # a stand-in without a descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str, code: int) -> NoReturn:
@@ -92,7 +134,7 @@ def fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-@contextmanager
+@contextlib.contextmanager
 def opened(url: str | None, prefix: str | None) -> Iterator[Store]:
     """Open the store that the options name, and close it."""
     store = stores.open(url, prefix=prefix)

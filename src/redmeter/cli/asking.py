@@ -1,5 +1,6 @@
 """names, series, top: what was counted."""
 
+import contextlib
 import dataclasses
 import time
 from typing import Annotated
@@ -19,14 +20,16 @@ from redmeter.cli.app import (
     seconds,
 )
 from redmeter.errors import InvalidSetting
-from redmeter.model import Series
-from redmeter.names import canonical, parse_name
+from redmeter.model import Ranked, Series
+from redmeter.names import canonical
 from redmeter.reading import catalogue, rankings
 from redmeter.reading.series import read_series, read_totals
 from redmeter.store import Store
 
 #: Samples listed below a chart, and names suggested for one that is not there.
 _LISTED, _SUGGESTED = 10, 5
+#: Slices that are ranked where nobody says how many, or all that are kept.
+_SLICES = 60
 
 
 @command(
@@ -49,9 +52,10 @@ def names(
         output.as_json([{"name": name, "total": totals[name]} for name in found])
     elif found:
         output.table(["NAME", "TOTAL"], [(name, totals[name]) for name in found])
-    else:
-        what = "nothing is counted yet" if pattern == "*" else f"no counter matches {pattern}"
-        fail(f"{what}; try: redmeter names, or redmeter replay access.log", NOT_FOUND)
+    if not found and pattern == "*":
+        fail("nothing is counted yet; redmeter replay access.log --shift-to-now does", NOT_FOUND)
+    if not found:
+        fail(f"no counter matches {pattern}; redmeter names lists what there is", NOT_FOUND)
 
 
 @command(
@@ -78,27 +82,35 @@ def series(
     if watch and (json or not output.is_terminal()):
         raise InvalidSetting("--watch", "draws on a terminal; leave it out here")
     with opened(url, prefix) as store:
-        while True:
-            found = read_series(store, wanted, width)
-            totals = read_totals(store, wanted)
-            if watch:
-                output.clear()
-            if json:
-                output.as_json([_as_dict(one, totals[one.name]) for one in found.values()])
-            elif output.is_terminal():
-                for one in found.values():
-                    _draw(one, totals[one.name])
-            else:
-                rows = [(one.name, s.start, s.value) for one in found.values() for s in one]
-                output.table(["NAME", "START", "COUNT"], rows)
-            if not watch:
-                break
-            time.sleep(1.0)
-        missing = [one for one, samples in found.items() if not samples and not totals[one]]
+        if watch:
+            with contextlib.suppress(KeyboardInterrupt):  # how one ends it
+                while True:
+                    output.clear()
+                    _show(store, wanted, width, json)
+                    time.sleep(1.0)
+            return
+        missing = _show(store, wanted, width, json)
         if missing:
-            fail(
-                f"nothing is counted under {missing[0]}{_suggestion(store, missing[0])}", NOT_FOUND
-            )
+            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+            hint = _suggestion(store, missing[0])
+            fail(f"nothing is counted under {missing[0]}{more}; {hint}", NOT_FOUND)
+
+
+def _show(store: Store, names: list[str], precision: int, json: bool) -> list[str]:
+    """Show series, and return the names of those under which nothing was ever counted."""
+    found = read_series(store, names, precision)
+    totals = read_totals(store, names)
+    missing = [name for name, one in found.items() if not one and not totals[name]]
+    if json:
+        output.as_json([_as_dict(one, totals[one.name]) for one in found.values()])
+    elif output.is_terminal():
+        for one in found.values():
+            if one.name not in missing:
+                _draw(one, totals[one.name])
+    elif len(missing) < len(found):
+        rows = [(one.name, s.start, s.value) for one in found.values() for s in one]
+        output.table(["NAME", "START", "COUNT"], rows)
+    return missing
 
 
 @command(
@@ -112,7 +124,10 @@ def top(
     ] = "*",
     by: Annotated[str | None, typer.Option("--by", help="Add up by this label.")] = None,
     precision: Precision = "60",
-    slices: Annotated[int, typer.Option("--slices", "-n", help="How many newest slices.")] = 60,
+    slices: Annotated[
+        int | None,
+        typer.Option("--slices", "-n", help="How many newest slices; else 60, if so many are kept"),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = 10,
     url: Url = None,
     prefix: Prefix = None,
@@ -124,46 +139,47 @@ def top(
     """
     width = seconds(precision)
     with opened(url, prefix) as store:
+        if slices is None:
+            kept = store.read()[0].retention
+            slices = min(_SLICES, kept[kept.check(width)])
         rows = rankings.rank(store, name, width, by=by, slices=slices, limit=limit)
         if json:
             output.as_json([dataclasses.asdict(row) for row in rows])
         elif rows:
-            heading = by.upper() if by else "NAME"
-            last = [""] if output.is_terminal() else []
-            output.table(
-                [heading, "COUNT", "SHARE", *last],
-                [
-                    (
-                        "(without)" if row.key is None else row.key,
-                        row.count,
-                        f"{row.share:.1%}",
-                        *([chart.bar(row.share)] if last else []),
-                    )
-                    for row in rows
-                ],
-            )
-        else:
+            _rank(rows, by)
+        if not rows:
             window = f"the newest {slices} slices of {output.span(width)}"
-            fail(f"nothing happened in {window}{_suggestion(store, name)}", NOT_FOUND)
+            hint = _suggestion(store, name)
+            fail(f"nothing happened in {window}; -p 1d looks further back; {hint}", NOT_FOUND)
+
+
+def _rank(rows: list[Ranked], by: str | None) -> None:
+    columns = [by.upper() if by else "NAME", "COUNT", "SHARE"]
+    lines: list[list[output.Cell]] = [
+        ["(without)" if row.key is None else row.key, row.count, f"{row.share:.1%}"] for row in rows
+    ]
+    if output.is_terminal():
+        columns.append("")
+        for line, row in zip(lines, rows, strict=True):
+            line.append(chart.bar(row.share / rows[0].share))
+    output.table(columns, lines, right=2)
 
 
 def _draw(one: Series, total: int) -> None:
-    kept = f"every {output.span(one.precision)}"
+    ever = f" · total {total:,}" if total else ""  # what other programs count has none
+    title = f"{one.name} · every {output.span(one.precision)}"
     if not one:
-        output.line(f"{one.name} · {kept} · no samples are kept · total {total:,}")
+        output.line(f"{title} · no samples are kept{ever}")
+        output.line()
         return
     newest = f"newest {one.values[-1]:,}" + (" (running)" if one.partial else "")
-    output.line(
-        f"{one.name} · {kept} · {one.total:,} in {len(one)} slices · {newest} · total {total:,}"
-    )
+    counted = f"{one.total:,} in {output.many(len(one), 'slice')}"
+    output.line(f"{title} · {counted} · {newest}{ever}")
     output.block(chart.draw(one, output.width()))
     output.line()
-    if len(one) > _LISTED:
-        output.line(f"… ({len(one) - _LISTED} more)")
-    output.table(
-        ["START (UTC)", "COUNT"],
-        [(output.moment(s.start, one.precision), s.value) for s in one[-_LISTED:]],
-    )
+    cut = [(f"… ({len(one) - _LISTED} more)", "")] if len(one) > _LISTED else []
+    rows = [(output.moment(s.start, one.precision), f"{s.value:,}") for s in one[-_LISTED:]]
+    output.table(["START (UTC)", "COUNT"], cut + rows, right=1)
     output.line()
 
 
@@ -179,8 +195,8 @@ def _as_dict(one: Series, total: int) -> dict[str, object]:
 
 def _suggestion(store: Store, name: str) -> str:
     """Return what a user may have meant: other label sets, or names that begin alike."""
-    base = parse_name(name).base if "{" in name and "*" not in name else name.rstrip("*")
+    base = name.partition("{")[0].rstrip("*")
     alike = [found for found in catalogue.read_names(store) if found.startswith(base[:4])]
     labelled = [found for found in alike if found.startswith(base + "{")]
     some = (labelled or alike)[:_SUGGESTED]
-    return "; there is: " + ", ".join(some) if some else "; redmeter names lists what there is"
+    return "there is: " + ", ".join(some) if some else "redmeter names lists what there is"

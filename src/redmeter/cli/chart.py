@@ -3,6 +3,8 @@
 A chart library was looked for; docs/design.md says why none is used.
 """
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from redmeter.cli import output
@@ -11,6 +13,8 @@ from redmeter.model import Series
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 #: Lines that the columns take.
 HEIGHT = 8
+#: Columns that are drawn at least, however narrow the terminal.
+_NARROWEST = 10
 
 
 def draw(series: Series, columns: int) -> Text:
@@ -24,16 +28,7 @@ def draw(series: Series, columns: int) -> Text:
         HEIGHT lines of columns between an axis of counts and one of time (UTC). The running
         slice is dim.
     """
-    values = list(series.values)
-    top_width = len(f"{max(values):,}")
-    room = max(10, columns - top_width - 3)
-    group = -(-len(values) // room)
-    # Grouped from the newest backwards, so that only the oldest column may cover less.
-    first = len(values) % group
-    groups = ([values[:first]] if first else []) + [
-        values[at : at + group] for at in range(first, len(values), group)
-    ]
-    sums = [sum(some) for some in groups]
+    sums, group = _fit(series.values, columns)
     top = max(sums)
     top_width = len(f"{top:,}")
     drawn = Text(no_wrap=True)
@@ -45,22 +40,44 @@ def draw(series: Series, columns: int) -> Text:
         drawn.append(cells[:finished], style="cyan")
         drawn.append(cells[finished:] + "\n", style="dim cyan")
     drawn.append(" " * (top_width + 1) + "└" + "─" * len(sums) + "\n", style="dim")
-    start = output.moment(series.start, series.precision)
-    end = output.moment(series.start + (len(values) - 1) * series.precision, series.precision)
-    gap = len(sums) - len(start) - len(end)
-    axis = (
-        f"{start}{' ' * gap}{end}" if gap > 1 else end if len(values) == 1 else f"{start} … {end}"
-    )
-    drawn.append(" " * (top_width + 2) + axis, style="dim")
+    indent = " " * (top_width + 2)
+    drawn.append(indent + _axis(series, len(sums), columns - top_width - 2), style="dim")
     if group > 1:
-        note = f"\n{' ' * (top_width + 2)}a column is {group} slices"
-        drawn.append(note, style="dim")
+        drawn.append(f"\n{indent}each column is {group} slices", style="dim")
     return drawn
+
+
+def _fit(values: Sequence[int], columns: int) -> tuple[list[int], int]:
+    """Add up neighbours until what is drawn fits; return the columns and how many are in each."""
+    group = 0
+    while True:
+        group += 1
+        # From the newest backwards, so that only the oldest column may cover less.
+        first = len(values) % group
+        starts = range(first, len(values), group)
+        sums = [sum(values[:first])] if first else []
+        sums += [sum(values[at : at + group]) for at in starts]
+        if len(sums) <= max(_NARROWEST, columns - len(f"{max(sums):,}") - 2):
+            return sums, group
+
+
+def _axis(series: Series, drawn: int, room: int) -> str:
+    """Return where the columns begin and end, as long as there is room for it."""
+    start = output.moment(series.start, series.precision)
+    end = output.moment(series[-1].start, series.precision)
+    if len(series) == 1:
+        return end
+    gap = drawn - len(start) - len(end)
+    if gap > 1:
+        return f"{start}{' ' * gap}{end}"
+    day, _, time = end.partition(" ")
+    forms = [f"{start} … {end}", f"{start} … {time}" if start.startswith(day) else "", f"{start} …"]
+    return next((form for form in forms if form and len(form) <= room), start)
 
 
 def _cell(value: int, top: int, row: int) -> str:
     """Return the block of one column in one line, 1 being the lowest."""
-    if top == 0:
+    if top <= 0:
         return " "
     steps = value * HEIGHT * 8 // top
     if value and not steps:

@@ -1,6 +1,8 @@
 """clean, retention, doctor: keeping the store in order."""
 
+import contextlib
 import dataclasses
+import signal
 from typing import Annotated
 
 import typer
@@ -8,10 +10,11 @@ from rich.text import Text
 
 from redmeter import cleaning
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
+from redmeter.errors import InvalidSetting
 from redmeter.keys import Retention, parse_changes
+from redmeter.names import canonical
 from redmeter.reading import health as reading
-from redmeter.store import Store
 
 
 @command(
@@ -34,44 +37,45 @@ def clean(
 
     Index entries without data go too. Nothing live is ever lost.
     """
+    if daemon and forget is not None:
+        raise InvalidSetting("--forget", "is done at once: leave --daemon out")
     with opened(url, prefix) as store:
         if forget is not None:
             if not cleaning.forget(store, forget):
-                fail(f"there is no counter {forget}", NOT_FOUND)
-            output.note(f"forgotten: {forget}")
+                fail(f"there is no counter {forget}; redmeter names lists what there is", NOT_FOUND)
+            if json:
+                output.as_json({"forgotten": canonical(forget)})
+            else:
+                output.line(f"forgotten: {canonical(forget)}")
         elif daemon:
+            output.log_warnings()
             output.note(f"cleaning {store.location} every minute; Ctrl-C ends it")
-            cleaning.run(store, quit=lambda: False, on_pass=lambda done: _tell(done, json))
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+                cleaning.run(store, quit=lambda: False, on_pass=lambda done: _tell(done, json))
+            output.note("ended")
         else:
-            _tell(_pass(store), json)
-
-
-def _pass(store: Store) -> cleaning.Report:
-    """Make a whole pass, however long it takes."""
-    bar = None
-    report = cleaning.Report()
-
-    def show(done: cleaning.Report, size: int) -> None:
-        nonlocal bar
-        bar = bar or output.progress(size, "cleaning")
-        bar(done.looked_at)
-
-    try:
-        report = cleaning.clean(store, budget=float("inf"), progress=show)
-    finally:
-        if bar:
-            bar(-1)
-    return report
+            with output.progress("cleaning") as show:
+                report = cleaning.clean(
+                    store,
+                    budget=float("inf"),
+                    progress=lambda done, size: show(done.looked_at, size),
+                )
+            _tell(report, json)
 
 
 def _tell(report: cleaning.Report, json: bool) -> None:
     if json:
         output.as_json(dataclasses.asdict(report) | {"complete": report.complete})
         return
+    many = output.many
+    removed = (
+        f"{many(report.slices_removed, 'slice')}, {many(report.hashes_removed, 'whole counter')}, "
+        f"{many(report.entries_removed, 'index entry', 'index entries')}"
+    )
     output.line(
-        f"{report.looked_at:,} counters looked at: {report.slices_removed:,} slices, "
-        f"{report.hashes_removed:,} whole counters and {report.entries_removed:,} index entries "
-        f"removed, {report.compacted:,} compacted ({report.seconds:.2f} s)"
+        f"{many(report.looked_at, 'index entry', 'index entries')} looked at; removed: {removed}; "
+        f"compacted: {report.compacted:,} ({report.seconds:.2f} s)"
     )
     if report.strange:
         shown = ", ".join(report.strange[:3])
@@ -83,28 +87,40 @@ def _tell(report: cleaning.Report, json: bool) -> None:
 @command(
     name="retention",
     epilog="Examples: redmeter retention · redmeter retention 60=240 · "
-    "redmeter retention 10=120 1=0 (1=0: no longer keep 1 s)",
+    "redmeter retention 10=120 1=0 (no longer keep 1 s)",
 )
 def retention(
     changes: Annotated[
-        list[str] | None, typer.Argument(help="PRECISION=SAMPLES …; 0 samples: no longer kept.")
+        list[str] | None,
+        typer.Argument(help="PRECISION=SAMPLES …, as 60=240 or 1min=240; 0: no longer kept."),
     ] = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
     """Show or change how much is kept, for all processes at once."""
-    wanted = parse_changes(changes or [])
+    wanted = parse_changes([_in_seconds(change) for change in changes or []])
     with opened(url, prefix) as store:
         if wanted:
             kept = store.change_retention(wanted)
-            output.note("changed; every writer goes by it from its next write on")
+            output.note(
+                "changed: every writer goes by it from its next write on, "
+                "and what is no longer kept is removed"
+            )
         else:
             kept = store.read()[0].retention
     if json:
         output.as_json({str(precision): samples for precision, samples in kept.items()})
         return
     output.table(["PRECISION", "SECONDS", "SAMPLES", "REACHES BACK"], _rows(kept))
+
+
+def _in_seconds(change: str) -> str:
+    """Return 60=240 for 1min=240; what is neither stays, and is refused where it is read."""
+    precision, equals, samples = change.partition("=")
+    if not equals or not precision[:1].isdigit() or precision.isdigit():
+        return change
+    return f"{seconds(precision)}={samples}"
 
 
 def _rows(kept: Retention) -> list[tuple[str, int, int, str]]:
@@ -140,18 +156,22 @@ def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
 
 def _tell_health(health: reading.Health) -> None:
     output.line(f"{health.location}  prefix {health.prefix or '(none)'}")
+    rows = []
     for finding in health.findings:
         mark, style = _MARKS[finding.level]
-        output.line(
-            Text(mark, style=style) + Text(f"  {finding.topic:<12}{output.safe(finding.text)}")
-        )
+        first = Text(mark, style=style), Text(finding.topic)
+        rows.append((*first, Text(output.safe(finding.text))))
         if finding.fix:
-            output.line(f"{'':18}-> {finding.fix}")
+            rows.append((Text(), Text(), Text(f"-> {output.safe(finding.fix)}")))
+    output.grid(rows)
     output.line()
     about = {"counters": "~"} if health.estimated else {}
-    sizes = ", ".join(f"{kind} {about.get(kind, '')}{n:,} B" for kind, n in health.bytes.items())
     counts = ", ".join(f"{output.span(p)} {n:,}" for p, n in health.series.items())
-    output.line(f"counters   {counts}")
-    output.line(f"memory     {sizes}")
+    sizes = ", ".join(
+        f"{kind} " + ("unknown" if size is None else f"{about.get(kind, '')}{size:,} B")
+        for kind, size in health.bytes.items()
+    )
+    contents = {"counters": counts, "memory": sizes}
     if health.producers is not None:
-        output.line(f"producers  {health.producers:,} wrote within the last two hours")
+        contents["producers"] = f"{health.producers:,} wrote within the last two hours"
+    output.grid([(Text(name), Text(text)) for name, text in contents.items()])

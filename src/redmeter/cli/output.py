@@ -4,21 +4,31 @@ Names come from whoever writes to the store: nothing in them may move the cursor
 be taken for markup, so what cannot be printed is shown as an escape.
 """
 
+import contextlib
 import json
+import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_stdout = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-_stderr = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=True)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise
+
+
+_stdout = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+_stderr = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=True)
 
 #: A cell: text, or a number, which is set to the right.
 Cell = str | int | float | Text
+#: Called with how far something is, and of how much; None where nobody knows.
+Show = Callable[[int, int | None], None]
 
 
 def is_terminal() -> bool:
@@ -55,17 +65,38 @@ def note(text: str) -> None:
 
 def error(text: str) -> None:
     """Print an error."""
-    _stderr.print(Text("error: ", style="bold red") + Text(safe(text)))
+    _stderr.print(Text.assemble(("error: ", "bold red"), safe(text)))
+
+
+def log_warnings() -> None:
+    """Show the library's warnings: for commands that run for as long as one lets them."""
+    logger = logging.getLogger("redmeter")
+    logger.setLevel(logging.WARNING)
+    logger.addHandler(_Notes())
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"{moment(record.created)} UTC {record.levelname.lower()}: {record.getMessage()}")
 
 
 def as_json(value: Any) -> None:
     """Print a value as JSON, one document."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    print(json.dumps(value, ensure_ascii=plain, indent=2 if is_terminal() else None))  # noqa: T201
+    text = json.dumps(value, ensure_ascii=plain, indent=2 if is_terminal() else None)
+    if not text.isprintable():  # JSON itself lets pass what turns the direction of text around
+        text = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    print(text, flush=True)  # noqa: T201
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-    """Print rows: a table on a terminal, else tab-separated columns under a line of names."""
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: int | None = None
+) -> None:
+    """Print rows: a table on a terminal, else tab-separated columns under a line of names.
+
+    Args:
+        right: a column of texts that is set to the right, as those of numbers are.
+    """
     if not is_terminal():
         print("\t".join(columns))  # noqa: T201
         for row in rows:
@@ -75,38 +106,52 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     lines = [list(row) for row in rows]
     for at, column in enumerate(columns):
         numbers = bool(lines) and all(isinstance(row[at], int | float) for row in lines)
-        drawn.add_column(column, justify="right" if numbers else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if numbers or at == right else "left"
+        drawn.add_column(column, justify=justify, overflow="fold")
     for row in lines:
         drawn.add_row(*[cell if isinstance(cell, Text) else _shown(cell) for cell in row])
     _stdout.print(drawn)
+
+
+def grid(rows: Iterable[Sequence[Text]]) -> None:
+    """Print columns without names; on a terminal a text that is too long goes on below itself."""
+    drawn = Table.grid(padding=(0, 2))
+    lines = [list(row) for row in rows]
+    for _ in lines[0] if lines else ():
+        drawn.add_column(overflow="fold")
+    for row in lines:
+        drawn.add_row(*row)
+    widest = sum(max(cell.cell_len for cell in column) + 2 for column in zip(*lines, strict=True))
+    _stdout.print(drawn, width=None if is_terminal() else widest)
 
 
 def _shown(cell: str | float) -> str:
     return safe(cell) if isinstance(cell, str) else f"{cell:,}"
 
 
-def progress(total: int | None, text: str) -> "Callable[[int], None]":
-    """Show progress on a terminal. Returns what to call with how far it is; -1 ends it."""
+def many(count: int, one: str, more: str = "") -> str:
+    """Return a number and what there are so many of: 1 line, 2 lines."""
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+@contextlib.contextmanager
+def progress(text: str) -> Iterator[Show]:
+    """Show progress, on a terminal."""
     if not _stderr.is_terminal:
-        return lambda _: None
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        yield lambda _done, _total: None
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-    ]
-    bar = Progress(*columns, TimeRemainingColumn(), console=_stderr, transient=True)
-    task = bar.add_task(text, total=total)
-    bar.start()
-
-    def show(done: int) -> None:
-        if done < 0:
-            bar.stop()
-        else:
-            bar.update(task, completed=done)
-
-    return show
+    columns = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
+    with Progress(*columns, TimeRemainingColumn(), console=_stderr, transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def moment(start: float, precision: int = 1) -> str:

@@ -1,21 +1,30 @@
 """replay: an access log into the store."""
 
+import contextlib
 import dataclasses
+import math
 import os
 import shutil
+import signal
+import stat
 import sys
 import tempfile
-import time
-from typing import Annotated
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
 
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import AsJson, Prefix, Url, command, opened
+from redmeter.cli.app import STORE, AsJson, Prefix, Url, command, opened
 from redmeter.doors import lines
 from redmeter.doors import replay as door
 from redmeter.errors import InvalidSetting
 from redmeter.store import Store
+
+#: While following, what was read is written after so many seconds at the latest.
+FLUSH_SECONDS = 1.0
 
 
 @command(
@@ -43,88 +52,163 @@ def replay(
     Apache or nginx, common or combined, or lines of JSON. Stored are `hits` and `http_requests`
     by method, route and class of status. Ids in paths are folded into a pattern; query strings are
     never stored.
+
+    The whole file is counted each time: replayed twice, it counts twice.
     """
     if shift_to_now and follow:
         raise InvalidSetting("--follow", "new lines are of now already: leave --shift-to-now out")
-    with opened(url, prefix) as store:
-        report = _replay(store, file, shift_to_now, follow, max_routes)
-    if json:
-        content = dataclasses.asdict(report) | {"kept": report.kept}
-        output.as_json(content)
-    else:
-        _tell(report, shift_to_now)
+    report, brake, complete = door.Report(), _Brake(follow), False
+    try:
+        with opened(url, prefix) as store, _source(file, shift_to_now) as path:
+            shift = _shift(store, path) if shift_to_now else 0
+            _replay(store, path, shift, max_routes, brake, report)
+        complete = follow or not brake.pulled
+    finally:
+        if complete or report.lines:
+            if json:
+                extra = {"kept": report.kept, "complete": complete}
+                output.as_json(dataclasses.asdict(report) | extra)
+            else:
+                _tell(report, complete, shift_to_now)
+    if not complete:
+        raise KeyboardInterrupt
     if report.refused:
-        raise typer.Exit(3)
+        raise typer.Exit(STORE)
+
+
+class _Brake:
+    """Ctrl-C lets no line be lost: it ends the reading, and what was read is stored and told.
+
+    It is let through while waiting for lines, else it waits for that; a second one ends all.
+
+    Args:
+        follow: SIGTERM is the same, since a process that follows a log is ended so.
+    """
+
+    def __init__(self, follow: bool) -> None:
+        self.follow = follow
+        self.pulled = False
+        self._waiting = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM) if self.follow else (signal.SIGINT,):
+            self._before[number] = signal.signal(number, self._pull)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def batches(self, source: lines.Lines) -> Iterator[list[str]]:
+        """Yield the batches of a source until it ends, or Ctrl-C ends it."""
+        while not self.pulled:
+            try:
+                self._waiting = True
+                batch = next(source, None)
+                self._waiting = False
+            except KeyboardInterrupt:
+                self.pulled, self._waiting = True, False
+                return
+            if batch is None:
+                return
+            yield batch
+
+    def _pull(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._waiting or self.pulled:
+            raise KeyboardInterrupt
+        self.pulled = True
+
+
+@contextlib.contextmanager
+def _source(file: str, twice: bool) -> Iterator[str]:
+    """Give the path of something to read; twice, which a pipe cannot be, so it is copied first."""
+    piped = file == "-" or not stat.S_ISREG(Path(file).stat().st_mode)
+    if not (twice and piped) or Path(file).is_dir():
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="redmeter-") as folder:
+        copy = Path(folder) / "log"
+        with copy.open("wb") as to:
+            if file == "-":
+                shutil.copyfileobj(sys.stdin.buffer, to)
+            else:
+                with Path(file).open("rb") as pipe:
+                    shutil.copyfileobj(pipe, to)
+        yield os.fspath(copy)
+
+
+def _shift(store: Store, path: str) -> int:
+    """Return the seconds from the newest time in a log to the server's now."""
+    with lines.read(path) as source, output.progress("looking for the newest line") as show:
+        newest = door.newest_time(_shown(source, show))
+    return 0 if newest is None else int(store.read()[0].now) - math.floor(newest)
+
+
+def _shown(source: lines.Lines, show: output.Show) -> Iterator[list[str]]:
+    for batch in source:
+        show(source.bytes_read, source.bytes_total)
+        yield batch
 
 
 def _replay(
-    store: Store, file: str, shift_to_now: bool, follow: bool, max_routes: int
-) -> door.Report:
-    with tempfile.TemporaryDirectory(prefix="redmeter-") as folder:
-        shift = 0
-        if shift_to_now:
-            if file == "-":  # read twice: first for the newest time
-                file = os.path.join(folder, "stdin")  # noqa: PTH118
-                with open(file, "wb") as copy:  # noqa: PTH123
-                    shutil.copyfileobj(sys.stdin.buffer, copy)
-            with lines.read(file) as source:
-                newest = door.newest_time(source)
-            shift = 0 if newest is None else int(time.time()) - int(newest)
-        with lines.read(file, follow=follow) as source:
-            show = output.progress(source.bytes_total, "replaying")
-            if follow:
-                show(-1)
-                output.note(f"following {file}; Ctrl-C ends it")
-            seen = door.Report()
+    store: Store, path: str, shift: int, max_routes: int, brake: _Brake, report: door.Report
+) -> None:
+    """Replay with what the command line adds: progress, Ctrl-C, what to do about a pipe."""
+    with lines.read(path, follow=brake.follow) as source, contextlib.ExitStack() as stack:
+        flush = math.inf
+        if brake.follow:
+            output.note(f"following {path}; Ctrl-C ends it")
+            # A pipe's reader waits where nobody can write meanwhile, so it never waits unwritten.
+            flush = FLUSH_SECONDS if source.bytes_total is not None else 0.0
+            progress = None
+        else:
+            show = stack.enter_context(output.progress("replaying"))
 
-            def progress(report: door.Report) -> None:
-                nonlocal seen
-                seen = report
-                if not follow:
-                    show(source.bytes_read)
+            def progress() -> None:
+                show(source.bytes_read, source.bytes_total)
 
-            try:
-                return door.replay(
-                    store,
-                    source,
-                    shift=shift,
-                    max_routes=max_routes,
-                    follow=follow,
-                    progress=progress,
-                )
-            except KeyboardInterrupt:
-                if not follow:
-                    raise
-                return seen  # what was read is stored
-            finally:
-                if not follow:
-                    show(-1)
+        stack.enter_context(brake)
+        door.replay(
+            store,
+            brake.batches(source),
+            shift=shift,
+            max_routes=max_routes,
+            flush=flush,
+            report=report,
+            progress=progress,
+        )
 
 
-def _tell(report: door.Report, shifted: bool) -> None:
-    output.line(f"{report.lines:,} lines: {report.hits:,} hits, {report.kept:,} of them kept")
+def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
+    many = output.many
+    output.line(
+        f"{many(report.lines, 'line')}: {many(report.hits, 'hit')}, {report.kept:,} of them kept"
+    )
+    if not complete or report.uncertain:
+        counts = many(2 * report.kept, "count")
+        output.line(f"stored are {report.stored:,} of {counts}, two a hit that is kept")
+    if report.uncertain:
+        output.line(f"{many(report.uncertain, 'count')} may or may not be stored")
     if report.too_old:
         hint = "" if shifted else "; --shift-to-now moves the newest line to now"
-        output.line(f"{report.too_old:,} are older than the retention holds{hint}")
+        output.line(f"{many(report.too_old, 'hit')} older than the retention holds{hint}")
     if report.too_new:
-        output.line(f"{report.too_new:,} lie too far in the future: are the clocks right?")
+        output.line(f"{many(report.too_new, 'hit')} too far in the future: are the clocks right?")
     malformed = sum(report.malformed.values())
     if malformed:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.malformed.items())
-        output.line(f"{malformed:,} lines are no hits ({reasons}):")
+        output.line(f"{many(malformed, 'line')} not counted ({reasons}):")
         for example in report.examples:
             output.line(f"    {example}")
         if malformed > len(report.examples):
             output.line(f"    … ({malformed - len(report.examples):,} more)")
     if report.other_routes:
         output.line(
-            f"{report.other_routes:,} hits went to route (other): --max-routes tells more apart"
+            f"{many(report.other_routes, 'hit')} in route (other): --max-routes tells more apart"
         )
     for reason, count in report.refused.items():
-        output.line(f"{count:,} slices were refused by the server: {reason}")
-    if report.uncertain:
-        output.line(f"{report.uncertain:,} counts may or may not have been stored")
-    if report.kept:
+        output.line(f"{many(count, 'slice')} refused by the server ({reason})")
+    if report.kept and complete:
         output.note(
             "next: redmeter series hits -p 1h · redmeter top http_requests --by route -p 1d"
         )

@@ -1,33 +1,29 @@
 """up, stop: what runs beside the application.
 
-`up` is one process for each store and prefix: it starts the embedded server where no URL names
-another, and keeps the cleaner running. A file in the user's state directory, locked for as long
-as the process lives, says that it runs, with its pid: no stale file can be taken for a process.
+`up` is one process for each store and prefix (place.py): it starts the embedded server where no
+URL names another, and keeps the cleaner running. Killing it loses nothing: the embedded server
+has a keeper of its own, and a cleaning pass may end anywhere.
 """
 
 import contextlib
-import fcntl
-import hashlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from redmeter import cleaning, settings
+from redmeter import cleaning
 from redmeter.cli import output
 from redmeter.cli.app import STORE, Prefix, Url, command, fail, opened
-from redmeter.errors import ClockDisagreement, InvalidSetting
-from redmeter.store import embedded, urls
+from redmeter.cli.place import PATIENCE, Place, has_ended, running, wait
+from redmeter.errors import ClockDisagreement
+from redmeter.store import Store, embedded
 
-#: How long `up --detach` waits for an answer, and `stop` for an end, seconds.
-PATIENCE = 20.0
+#: The log of a detached process is begun anew beyond this size, bytes.
+LOG_SIZE = 1_000_000
 
 _NEXT = (
     "try:  redmeter replay access.log --shift-to-now",
@@ -51,148 +47,103 @@ def up(
 
     In the foreground until Ctrl-C. With a URL, that server is used and none is started.
     """
-    place = _Place(url, prefix)
+    place = Place(url, prefix)
     if detach:
         _detach(place)
         return
     if not place.take():
         _say_running(place)
         return
+    output.log_warnings()
     with opened(url, prefix) as store:
         store.read()  # the first connection: starts the embedded server, or says what is wrong
-        ended = False
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            place.ready()
+            _say("is up", place.location)
+            output.note("cleaning every minute; Ctrl-C ends it")
+            _clean(store)
+    output.note("ended" + ("; redmeter stop ends the embedded server too" if place.path else ""))
 
-        def end(_signal: int, _frame: FrameType | None) -> None:
-            nonlocal ended
-            ended = True
 
-        signal.signal(signal.SIGTERM, end)
-        place.ready(store.location)
-        _say("is up", store.location)
-        output.note("cleaning every minute; Ctrl-C ends it")
-        while not ended:
-            try:
-                cleaning.run(store, quit=lambda: ended)
-            except ClockDisagreement as error:
-                output.error(f"{error}; looking again in a minute")
-                _sleep(cleaning.INTERVAL, lambda: ended)
+def _clean(store: Store) -> None:
+    while True:
+        try:
+            cleaning.run(store, quit=lambda: False)
+        except ClockDisagreement as error:
+            output.error(f"{error}; looking again in a minute")
+            time.sleep(cleaning.INTERVAL)
 
 
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")
-def stop(url: Url = None, prefix: Prefix = None) -> None:
-    """End what `up` runs; the data stay."""
-    place = _Place(url, prefix)
+def stop(url: Url = None) -> None:
+    """End what `up` runs for a store; the data stay."""
+    place = Place(url, None)
     stopped = []
-    state = place.state()
-    if state is not None:
+    for file, state in running(place.location):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(state["pid"], signal.SIGTERM)
-        if not _wait(lambda: place.state() is None):
-            fail(f"the process {state['pid']} does not end; look at {place.log}", STORE)
-        stopped.append("redmeter up")
+            os.kill(state.pid, signal.SIGTERM)
+        if not wait(lambda file=file, state=state: has_ended(file, state)):  # type: ignore[misc]
+            fail(f"process {state.pid} does not end: kill -9 {state.pid} makes it", STORE)
+        stopped.append(f"redmeter up (pid {state.pid})")
     if place.path is not None and embedded.stop(place.path):
         stopped.append(f"the embedded server in {place.path}")
     output.line(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
 
 
-class _Place:
-    """Where it is written that `up` runs for one store and prefix."""
-
-    def __init__(self, url: str | None, prefix: str | None) -> None:
-        target = urls.parse(settings.resolve("url", url))
-        if target.kind == "off":
-            raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
-        self.url, self.prefix = url, prefix
-        self.path = target.path
-        self.location = target.location
-        named = f"{target.location} {settings.resolve('prefix', prefix)}"
-        name = hashlib.sha256(named.encode()).hexdigest()[:16]
-        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        folder = Path(home) / "redmeter"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.file = folder / f"up-{name}.lock"
-        self.log = folder / f"up-{name}.log"
-        self._held: int | None = None
-
-    def take(self) -> bool:
-        """Become the process that runs for this place; False where there is one."""
-        held = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(held)
-            return False
-        os.ftruncate(held, 0)
-        self._held = held
-        return True
-
-    def ready(self, location: str) -> None:
-        """Write down that all answers."""
-        assert self._held is not None, "take() comes first"
-        os.pwrite(self._held, json.dumps({"pid": os.getpid(), "location": location}).encode(), 0)
-
-    def state(self) -> dict[str, Any] | None:
-        """Return what was written by the process that runs; None where none does, or not yet."""
-        try:
-            with self.file.open("rb") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    content = file.read()
-                    return json.loads(content) if content else None
-        except (FileNotFoundError, ValueError):
-            pass
-        return None
-
-
-def _detach(place: _Place) -> None:
-    if place.state() is not None:
+def _detach(place: Place) -> None:
+    if _is_ready(place):
         _say_running(place)
         return
     # Settings travel by the environment: a password must not stand in the list of processes.
     given = {"REDMETER_URL": place.url, "REDMETER_PREFIX": place.prefix}
     environ = os.environ | {name: value for name, value in given.items() if value is not None}
-    with place.log.open("wb") as log:
+    mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    log = os.open(place.log, mode, 0o600)
+    try:
+        if os.fstat(log).st_size > LOG_SIZE:
+            os.ftruncate(log, 0)
+        start = os.fstat(log).st_size
         child = subprocess.Popen(
-            [sys.executable, "-m", "redmeter", "up"],
+            # -P: what lies in the working directory is no part of the program.
+            [sys.executable, "-P", "-m", "redmeter", "up"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             env=environ,
             start_new_session=True,
         )
-    if not _wait(lambda: place.state() is not None or child.poll() is not None):
+    finally:
+        os.close(log)
+    if not wait(lambda: _is_ready(place) or child.poll() is not None):
         child.terminate()
         fail(f"no answer within {PATIENCE:.0f} s; look at {place.log}", STORE)
-    if place.state() is None:
-        said = place.log.read_text(errors="replace").strip()
+    state = place.state()
+    if state is None or not state.ready:
+        said = place.log.read_bytes()[start:].decode(errors="replace").strip()
         fail(said.removeprefix("error: ") or f"it ended with code {child.returncode}", STORE)
-    _say("is up", place.location)
-    output.note(f"log: {place.log} · redmeter stop ends it")
+    if state.pid == child.pid:
+        _say("is up", place.location)
+        output.note(f"log: {place.log} · redmeter stop ends it")
+    else:  # somebody else was faster
+        child.wait()
+        _say_running(place)
+    child.returncode = 0  # it goes on without us: nothing to be warned of
 
 
-def _say_running(place: _Place) -> None:
-    state = place.state() or {}
-    pid = f" (pid {state['pid']})" if state else ""
-    _say(f"runs already{pid}", place.location)
+def _is_ready(place: Place) -> bool:
+    state = place.state()
+    return state is not None and state.ready
+
+
+def _say_running(place: Place) -> None:
+    state = place.state()
+    if state is None or not state.ready:
+        fail("another one has begun to start and does not go on: try again", STORE)
+    _say(f"runs already (pid {state.pid})", place.location)
 
 
 def _say(what: str, location: str) -> None:
     output.line(f"redmeter {what}: {location}")
     for line in _NEXT:
         output.line(line)
-
-
-def _wait(done: Any) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def _sleep(seconds: float, quit: Any) -> None:  # noqa: A002
-    deadline = time.monotonic() + seconds
-    while not quit() and time.monotonic() < deadline:
-        time.sleep(0.5)

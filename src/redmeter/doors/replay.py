@@ -5,25 +5,27 @@ folded into a pattern. Query strings are never stored. Lines are summed by serie
 memory and written in portions, so a log costs by what it holds, not by its length.
 
 What is malformed is counted, and the first few such lines are kept for show. What the retention
-does not hold any more is counted and left out.
+does not hold any more is counted and left out. Every line is one of these, also when the store or
+the source fails on the way: the report is made as the work goes on.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.doors import lines as reader
-from redmeter.errors import InvalidName
+from redmeter.doors.lines import DamagedGzip
+from redmeter.errors import InvalidName, StoreUnavailable
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
+from redmeter.keys import Retention
+from redmeter.kinds import counter
 from redmeter.names import canonical
-from redmeter.recording.direct import Written, write_counts
+from redmeter.recording.direct import write_counts
 from redmeter.store import Store
 
 #: Distinct (series, second) pairs held in memory before they are written.
 PENDING = 200_000
-#: While following, what was read is written after this long at the latest, seconds.
-FLUSH_SECONDS = 1.0
 #: Malformed lines that are kept, and how much of each.
 SHOWN, SHOWN_CHARACTERS = 5, 120
 
@@ -48,7 +50,7 @@ class Report:
     #: Seconds added to every time, and the newest time of the log as it stands there.
     shift: int = 0
     newest: float | None = None
-    #: Events (two a hit) that the store has applied, or of which nobody can know.
+    #: Counts (two a hit that is kept) that the store has applied, or of which nobody can know.
     stored: int = 0
     uncertain: int = 0
     #: Slices that the server refused, by reason.
@@ -62,49 +64,54 @@ class Report:
 
 def replay(
     store: Store,
-    source: reader.Lines,
+    source: Iterable[list[str]],
     *,
     shift: int = 0,
     max_routes: int = 500,
-    follow: bool = False,
-    progress: Callable[[Report], None] | None = None,
+    flush: float = math.inf,
+    report: Report | None = None,
+    progress: Callable[[], None] | None = None,
     clock: Clock = SYSTEM,
 ) -> Report:
     """Read a log to its end and store what it counts.
 
     Args:
-        source: the lines, from doors.lines.read().
+        source: batches of lines, from doors.lines.read().
         shift: seconds added to every time.
         max_routes: distinct routes to tell apart; the others become one, `(other)`.
-        follow: write at least every FLUSH_SECONDS, since the end may never come.
-        progress: called now and then with the report so far.
+        flush: write what was read at least so often, seconds: for a source that may never end.
+        report: filled as the work goes on, for who wants to know how far it came before an error.
+        progress: called after every batch of lines.
 
     Raises:
-        StoreError: the store cannot be reached or refuses; what was written before is stored.
+        StoreError: the store cannot be reached or refuses; `report.stored` counts are stored, and
+            `report.uncertain` ones may be.
         DamagedGzip, OSError: the source cannot be read further; the lines before are stored.
     """
-    report = Report(shift=shift)
+    report = Report() if report is None else report
+    report.shift = shift
     routes = Routes(max_routes)
     counts: dict[str, dict[int, int]] = {}
     names: dict[tuple[str, str, int], str] = {}
     view, _ = store.read()
-    retention = store.binding().retention
-    oldest = min(view.now - (samples + 1) * width for width, samples in retention.items())
-    newest_allowed = view.now + max(samples * width for width, samples in retention.items())
-    pending, written_at = 0, clock.monotonic()
+    store.binding()
+    started = written_at = clock.monotonic()
+    pending, now = 0, view.now
     hits = counts.setdefault(HITS, {})
 
     def write() -> None:
-        nonlocal pending, written_at, hits
-        written_at = clock.monotonic()
-        if pending:
-            _add(report, write_counts(store, counts, now=view.now))
-        counts.clear()
+        nonlocal counts, hits, pending, written_at
+        # Taken out first: after an error nothing is sent a second time under another number.
+        full, counts = counts, {}
         hits = counts.setdefault(HITS, {})
-        pending = 0
+        some, pending, written_at = pending, 0, clock.monotonic()
+        if some:
+            _write(store, full, now, report)
 
     try:
         for batch in source:
+            now = view.now + clock.monotonic() - started
+            oldest, newest = _bounds(store.binding().retention, now)
             for line in batch:
                 try:
                     hit = access_log.parse(line)
@@ -119,7 +126,7 @@ def replay(
                 if second < oldest:
                     report.too_old += 1
                     continue
-                if second > newest_allowed and not follow:
+                if second > newest:
                     report.too_new += 1
                     continue
                 key = (hit.method, routes.route(hit.path), hit.status // 100)
@@ -133,20 +140,43 @@ def replay(
                 hits[second] = hits.get(second, 0) + 1
                 series[second] = series.get(second, 0) + 1
                 pending += len(hits) + len(series) - before
-                if pending >= PENDING:
-                    write()
             report.lines += len(batch)
             report.other_routes = routes.overflowed
-            if follow and clock.monotonic() - written_at >= FLUSH_SECONDS:
+            if pending >= PENDING or clock.monotonic() - written_at >= flush:
                 write()
             if progress:
-                progress(report)
-    finally:
+                progress()
+    except (DamagedGzip, OSError):
         write()
+        raise
+    write()
     return report
 
 
-def newest_time(source: reader.Lines) -> float | None:
+def _bounds(retention: Retention, now: float) -> tuple[int, float]:
+    """Return the oldest and the newest second of which any precision shows something, or will."""
+    oldest = min(retention.oldest(precision, now) for precision in retention)
+    return oldest, now + max(precision * samples for precision, samples in retention.items())
+
+
+def _write(
+    store: Store, counts: Mapping[str, Mapping[int, int]], now: float, report: Report
+) -> None:
+    """Write counts batch by batch, so that the report is right whenever one fails."""
+    for part in counter.portions(counts, store.binding().retention):
+        try:
+            written = write_counts(store, part, now=now)
+        except (StoreUnavailable, KeyboardInterrupt) as error:
+            if getattr(error, "sent", True):
+                report.uncertain += sum(sum(seconds.values()) for seconds in part.values())
+            raise
+        report.stored += written.events
+        report.uncertain += written.uncertain
+        for rejection in written.errors:
+            report.refused[rejection.reason] = report.refused.get(rejection.reason, 0) + 1
+
+
+def newest_time(source: Iterable[list[str]]) -> float | None:
     """Read a log to its end and return its newest time, Unix seconds; None where there is none."""
     newest = None
     for batch in source:
@@ -174,10 +204,3 @@ def _malformed(report: Report, reason: str, line: str) -> None:
     if len(report.examples) < SHOWN:
         rest = len(line) - SHOWN_CHARACTERS
         report.examples.append(line[:SHOWN_CHARACTERS] + (f"… ({rest} more)" if rest > 0 else ""))
-
-
-def _add(report: Report, written: Written) -> None:
-    report.stored += written.events
-    report.uncertain += written.uncertain
-    for rejection in written.errors:
-        report.refused[rejection.reason] = report.refused.get(rejection.reason, 0) + 1

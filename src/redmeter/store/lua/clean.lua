@@ -110,9 +110,9 @@ local function clean(entry)
     local list = {}
     count_gone(fields, list)
     call('HDEL', key, unpack(list))
-    -- It was large once, and still takes ten times the memory.
-    if call('OBJECT', 'ENCODING', key) == 'hashtable' then large[#large + 1] = entry end
   end
+  -- It was large once, and still takes ten times the memory.
+  if call('OBJECT', 'ENCODING', key) == 'hashtable' then large[#large + 1] = entry end
   ttl = ttl or call('TTL', key)
   if ttl >= 0 then prolong(key, ttl, fields) end
 end
