@@ -1,6 +1,7 @@
 """What run.py measures: the same job done by us and by the listings, on one server."""
 
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,27 +71,48 @@ def listing_pass(conn: redis.Redis) -> Callable[[], object]:
     return lambda: listings.clean_pass(conn)
 
 
+#: Pings every 2 ms until its input ends, then prints the longest wait, seconds.
+_PINGER = """
+import sys, threading, time, redis
+client, ended, longest = redis.Redis.from_url(sys.argv[1]), threading.Event(), 0.0
+threading.Thread(target=lambda: (sys.stdin.read(), ended.set())).start()
+print("ready", flush=True)
+while not ended.wait(0.002):
+    started = time.perf_counter()
+    client.ping()
+    longest = max(longest, time.perf_counter() - started)
+print(longest)
+"""
+
+
 @contextmanager
 def pinging(url: str) -> Iterator[list[float]]:
-    """Ping from another thread meanwhile; yields a list that holds the longest wait at the end."""
-    longest: list[float] = [0.0]
-    ended = threading.Event()
+    """Let another process ping meanwhile; yields a list that holds the longest wait at the end."""
+    longest: list[float] = []
+    with subprocess.Popen(
+        [sys.executable, "-c", _PINGER, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None, "it is a pipe"
+        assert process.stdout is not None, "it is a pipe"
+        process.stdout.readline()
+        try:
+            yield longest
+        finally:
+            process.stdin.close()
+            longest.append(float(process.stdout.read()))
 
-    def ping() -> None:
-        client = redis.Redis.from_url(url)
-        while not ended.wait(0.002):
-            started = time.perf_counter()
-            client.ping()
-            longest[0] = max(longest[0], time.perf_counter() - started)
-        client.close()
 
-    thread = threading.Thread(target=ping)
-    thread.start()
+@contextmanager
+def slowest_call(conn: redis.Redis) -> Iterator[list[float]]:
+    """Let the server note its longest call meanwhile, seconds."""
+    longest: list[float] = []
+    conn.config_set("slowlog-log-slower-than", 500)
+    conn.slowlog_reset()
     try:
         yield longest
     finally:
-        ended.set()
-        thread.join()
+        entries = conn.slowlog_get(128)
+        longest.append(max((entry["duration"] for entry in entries), default=0) / 1e6)
 
 
 def readings(

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import redmeter
@@ -157,6 +157,9 @@ def test_an_error_says_what_mends_it(error: RedmeterError, told: str) -> None:
     assert told in str(error)
 
 
+@example("x" * 5000)
+@example(b"x" * 5000)
+@example(["x"] * 5000)
 @given(st.text(max_size=500) | st.binary(max_size=500) | st.integers() | st.lists(st.floats()))
 def test_a_message_is_cut_to_size_whatever_it_is_about(thing: object) -> None:
     """What was given is shown in part; the rest of the message stays readable."""

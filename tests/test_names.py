@@ -164,9 +164,11 @@ def test_a_name_is_stored_in_one_spelling_or_refused(given: str, stored: str | N
     """Examples of the grammar; None stands for InvalidName."""
     if stored is not None:
         assert canonical(given) == stored
+        assert parse_name(given) == parse_name(stored)
         return
-    with pytest.raises(InvalidName):
-        canonical(given)
+    for read in (canonical, parse_name):
+        with pytest.raises(InvalidName):
+            read(given)
 
 
 def test_exactly_control_separating_and_turning_characters_are_refused() -> None:

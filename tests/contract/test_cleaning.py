@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -21,7 +22,6 @@ from redmeter.store import Store
 from support import listings
 from support.servers import Server
 from support.stores import HastyClock, OpenMeter, OpenStore, count, samples, server_time
-from support.waiting import eventually
 
 DAY = 86400
 HOUR = 3600
@@ -540,8 +540,8 @@ def test_cleaners_beside_writers_lose_no_live_sample(client: Any, open_store: Op
             raise
 
     now = int(server_time(client))
-    helpers = [threading.Thread(target=cleaning) for _ in range(2)]
-    helpers.append(threading.Thread(target=staling))
+    helpers = [threading.Thread(target=cleaning, daemon=True) for _ in range(2)]
+    helpers.append(threading.Thread(target=staling, daemon=True))
     for helper in helpers:
         helper.start()
     writers = [open_store() for _ in range(2)]
@@ -566,6 +566,11 @@ def test_cleaners_beside_writers_lose_no_live_sample(client: Any, open_store: Op
         live = {start: n for start, n in stored.items() if start > 200}
         assert sum(live.values()) == 2 * rounds
         assert client.zscore("redmeter:known:", f"60:{name}") == 0.0
+
+
+def removals(client: Any) -> int:
+    """Return how many HDELs the server has carried out."""
+    return int(client.info("commandstats").get("cmdstat_hdel", {"calls": 0})["calls"])
 
 
 _CLEANER = """
@@ -599,15 +604,10 @@ def test_a_cleaner_that_is_killed_half_way_leaves_nothing_half_done(
         )
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
-        before = client.info("commandstats").get("cmdstat_hdel", {"calls": 0})["calls"]
-        target = before + rng.randrange(1, 40)
-        eventually(
-            lambda target=target: (
-                client.info("commandstats").get("cmdstat_hdel", {"calls": 0})["calls"] >= target
-                or client.hlen("count:60:large") == 100
-            ),
-            what="the cleaner is at work",
-        )
+        target = removals(client) + rng.randrange(1, 40)
+        deadline = time.monotonic() + 5
+        while removals(client) < target and client.hlen("count:60:large") > 100:
+            assert time.monotonic() < deadline, "the cleaner is not at work"
         child.kill()
         child.wait()
         child.stdout.close()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue, StoreRefused
@@ -177,6 +177,8 @@ def together(parts: list[dict[str, Mapping[int, int]]]) -> dict[str, Counter[int
 
 @settings(max_examples=40)
 @given(counts | many, retentions)
+@example({"a": dict.fromkeys(range(2000), 1), "b": {7: 1}}, DEFAULT_RETENTION)
+@example({"a": dict.fromkeys((*range(100), *range(10**8, 10**8 + 100)), 1)}, DEFAULT_RETENTION)
 def test_portions_lose_nothing(events: Counts, retention: dict[int, int]) -> None:
     """Put together again they are what was cut, each second in one of them."""
     parts = list(portions(events, retention))
@@ -223,6 +225,18 @@ def test_portions_written_one_by_one_add_up_to_the_same(
     some, sums = decoded(operations(KEYS, retention, events))
     assert slices == {(key, start): amount for key, _, _, start, amount in some}
     assert totals == dict(sums)
+
+
+def test_a_days_seconds_of_a_series_fit_two_batches() -> None:
+    """Of 516 slices that are still kept at its end."""
+    day = {"a": dict.fromkeys(range(86400), 1)}
+    sizes = [
+        len(decoded(operations(KEYS, DEFAULT_RETENTION, part, now=86400))[0])
+        for part in portions(day, DEFAULT_RETENTION)
+    ]
+    assert len(sizes) == 2
+    assert sum(sizes) == 516
+    assert max(sizes) <= FIELDS_PER_BATCH
 
 
 @pytest.mark.parametrize(

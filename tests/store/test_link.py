@@ -371,6 +371,25 @@ def test_a_late_reply_is_not_taken_for_that_of_the_next_exchange(
     client.close()
 
 
+def test_replies_after_an_error_that_ended_an_exchange_are_not_the_next_ones(
+    canned: Canned, link: Link
+) -> None:
+    """The second reply of a refused pair may still be under way."""
+    begun, end = threading.Event(), threading.Event()
+
+    def reply_late() -> bytes:
+        begun.set()
+        end.wait(0.3)
+        return b"+late\r\n"
+
+    canned.replies = [b"-NOAUTH Authentication required.\r\n", reply_late, b"+own\r\n"]
+    with pytest.raises(AccessDenied):
+        link.exchange([("GET", "a"), ("GET", "b")])
+    assert begun.wait(5)
+    assert link.exchange([("GET", "a")]) == [b"own"]
+    end.set()
+
+
 def test_a_connection_is_kept_and_one_that_ended_is_noticed_beforehand(
     canned: Canned, link: Link
 ) -> None:

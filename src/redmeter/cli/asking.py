@@ -28,6 +28,8 @@ from redmeter.store import Store
 
 #: Samples listed below a chart, and names suggested for one that is not there.
 _LISTED, _SUGGESTED = 10, 5
+#: Columns of a terminal from which on a ranking has bars.
+_ROOM_FOR_BARS = 60
 #: Slices that are ranked where nobody says how many, or all that are kept.
 _SLICES = 60
 
@@ -158,7 +160,7 @@ def _rank(rows: list[Ranked], by: str | None) -> None:
     lines: list[list[output.Cell]] = [
         ["(without)" if row.key is None else row.key, row.count, f"{row.share:.1%}"] for row in rows
     ]
-    if output.is_terminal():
+    if output.is_terminal() and output.width() >= _ROOM_FOR_BARS:
         columns.append("")
         for line, row in zip(lines, rows, strict=True):
             line.append(chart.bar(row.share / rows[0].share))

@@ -107,22 +107,25 @@ def table(
     for at, column in enumerate(columns):
         numbers = bool(lines) and all(isinstance(row[at], int | float) for row in lines)
         justify: Literal["left", "right"] = "right" if numbers or at == right else "left"
-        drawn.add_column(column, justify=justify, overflow="fold")
+        # Only the first column, of names, is folded where it gets narrow.
+        drawn.add_column(column, justify=justify, overflow="fold", no_wrap=at > 0)
     for row in lines:
         drawn.add_row(*[cell if isinstance(cell, Text) else _shown(cell) for cell in row])
     _stdout.print(drawn)
 
 
-def grid(rows: Iterable[Sequence[Text]]) -> None:
+def grid(rows: Sequence[Sequence[Text]]) -> None:
     """Print columns without names; on a terminal a text that is too long goes on below itself."""
-    drawn = Table.grid(padding=(0, 2))
-    lines = [list(row) for row in rows]
-    for _ in lines[0] if lines else ():
-        drawn.add_column(overflow="fold")
-    for row in lines:
+    if not is_terminal():
+        widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = [c.plain + " " * (w - c.cell_len) for c, w in zip(row, widths, strict=True)]
+            print("  ".join(cells).rstrip())  # noqa: T201
+        return
+    drawn = Table.grid(padding=(0, 2), pad_edge=False)
+    for row in rows:
         drawn.add_row(*row)
-    widest = sum(max(cell.cell_len for cell in column) + 2 for column in zip(*lines, strict=True))
-    _stdout.print(drawn, width=None if is_terminal() else widest)
+    _stdout.print(drawn)
 
 
 def _shown(cell: str | float) -> str:

@@ -1,0 +1,146 @@
+"""Where it is written that `up` runs: one small file for each store and prefix.
+
+The file lies in the user's state directory and is locked for as long as its process lives, so no
+stale file can be taken for a process. It says which process that is, and whether all answers yet.
+Who looks locks it too, for an instant and together with others who look; so who wants to run
+tries again until the file says that somebody else does.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from redmeter import settings
+from redmeter.errors import InvalidSetting
+from redmeter.store import urls
+
+#: How long `up` waits for an answer, and `stop` for an end, seconds. Longer than the embedded
+#: server may take to start, whose own error says more.
+PATIENCE = 40.0
+
+
+class State(NamedTuple):
+    """A process that runs for a place."""
+
+    pid: int
+    ready: bool
+    location: str
+
+
+class Place:
+    """The place of one store and prefix.
+
+    Raises:
+        InvalidSetting: the URL is none, or `off`; there is no directory for the state.
+    """
+
+    def __init__(self, url: str | None, prefix: str | None) -> None:
+        target = urls.parse(settings.resolve("url", url))
+        if target.kind == "off":
+            raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
+        self.url, self.prefix = url, prefix
+        #: Data directory of the embedded server, under its one true name; None for other servers.
+        self.path = target.path and target.path.resolve()
+        self.location = f"embedded://{self.path}" if self.path else target.location
+        named = f"{self.location} {settings.resolve('prefix', prefix)}"
+        name = hashlib.sha256(named.encode(errors="surrogateescape")).hexdigest()[:16]
+        folder = _folder()
+        self.file = folder / f"up-{name}.lock"
+        self.log = folder / f"up-{name}.log"
+        self._held: int | None = None
+
+    def take(self) -> bool:
+        """Become the process that runs for this place; False where another one does, and is ready.
+
+        While another one starts, it is waited for: should it fail, this one takes its place.
+        """
+        held = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600)
+
+        def settled() -> bool:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                state = self.state()
+                return state is not None and state.ready
+            self._held = held
+            return True
+
+        wait(settled)
+        if self._held is None:
+            os.close(held)
+            return False
+        self._write(ready=False)
+        return True
+
+    def ready(self) -> None:
+        """Write down that all answers."""
+        self._write(ready=True)
+
+    def _write(self, *, ready: bool) -> None:
+        assert self._held is not None, "take() comes first"
+        # At once, and in its second form as long as in its first: nobody sees half of it.
+        text = json.dumps({"pid": os.getpid(), "ready": int(ready), "location": self.location})
+        os.pwrite(self._held, text.encode(), 0)
+        os.ftruncate(self._held, len(text))
+
+    def state(self) -> State | None:
+        """Return what the process that runs has written; None where none does."""
+        return _state(self.file)
+
+
+def running(location: str) -> list[tuple[Path, State]]:
+    """Return the processes that run for a store, whatever their prefix, and their files."""
+    found = [(file, _state(file)) for file in sorted(_folder().glob("up-*.lock"))]
+    return [(file, state) for file, state in found if state and state.location == location]
+
+
+def has_ended(file: Path, state: State) -> bool:
+    """Whether a process that was running does no more."""
+    now = _state(file)
+    return now is None or now.pid != state.pid
+
+
+def wait(done: Callable[[], bool]) -> bool:
+    """Wait until something is done, up to PATIENCE; False where it is not."""
+    deadline = time.monotonic() + PATIENCE
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _folder() -> Path:
+    named = Path(os.environ.get("XDG_STATE_HOME", ""))
+    try:
+        home = named if named.is_absolute() else Path.home() / ".local" / "state"
+        folder = home / "redmeter"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except RuntimeError:
+        raise InvalidSetting(
+            "HOME", "there is no home directory: set HOME or XDG_STATE_HOME"
+        ) from None
+    except OSError as error:
+        raise InvalidSetting(
+            "XDG_STATE_HOME",
+            f"{folder} cannot be made ({error.strerror}): name a directory that you may write to",
+        ) from error
+    return folder
+
+
+def _state(file: Path) -> State | None:
+    try:
+        with file.open("rb") as opened:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                said = json.loads(opened.read())
+                return State(int(said["pid"]), bool(said["ready"]), str(said["location"]))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        pass  # nobody has run yet, or has not written yet
+    return None

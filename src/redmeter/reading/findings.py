@@ -1,0 +1,254 @@
+"""What the examination of a store means: whether it is well, and what to do about it.
+
+Pure functions from what the server said to findings. Texts of other programs' keys are shown as
+ASCII; what asks for them is health.py.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from redmeter.keys import DEFAULT_PREFIX, MAX_SAMPLES
+
+#: Oldest supported servers: (major, minor).
+MIN_REDIS, MIN_VALKEY = (6, 2), (7, 2)
+#: A cleaner makes a pass a minute; so many seconds without one are worth a word.
+CLEANER_LATE = 600.0
+#: Clock difference worth a word, and one that makes slices wrong, seconds.
+CLOCK_WARN, CLOCK_FAIL = 2.0, 60.0
+
+Level = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    level: Level
+    topic: str
+    text: str
+    #: What to do about it; "" where nothing is to be done.
+    fix: str = ""
+
+
+@dataclass(slots=True)
+class Sample:
+    """Some counters, looked at one by one."""
+
+    size: int = 0
+    #: Hashes whose memory the server told, and how much that is.
+    measured: int = 0
+    bytes: int = 0
+    #: Entries without a hash, hashes without a time to live, entries that are none, other types.
+    bare: int = 0
+    endless: int = 0
+    strange: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def estimate(self, count: int) -> int | None:
+        """Return the bytes of all counters, None where none was measured though there are some."""
+        hashes = self.size - self.bare - len(self.strange) - len(self.wrong)
+        if hashes > self.measured == 0:
+            return None
+        return self.bytes * count // self.size if self.size else 0
+
+
+def server(product: str, version: str, info: Mapping[str, str]) -> Iterator[Finding]:
+    """Judge what is at the other end, e.g. Valkey 9.1.2."""
+    name = f"{product} {version}"
+    try:
+        numbers = tuple(int(part) for part in version.split(".")[:2])
+    except ValueError:
+        numbers = (0,)
+    oldest = MIN_VALKEY if product == "Valkey" else MIN_REDIS
+    if numbers < oldest:
+        wanted = ".".join(map(str, oldest))
+        yield Finding("fail", "server", f"{name} is too old", f"use {wanted} or newer")
+    elif info.get("role") == "slave":
+        yield Finding("fail", "server", f"{name} is a replica", "connect to its master")
+    else:
+        mode = info.get("redis_mode", "standalone")
+        if mode == "cluster":
+            yield Finding(
+                "warn",
+                "server",
+                f"{name} is a cluster's node",
+                "use a server that is not clustered: a cluster spreads the keys of one batch",
+            )
+        else:
+            yield Finding("ok", "server", f"{name}, {mode}")
+
+
+def clock(difference: float) -> Iterator[Finding]:
+    """Judge the server's clock minus this machine's, seconds."""
+    text = f"{difference:+.3f} s (server's minus this machine's)"
+    fix = "let NTP set both clocks"
+    if abs(difference) > CLOCK_FAIL:
+        yield Finding("fail", "clock", text, f"slices are wrong: {fix}")
+    elif abs(difference) > CLOCK_WARN:
+        yield Finding("warn", "clock", text, fix)
+    else:
+        yield Finding("ok", "clock", text)
+
+
+def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
+    """Judge eviction, the room that is left, and how hashes are stored."""
+    policy = info.get("maxmemory_policy", "?")
+    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
+    text = f"eviction policy {policy}, {_bytes(used)} used"
+    text += f" of {_bytes(limit)}" if limit else ", no limit"
+    if policy in ("noeviction", "volatile-ttl"):
+        yield Finding("ok", "memory", text)
+    elif policy == "?":
+        yield Finding(
+            "warn", "memory", "the server does not tell its eviction policy", "see to noeviction"
+        )
+    else:
+        yield Finding(
+            "fail" if limit else "warn",
+            "memory",
+            text,
+            "counts may vanish or double: set maxmemory-policy noeviction, or give metrics an "
+            "instance of their own" + ("" if limit else " (harmless while there is no maxmemory)"),
+        )
+    if limit and used > 0.9 * limit:
+        yield Finding(
+            "warn", "memory", f"{used / limit:.0%} of maxmemory is used", "raise maxmemory"
+        )
+    for setting in ("hash-max-listpack-entries", "hash-max-ziplist-entries"):  # the second: 6.2
+        fields = int(config.get(setting) or 512)
+        if fields < 2 * MAX_SAMPLES:
+            yield Finding(
+                "warn",
+                "memory",
+                f"hashes are stored compactly only up to {fields} fields",
+                f"set {setting} 512: else counters take ten times the memory",
+            )
+            return
+
+
+def persistence(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
+    """Judge what a restart would lose."""
+    if info.get("loading") == "1":
+        yield Finding("warn", "persistence", "the server is still loading its data")
+    if info.get("aof_enabled") == "1":
+        if info.get("aof_last_write_status", "ok") != "ok":
+            yield Finding(
+                "fail", "persistence", "the last AOF write failed", "see its log; free disk space"
+            )
+        else:
+            yield Finding("ok", "persistence", "append-only file")
+    elif info.get("rdb_last_bgsave_status", "ok") != "ok":
+        yield Finding(
+            "fail", "persistence", "the last snapshot failed", "see its log; free disk space"
+        )
+    elif "save" not in config:
+        yield Finding(
+            "ok",
+            "persistence",
+            "no append-only file; whether there are snapshots, this server does not tell",
+        )
+    elif not config["save"]:
+        yield Finding(
+            "warn", "persistence", "none: a restart loses all counts", "set appendonly yes"
+        )
+    else:
+        yield Finding("ok", "persistence", "snapshots; a restart loses what came after the last")
+
+
+def unusable(key: str, kind: str) -> Iterator[Finding]:
+    """Say that the index is something else."""
+    yield Finding(
+        "fail",
+        "counters",
+        f"{key} is a {kind}, not a sorted set: another program uses this key",
+        "choose another prefix, or remove that key",
+    )
+
+
+def contents(prefix: str, version: str, count: int, sample: Sample) -> Iterator[Finding]:
+    """Judge what lies in the store.
+
+    Args:
+        version: of meta:, "" where there is none.
+        count: entries in the index.
+    """
+    if not count:
+        yield Finding("ok", "counters", "none yet", "count something: redmeter replay access.log")
+    elif not version and prefix:
+        yield Finding("warn", "counters", "there is no meta: key", "the next write restores it")
+    if sample.strange:
+        shown = ", ".join(ascii(text) for text in sample.strange[:3])
+        yield Finding(
+            "warn",
+            "counters",
+            f"{len(sample.strange)} of {sample.size} index entries are none, e.g. {shown}",
+            "they are left alone; if no program of yours wrote them, ZREM them",
+        )
+    if sample.wrong:
+        shown = ", ".join(ascii(text) for text in sample.wrong[:3])
+        yield Finding(
+            "fail",
+            "counters",
+            f"{len(sample.wrong)} of {sample.size} counters are not hashes, e.g. {shown}",
+            "another program uses these keys: choose another prefix",
+        )
+    if sample.endless and prefix:
+        yield Finding(
+            "warn",
+            "counters",
+            f"{sample.endless} of {sample.size} hashes have no time to live: another program "
+            "writes them",
+            "keep a cleaner running: redmeter up, or redmeter clean --daemon",
+        )
+
+
+def cleaner(now: float, count: int, sample: Sample, ended: str) -> Iterator[Finding]:
+    """Judge whether the cleaner keeps up.
+
+    Args:
+        ended: when its last whole pass ended, Unix seconds; "" where there was none.
+    """
+    lag = now - int(ended) if ended.isdecimal() else None
+    fix = "run one: redmeter up, or redmeter clean from cron"
+    text = "has never run" if lag is None else f"last complete pass {_age(lag)} ago"
+    if sample.bare:
+        text += f"; {sample.bare} of {sample.size} index entries have no hash any more"
+    late = lag is None or lag > CLEANER_LATE
+    needed = count > 0 and (sample.bare > 0 or sample.endless > 0)
+    warned = late and needed
+    yield Finding("warn" if warned else "ok", "cleaner", text, fix if warned else "")
+
+
+def beside(prefix: str, bare: int, prefixed: int) -> Iterator[Finding]:
+    """Say what lies beside.
+
+    Args:
+        bare: entries in the index without prefix.
+        prefixed: entries in that of the usual prefix.
+    """
+    if prefix and bare:
+        yield Finding(
+            "ok",
+            "beside",
+            f"{bare:,} index entries without prefix: counters of the listings of Redis in Action, "
+            "or of redmeter.book",
+            'redmeter names --prefix "" shows them; redmeter clean --prefix "" cleans them',
+        )
+    if prefix != DEFAULT_PREFIX and prefixed:
+        yield Finding("ok", "beside", f"{prefixed:,} index entries under {DEFAULT_PREFIX}")
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            break
+        count /= 1024
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+
+
+def _age(seconds: float) -> str:
+    for width, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * width:
+            return f"{seconds / width:.0f} {unit}"
+    return f"{max(0, seconds):.0f} s"

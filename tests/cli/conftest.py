@@ -1,0 +1,68 @@
+"""The command on a private server: in this process where that tells enough, else in its own."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from redmeter import Meter
+from redmeter.cli import asking, keeping, replaying, serving
+from redmeter.cli.app import app
+from support.commands import Done, Home
+from support.servers import Server
+
+#: Importing them registers their commands.
+COMMANDS = (asking, keeping, replaying, serving)
+
+#: Runs a command in this process: call it with the command line's words.
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def redmeter(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command in this process, its output a pipe's."""
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.setenv("REDMETER_URL", server.url)
+    monkeypatch.delenv("REDMETER_PREFIX", raising=False)
+    runner = CliRunner()
+
+    def run(*arguments: str, text: bytes = b"", **env: str) -> Done:
+        done = runner.invoke(app, list(arguments), input=text, env=env)
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Done(done.exit_code, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def meter(server: Server) -> Iterator[Meter]:
+    """A meter on the server of the commands."""
+    with Meter(server.url) as meter:
+        yield meter
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Any]:
+    """A client on the server of the commands."""
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def home(server: Server, tmp_path: Path) -> Iterator[Home]:
+    """A home in which commands run as processes, on the private server."""
+    home = Home(tmp_path, server.url)
+    yield home
+    home.close()
+
+
+@pytest.fixture
+def lone_home(tmp_path: Path) -> Iterator[Home]:
+    """A home in which commands run as processes, on the embedded server."""
+    home = Home(tmp_path)
+    yield home
+    home.close()

@@ -1,0 +1,268 @@
+"""names, series, top: what they print for people, pipes and programs."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.keys import slice_start
+from support.commands import Done, is_clean
+
+Run = Any
+
+PLANS = ({"plan": "pro"}, {"plan": "free"})
+
+#: Names that other programs may write, each with something that must not reach a terminal.
+HOSTILE = (
+    "\x1b[31mred\x1b[0m",
+    "\x9b2Jclear",
+    "evil\u202egpj.exe",
+    "two\nlines",
+    "tab\there",
+    "[bold red]x[/bold red]",
+    "bell\x07",
+)
+
+
+def write_hostile(client: Any, now: float) -> None:
+    """Write counters as another program would, under hostile names."""
+    for name in HOSTILE:
+        for precision in (60, 3600):
+            client.zadd("redmeter:known:", {f"{precision}:{name}": 0})
+            start = slice_start(now, precision)
+            client.hset(f"redmeter:count:{precision}:{name}", str(start), 1)
+
+
+def test_names_are_listed_with_their_totals(redmeter: Run, meter: Meter) -> None:
+    """A header, then a line for each counter, sorted, between tabs."""
+    meter.count("signups", 3, labels={"plan": "pro"})
+    meter.count("点击量", 2)
+    meter.count("hits", 40)
+    assert redmeter("names") == Done(
+        0, 'NAME\tTOTAL\nhits\t40\nsignups{plan="pro"}\t3\n点击量\t2\n', ""
+    )
+
+
+def test_names_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
+    """One document on one line; every script stands as it is."""
+    meter.count("点击量", 2)
+    done = redmeter("names", "--json")
+    assert done == Done(0, '[{"name": "点击量", "total": 2}]\n', "")
+
+
+def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
+    """Stars match any text."""
+    for name in ("api_hits", "api_errors", "other"):
+        meter.count(name)
+    assert [row["name"] for row in json.loads(redmeter("names", "api_*", "--json").out)] == [
+        "api_errors",
+        "api_hits",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["names"], "nothing is counted yet; redmeter replay"),
+        (["names", "zz*"], "no counter matches zz*"),
+        (["top"], "nothing happened in the newest 60 slices of 1min; -p 1d looks further"),
+        (["series", "hits"], "nothing is counted under hits; redmeter names lists"),
+        (["clean", "--forget", "hits"], "there is no counter hits; redmeter names lists"),
+    ],
+)
+def test_nothing_found_is_exit_code_1_and_says_what_to_do(
+    redmeter: Run, words: list[str], hint: str
+) -> None:
+    """The output stays empty, the hint goes to standard error."""
+    done = redmeter(*words)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"error: {hint}")
+
+
+@pytest.mark.parametrize("words", [["names"], ["top"]])
+def test_nothing_found_is_still_json(redmeter: Run, words: list[str]) -> None:
+    """An empty list, and the same exit code as without --json."""
+    done = redmeter(*words, "--json")
+    assert (done.code, done.out) == (1, "[]\n")
+
+
+def test_series_are_columns_in_a_pipe(redmeter: Run, meter: Meter) -> None:
+    """Name, slice start and count of every kept sample; zeros filled."""
+    now = slice_start(time.time(), 60)
+    meter.count("hits", 4, at=now - 120)
+    meter.count("hits", 2, at=now)
+    done = redmeter("series", "hits", "-p", "1min")
+    lines = [line.split("\t") for line in done.out.splitlines()]
+    assert lines[0] == ["NAME", "START", "COUNT"]
+    assert lines[1:4] == [
+        ["hits", str(now - 120), "4"],
+        ["hits", str(now - 60), "0"],
+        ["hits", str(now), "2"],
+    ]
+    assert (done.code, done.err) == (0, "")
+
+
+def test_series_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
+    """Several at once; the running slice makes them partial; labels in any order."""
+    now = time.time()
+    meter.count("hits", 4, at=now)
+    meter.count("sales", 1, labels={"a": "1", "b": "2"}, at=now)
+    done = redmeter("series", "hits", 'sales{b="2",a="1"}', "-p", "1d", "--json")
+    start = slice_start(now, 86400)
+    assert json.loads(done.out) == [
+        {"name": name, "precision": 86400, "total": n, "partial": True, "samples": [[start, n]]}
+        for name, n in (("hits", 4), ('sales{a="1",b="2"}', 1))
+    ]
+
+
+def test_a_missing_series_is_named_beside_those_that_are_there(redmeter: Run, meter: Meter) -> None:
+    """What is there is printed, what is not is exit code 1, with names that begin alike."""
+    meter.count("signups")
+    meter.count("signouts")
+    done = redmeter("series", "signups", "sighs", "sign", "-p", "60")
+    assert done.code == 1
+    assert done.out.count("signups\t") == 1
+    assert done.err == (
+        "error: nothing is counted under sighs (and 1 more); there is: signouts, signups\n"
+    )
+
+
+def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter: Meter) -> None:
+    """The counter with labels is another one than the one without."""
+    for labels in PLANS:
+        meter.count("signups", labels=labels)
+    done = redmeter("series", "signups")
+    assert 'there is: signups{plan="free"}, signups{plan="pro"}' in done.err
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ("60", 60),
+        ("60s", 60),
+        ("1m", 60),
+        ("1min", 60),
+        ("5 min", 300),
+        ("5h", 18000),
+        ("1d", 86400),
+    ],
+)
+def test_a_precision_may_have_a_unit(redmeter: Run, meter: Meter, given: str, seconds: int) -> None:
+    """Seconds where there is none."""
+    meter.count("hits")
+    done = redmeter("series", "hits", "-p", given, "--json")
+    assert json.loads(done.out)[0]["precision"] == seconds
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("7", "precision 7 is not kept; kept are (seconds): 1, 5, 60, 300, 3600, 18000, 86400"),
+        ("1w", "precision: '1w': give seconds, or 5s, 1min, 5h, 1d"),
+        ("-5", "precision: '-5': give seconds"),
+        ("", "precision: '': give seconds"),
+        ("1e9", "precision: '1e9': give seconds"),
+        ("\x1b[31m", "precision: '\\x1b[31m': give seconds"),
+    ],
+)
+@pytest.mark.parametrize("command", [["series", "hits"], ["top"]])
+def test_a_wrong_precision_is_exit_code_2_and_says_what_is_possible(
+    redmeter: Run, meter: Meter, command: list[str], given: str, words: str
+) -> None:
+    """Neither guessed nor a traceback."""
+    meter.count("hits")
+    done = redmeter(*command, f"--precision={given}")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: {words}")
+
+
+def test_top_ranks_the_values_of_a_label(redmeter: Run, meter: Meter) -> None:
+    """Highest first, with counts and shares between tabs; what lacks the label is told apart."""
+    meter.count("requests", 6, labels={"route": "/", "method": "GET"})
+    meter.count("requests", 2, labels={"route": "/", "method": "HEAD"})
+    meter.count("requests", 1, labels={"route": "/about"})
+    meter.count("requests", 1)
+    assert redmeter("top", "requests", "--by", "route", "-p", "1d").out == (
+        "ROUTE\tCOUNT\tSHARE\n/\t8\t80.0%\n(without)\t1\t10.0%\n/about\t1\t10.0%\n"
+    )
+
+
+def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
+    """A key of null stands for "without this label"."""
+    meter.count("requests", 3, labels={"route": "/"})
+    meter.count("requests", 1)
+    done = redmeter("top", "requests", "--by", "route", "-p", "1d", "--json")
+    assert json.loads(done.out) == [
+        {"key": "/", "count": 3, "share": 0.75},
+        {"key": None, "count": 1, "share": 0.25},
+    ]
+
+
+def test_top_ranks_names_that_match_a_pattern_and_cuts_where_told(
+    redmeter: Run, meter: Meter
+) -> None:
+    """--limit rows; equal counts by name."""
+    for name in ("sales_b", "sales_a", "sales_c", "other"):
+        meter.count(name)
+    done = redmeter("top", "sales*", "-p", "1d", "--limit", "2")
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["NAME", "sales_a", "sales_b"]
+
+
+def test_top_takes_all_slices_where_fewer_than_its_default_are_kept(
+    redmeter: Run, meter: Meter
+) -> None:
+    """A store that keeps 10 minutes is no reason for an error."""
+    meter.count("hits")
+    assert redmeter("retention", "60=10").code == 0
+    assert redmeter("top").out == "NAME\tCOUNT\tSHARE\nhits\t1\t100.0%\n"
+    done = redmeter("top", "--slices", "11")
+    assert (done.code, done.out) == (2, "")
+    assert "11 slices asked for, at most 10 are allowed" in done.err
+
+
+@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--slices=0", "--limit=x"])
+def test_top_refuses_numbers_out_of_range(redmeter: Run, meter: Meter, option: str) -> None:
+    """Exit code 2, and what is allowed."""
+    meter.count("hits")
+    done = redmeter("top", option)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "words", [["names"], ["top", "-p", "60"], ["doctor"], ["clean"], ["series", "none"]]
+)
+def test_names_of_other_programs_are_inert(
+    redmeter: Run, client: Any, words: list[str], option: tuple[str, ...]
+) -> None:
+    """No control character of a name in the store reaches output or error, nor is markup obeyed."""
+    write_hostile(client, time.time())
+    client.zadd("redmeter:known:", {"60*60:\x1b[2Jstrange": 0})
+    done = redmeter(*words, *option)
+    assert is_clean(done.out)
+    assert is_clean(done.err)
+    assert done.code == (1 if words[0] == "series" else 0)
+    if words[0] == "names" and not option:
+        names = {line.split("\t")[0] for line in done.out.splitlines()[1:]}
+        assert names == {
+            "\\x1b[31mred\\x1b[0m",
+            "\\x9b2Jclear",
+            "evil\\u202egpj.exe",
+            "two\\nlines",
+            "tab\\there",
+            "[bold red]x[/bold red]",
+            "bell\\x07",
+        }
+    if words[0] == "names" and option:
+        assert {row["name"] for row in json.loads(done.out)} == set(HOSTILE)
+
+
+def test_watching_needs_a_terminal(redmeter: Run, meter: Meter) -> None:
+    """A pipe would fill with drawings."""
+    meter.count("hits")
+    done = redmeter("series", "hits", "--watch")
+    assert (done.code, done.out) == (2, "")
+    assert "--watch: draws on a terminal" in done.err

@@ -1,0 +1,415 @@
+"""The docs are true: what they show runs, what they name exists, what exists is named."""
+
+import fcntl
+import importlib.util
+import os
+import pty
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from redmeter import AccessDenied, Meter, cleaning
+from redmeter import store as stores
+from redmeter.reading import health
+from redmeter.settings import SETTINGS
+from redmeter.store import embedded
+from support.servers import Server
+
+ROOT = Path(__file__).parents[2]
+GENERATED = ("docs/reference/commands.md", "docs/reference/settings.md")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+WRITTEN = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATED]
+#: Commands that make what the tests have already: an environment with the command in it.
+PREPARED = (". .venv/", "pip install", "make ")
+#: What a make target is for those who are in the environment.
+TARGETS = {"make up": "redmeter up --detach", "make stop": "redmeter stop"}
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+_NUMBERS = re.compile(r"[0-9][0-9,.:-]*")
+
+
+def label(page: Path) -> str:
+    """Return a test's id."""
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the fenced blocks of a language."""
+    found = _FENCE.findall(page.read_text(encoding="utf-8"))
+    return [text for tag, text in found if tag == language]
+
+
+def commands(page: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield what stands behind each prompt, and the lines shown below it."""
+    for block in blocks(page, "console"):
+        _, *parts = re.split(r"^\$ ", block, flags=re.MULTILINE)
+        for part in parts:
+            command, *shown = part.splitlines()
+            yield command, shown
+
+
+def invocations(command: str) -> Iterator[list[str]]:
+    """Yield the arguments of each call of redmeter within a line of shell."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words: list[str] = []
+    for word in [*lexer, ";"]:
+        if word and set(word) <= set("|;&"):
+            if words and Path(words[0]).name == "redmeter":
+                yield words[1:]
+            words = []
+        else:
+            words.append(word)
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """tools/docs.py, as a module."""
+    spec = importlib.util.spec_from_file_location("tools_docs", ROOT / "tools" / "docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def known(tool: ModuleType) -> dict[str, Any]:
+    """Each command by its name, as Typer parses it."""
+    from typer.main import get_command
+
+    tool.pages()  # which imports all modules of the command
+    group: Any = get_command(tool.app)
+    return dict(group.commands)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment whose home is empty; an embedded server there is ended with it."""
+    kept = {"PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH"}
+    environ = {name: value for name, value in os.environ.items() if name in kept}
+    environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
+    yield environ | {"HOME": str(tmp_path), "TERM": "xterm", "PYTHONPATH": str(ROOT / "src")}
+    for data in tmp_path.glob("**/supervisor.lock"):
+        embedded.stop(data.parent)
+
+
+def checked(code: str) -> str:
+    """Return a snippet in which each `expression  # -> value` is compared."""
+    return re.sub(
+        r"^(\S.*?)  +# -> (.*)$",
+        lambda found: f"assert repr({found[1]}) == {found[2]!r}, repr({found[1]})",
+        code,
+        flags=re.MULTILINE,
+    )
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=label)
+def test_the_python_of_a_page_runs(page: Path, server: Server, home: dict[str, str]) -> None:
+    """From top to bottom, warnings being errors, with the values that its comments promise."""
+    code = checked("\n".join(blocks(page, "python")))
+    code = code.replace("localhost", "127.0.0.1").replace("port=6379", f"port={server.port}")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=home | {"REDMETER_URL": server.url},
+        cwd=home["HOME"],
+        capture_output=True,
+        text=True,
+        timeout=30.0,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_promised_value_that_is_wrong_is_found() -> None:
+    """The comparison above can fail."""
+    exec(checked("1 + 1   # -> 2\n"))  # noqa: S102
+    with pytest.raises(AssertionError):
+        exec(checked("1 + 1   # -> 3\n"))  # noqa: S102
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_each_command_of_a_page_exists_with_these_options(
+    page: Path, known: dict[str, Any]
+) -> None:
+    """Whole lines are parsed as the command parses them; within a text, names and options."""
+    for line, _ in commands(page):
+        for name, *arguments in invocations(line):
+            assert name in known, line
+            with known[name].make_context(name, arguments):
+                pass
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for code in _CODE.findall(text):
+        for name, *arguments in invocations(code) if code.startswith("redmeter ") else ():
+            if name.startswith("-") or name == "COMMAND":
+                continue
+            assert name in known, code
+            options = {option for each in known[name].params for option in each.opts} | {"--help"}
+            given = {each for each in arguments if each.startswith("-") and each != "-"}
+            assert given <= options, code
+
+
+def on_terminal(command: str, environ: dict[str, str]) -> tuple[int, str]:
+    """Run a line of shell on a terminal of 80 columns; return its code and what it showed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    with subprocess.Popen(
+        ["bash", "-c", command],
+        env=environ,
+        cwd=environ["HOME"],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # what a terminal says at its end
+            pass
+        os.close(ours)
+    return process.returncode, _ESCAPES.sub("", shown.decode(errors="replace"))
+
+
+def comparable(line: str, home: str) -> str:
+    """Return a line without what differs from day to day: numbers, bars, places."""
+    line = line.replace("/home/you", home).replace(home, "~")
+    return " ".join(re.sub("[█▏▎▍▌▋▊▉]", "", _NUMBERS.sub("#", line)).split())
+
+
+def test_the_tutorial_is_true_word_by_word(home: dict[str, str]) -> None:
+    """Every command of it runs, and what it shows is what is shown there, but for the time."""
+    page = ROOT / "docs" / "tutorial.md"
+    folder = Path(home["HOME"])
+    (folder / "tests").symlink_to(ROOT / "tests")
+    for name, code in re.findall(
+        r"Save this as `(\w+\.py)`.*?^```python\n(.*?)^```$",
+        page.read_text(encoding="utf-8"),
+        re.DOTALL | re.MULTILINE,
+    ):
+        (folder / name).write_text(code)
+    for line, wanted in commands(page):
+        command = TARGETS.get(line, line)
+        if command.startswith(PREPARED):
+            continue
+        code, shown = on_terminal(command, home)
+        assert code == 0, f"{command}\n{shown}"
+        lines = {comparable(each, str(folder)) for each in shown.splitlines()}
+        for each in wanted:
+            # Charts depend on where the slices begin; "…" stands for what is left out.
+            if not re.search("[┤└…]|a column is|^ +20[0-9]{2}-|command is here", each):
+                text = comparable(each, str(folder))
+                assert text in lines, f"{command}\nnot shown: {each}\n{shown}"
+
+
+def test_what_the_readme_shows_is_what_is_printed(home: dict[str, str], server: Server) -> None:
+    """Its commands run on a log, and their output has the form that is shown."""
+    log = (ROOT / "tests" / "data" / "access.log").read_text(encoding="utf-8")
+    (Path(home["HOME"]) / "access.log").write_text(log)
+    for line, wanted in commands(ROOT / "README.md"):
+        if line.startswith(PREPARED):
+            continue
+        code, shown = on_terminal(line, home | {"REDMETER_URL": server.url})
+        assert code == 0, shown
+        lines = {comparable(each, "~") for each in shown.splitlines()}
+        assert comparable(wanted[0], "~") in lines
+
+
+def test_every_command_and_setting_is_told_by_hand_too(known: dict[str, Any]) -> None:
+    """Not only by the generated reference."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in WRITTEN)
+    assert [name for name in known if f"redmeter {name}" not in text] == []
+    used = [one for one in SETTINGS if one.variable in text or f"`{one.name}`" in text]
+    assert [one.name for one in SETTINGS if one not in used] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names of a page's headings, as links have them."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_internal_links_lead_somewhere(page: Path) -> None:
+    """To a file that is there, and to a heading in it."""
+    for target in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
+
+
+def test_each_page_can_be_reached() -> None:
+    """From the README, by way of links."""
+    seen, waiting = set(), [ROOT / "README.md", ROOT / "docs" / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        targets = _LINK.findall(page.read_text(encoding="utf-8"))
+        waiting += [
+            (page.parent / each.partition("#")[0]).resolve()
+            for each in targets
+            if "://" not in each and not each.startswith("#")
+        ]
+    assert set(PAGES) - seen == set()
+
+
+def test_generated_pages_are_current(tool: ModuleType) -> None:
+    """Whoever changes a command or a setting writes them anew."""
+    assert sorted(tool.pages()) == sorted(GENERATED)
+    assert tool.stale(ROOT) == [], tool.FIX
+
+
+def test_a_stale_page_fails_the_check_and_the_fix_is_named(
+    tool: ModuleType, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    """--check writes nothing; without it the pages are made, and then it has nothing to say."""
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    assert tool.main(["--check"]) == 1
+    said = capsys.readouterr().err
+    assert GENERATED[0] in said
+    assert "python tools/docs.py" in said
+    assert list(tmp_path.iterdir()) == []
+    assert tool.main([]) == 0
+    assert tool.main(["--check"]) == 0
+    (tmp_path / GENERATED[1]).write_text("else\n")
+    assert tool.main(["--check"]) == 1
+
+
+def test_generated_pages_do_not_depend_on_the_terminal(tool: ModuleType, monkeypatch: Any) -> None:
+    """Nor on the environment of whoever makes them."""
+    before = tool.pages()
+    for name, value in {"COLUMNS": "33", "TERM": "dumb", "REDMETER_URL": "off"}.items():
+        monkeypatch.setenv(name, value)
+    assert tool.pages() == before
+
+
+def project_files() -> Iterator[Path]:
+    """Yield the files of the project: not what tools have made."""
+    made = {".git", ".venv", ".cache", "dist", "__pycache__"}
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [f for f in folders if f not in made and not f.endswith("_cache")]
+        folders[:] = [f for f in folders if f != ".hypothesis"]
+        yield from (Path(folder) / file for file in files)
+
+
+def test_no_file_names_a_package_host_or_a_download_address() -> None:
+    """Versions are pinned; where packages come from is for each machine to say."""
+    # Taken apart, or this file would be found.
+    hosts = ["py" + "pi.org", "python" + "hosted.org", "npm" + "js.org", "get" + "pip.py"]
+    hosts += ["conda" + ".anaconda.org", "deb." + "debian.org", "download." + "redis.io"]
+    others = ["releases/" + "download", "--index" + "-url", "--extra-index" + "-url"]
+    words = ["shared/" + "design"]
+    forbidden = re.compile("|".join(map(re.escape, hosts + others + words)).encode())
+    found = [
+        f"{file.relative_to(ROOT)}: {match[0].decode()}"
+        for file in project_files()
+        if (match := forbidden.search(file.read_bytes()))
+    ]
+    assert found == []
+
+
+ACL = re.findall(
+    r"^ACL SETUSER (\S+) on >(\S+) (.*)$",
+    (ROOT / "docs" / "stored-format.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def acl_store(server: Server, user: str) -> stores.Store:
+    """Open a store as the user that the docs make."""
+    (password,) = [password for name, password, _ in ACL if name == f"metrics-{user}"]
+    store = stores.open(f"redis://metrics-{user}:{password}@127.0.0.1:{server.port}/0")
+    assert store is not None
+    return store
+
+
+def let_in(client: Any) -> None:
+    """Make the users of the docs, as written there."""
+    for name, password, rules in ACL:
+        words = ("ACL", "SETUSER", name, "reset", "on", f">{password}", *rules.split())
+        client.execute_command(*words)
+
+
+def write(server: Server) -> None:
+    """Count as the writer: a new store, a new counter, one that is trimmed, one that is renewed."""
+    store = acl_store(server, "writer")
+    (password,) = [password for name, password, _ in ACL if name == "metrics-writer"]
+    url = f"redis://metrics-writer:{password}@127.0.0.1:{server.port}/0"
+    now = time.time()
+    with Meter(url, retention={1: 3, 60: 120}) as meter:
+        for ago in range(-3, 8):
+            meter.count("hits", at=now - ago)
+        meter.count("hits", labels={"plan": "pro"})
+    store.close()
+
+
+def clean(server: Server, client: Any) -> cleaning.Report:
+    """Clean as the cleaner: old slices, a whole counter, a bare entry, hashes that are large."""
+    now = int(time.time()) // 60 * 60
+    entries = ["60:old", "60:bare", "60:large", "60:gone", "60:short"]
+    client.zadd("redmeter:known:", dict.fromkeys(entries, 0))
+    client.hset("redmeter:count:60:old", mapping={str(at): 1 for at in range(0, 6000, 60)})
+    client.hset("redmeter:count:60:large", mapping={str(now - 60 * at): 1 for at in range(1200)})
+    client.expire("redmeter:count:60:large", 9000)
+    client.hset("redmeter:count:60:gone", mapping={str(60 * at): 1 for at in range(600)})
+    client.hset("redmeter:count:60:short", mapping={str(now): 1, "60": 1})
+    client.expire("redmeter:count:60:short", 100)
+    store = acl_store(server, "cleaner")
+    try:
+        return cleaning.clean(store)
+    finally:
+        store.close()
+
+
+def test_the_acl_rules_of_the_docs_are_enough(any_server: Server) -> None:
+    """Each user can do what it is there for, on each server."""
+    with any_server.client() as client:
+        let_in(client)
+        write(any_server)
+        reader = {name: password for name, password, _ in ACL}["metrics-reader"]
+        with Meter(f"redis://metrics-reader:{reader}@127.0.0.1:{any_server.port}/0") as meter:
+            assert meter.total("hits") == 11
+            assert meter.series("hits", precision=60).total >= 7
+            assert meter.names() == ["hits", 'hits{plan="pro"}']
+            ranked = meter.top("hits", by="plan", precision=60, slices=5)
+            assert {row.key for row in ranked} == {None, "pro"}
+        report = clean(any_server, client)
+        assert (report.strange, report.complete) == ([], True)
+        assert (report.entries_removed, report.compacted) == (3, 1)
+        assert client.ttl("redmeter:count:60:short") > 7000
+        cleaner, doctor = acl_store(any_server, "cleaner"), acl_store(any_server, "doctor")
+        assert cleaning.forget(cleaner, "hits")
+        assert health.examine(doctor).level == "ok"
+        cleaner.close()
+        doctor.close()
+
+
+def test_the_acl_rules_of_the_docs_keep_readers_from_writing(server: Server) -> None:
+    """And everybody from what is not Redmeter's."""
+    with server.client() as client:
+        let_in(client)
+        for user in ("reader", "cleaner", "doctor"):
+            store = acl_store(server, user)
+            for command in (("HINCRBY", "redmeter:total:", "x", 1), ("GET", "secret")):
+                (reply,) = store.ask([command])
+                assert isinstance(reply, AccessDenied)
+            store.close()

@@ -1,0 +1,221 @@
+"""Write the generated reference pages, or check that they are current.
+
+    python tools/docs.py            writes docs/reference/commands.md and settings.md
+    python tools/docs.py --check    exits 1 and names the fix where one of them is stale
+
+The pages are made from what the code itself says: the signatures and docstrings of the commands,
+the table of settings. Not from --help, whose lines depend on the terminal and on Typer's version.
+"""
+# ruff: noqa: INP001
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.models import ArgumentInfo, CommandInfo, OptionInfo
+
+from redmeter import Meter, cli
+from redmeter.cli.app import app
+from redmeter.settings import SETTINGS, Setting
+
+ROOT = Path(__file__).parents[1]
+FIX = "python tools/docs.py writes it anew (so does make format)"
+_GENERAL = """\
+`redmeter --version` prints the version, `redmeter --help` and `redmeter COMMAND --help` the help,
+`redmeter --install-completion` sets up completion in your shell.
+
+On a terminal the commands print tables and charts. Where the output goes into a file or a pipe
+they print columns between tabs under a line of names, and with `--json` one JSON document.
+"""
+_PRECEDENCE = """\
+A value given in code or as an option of a command wins over the environment, the environment over
+the default. A value that cannot be used is an `InvalidSetting` that names where it came from.
+"""
+_MADE = "<!-- Made by tools/docs.py from the code; change it there. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the generated pages: path below the project -> text."""
+    return {
+        "docs/reference/commands.md": commands_page(),
+        "docs/reference/settings.md": settings_page(),
+    }
+
+
+def stale(root: Path) -> list[str]:
+    """Return the pages below a folder that are missing or not what they should be."""
+    return [path for path, text in pages().items() if _read(root / path) != text]
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+# ---------------------------------------------------------------- commands
+
+
+def commands_page() -> str:
+    """Return the reference of the command line."""
+    for module in pkgutil.iter_modules(cli.__path__):
+        importlib.import_module(f"redmeter.cli.{module.name}")  # each registers its commands
+    found = sorted(app.registered_commands, key=lambda one: one.name or "")
+    listed = [f"| [`redmeter {c.name}`](#redmeter-{c.name}) | {_summary(c)} |" for c in found]
+    parts = [
+        _MADE,
+        "# Commands\n",
+        f"{app.info.help}\n",
+        "| command | what it does |\n|---|---|\n" + "\n".join(listed) + "\n",
+        _GENERAL,
+        f"{_exit_codes()}\n",
+    ]
+    return "\n".join(parts + [_command(one) for one in found])
+
+
+def _exit_codes() -> str:
+    """Return the paragraph of the package's docstring that tells the exit codes, as a table."""
+    found = re.search(r"Exit codes: (.*?)\n\n|Exit codes: (.*)", cli.__doc__ or "", re.DOTALL)
+    assert found, "redmeter.cli tells its exit codes"
+    text = " ".join((found[1] or found[2]).split()).rstrip(".")
+    rows = [code.partition(" ") for code in text.split(" · ")]
+    return "| exit code | meaning |\n|---|---|\n" + "\n".join(
+        f"| {code} | {meaning} |" for code, _, meaning in rows
+    )
+
+
+def _command(command: CommandInfo) -> str:
+    assert command.callback is not None
+    text = inspect.cleandoc(command.callback.__doc__ or "")
+    paragraphs = [" ".join(each.split()) for each in text.split("\n\n")]
+    rows, usage = [], [f"redmeter {command.name} [OPTIONS]"]
+    for name, kind, info, default in _parameters(command.callback):
+        rows.append(_row(name, kind, info, default))
+        if isinstance(info, ArgumentInfo):
+            usage.append(_argument(name, kind, required=default is inspect.Parameter.empty))
+    parts = [f"## redmeter {command.name}\n", *(f"{each}\n" for each in paragraphs)]
+    parts.append(f"    {' '.join(usage)}\n")
+    parts.append("| | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+    parts.append(_epilog(command.epilog or ""))
+    return "\n".join(parts)
+
+
+def _parameters(
+    function: Callable[..., Any],
+) -> Iterator[tuple[str, Any, ArgumentInfo | OptionInfo, object]]:
+    """Yield name, type, Typer's description and default of each parameter."""
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        kind, info = typing.get_args(parameter.annotation)
+        yield name, kind, info, parameter.default
+
+
+def _row(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: object) -> str:
+    if isinstance(info, ArgumentInfo):
+        what = f"`{_argument(name, kind, required=True)}`"
+    else:
+        # Where there is an Annotated, Typer finds the first of the options in `default`.
+        given = [info.default, *(info.param_decls or ())]
+        what = ", ".join(f"`{each}`" for each in given if str(each).startswith("-"))
+        word = {str: "TEXT", int: "NUMBER"}.get(_plain(kind))
+        what += f" {word}" if word else ""
+    meaning = info.help or ""
+    if isinstance(info, OptionInfo) and info.min is not None:
+        meaning += f" At least {info.min}."
+    if info.envvar:
+        meaning += f" Also from the environment: `{info.envvar}`."
+    missing = (None, False, inspect.Parameter.empty)
+    shown = "" if any(default is each for each in missing) else f"`{default}`"
+    return f"| {what} | {shown} | {_cell(meaning)} |"
+
+
+def _argument(name: str, kind: Any, *, required: bool) -> str:
+    many = typing.get_origin(_plain(kind)) is list
+    text = name.upper() + ("..." if many else "")
+    return text if required else f"[{text}]"
+
+
+def _plain(kind: Any) -> Any:
+    """Return T of T | None."""
+    if isinstance(kind, types.UnionType):
+        (kind,) = [each for each in typing.get_args(kind) if each is not type(None)]
+    return kind
+
+
+def _epilog(text: str) -> str:
+    """Return what a command says below its options, its examples as a list."""
+    before, _, examples = text.partition("Examples: ")
+    lines = []
+    for example in examples.split(" · ") if examples else []:
+        found = re.fullmatch(r"(.*?)(?: \((.*)\))?", example)
+        assert found
+        lines.append(f"- `{found[1]}`" + (f" ({found[2]})" if found[2] else ""))
+    paragraphs = [before.strip(), "\n".join(["Examples:\n", *lines]) if lines else ""]
+    return "\n\n".join(each for each in paragraphs if each) + "\n"
+
+
+def _summary(command: CommandInfo) -> str:
+    assert command.callback is not None
+    return inspect.cleandoc(command.callback.__doc__ or "").partition("\n")[0]
+
+
+# ---------------------------------------------------------------- settings
+
+
+def settings_page() -> str:
+    """Return the reference of the settings."""
+    accepted = inspect.signature(Meter.__init__).parameters
+    rows = [
+        f"| `{one.name}` | `{one.variable}` | {_default(one)} | {one.unit} | {_cell(one.help)} |"
+        for one in SETTINGS
+    ]
+    by_code = [f"`{one.name}`" for one in SETTINGS if one.name in accepted]
+    others = [f"`{one.name}`" for one in SETTINGS if one.name not in accepted]
+    rest = f"; {' and '.join(others)} is set by the environment alone" if others else ""
+    return "\n".join(
+        [
+            _MADE,
+            "# Settings\n",
+            _PRECEDENCE,
+            "| setting | environment | default | unit | meaning |\n|---|---|---|---|---|\n"
+            + "\n".join(rows)
+            + "\n",
+            f"In code, `Meter` takes {', '.join(by_code[:-1])} and {by_code[-1]}{rest}.",
+            "The commands take `--url` and `--prefix`. Forms and options of the URL:",
+            "[Use your own Redis](../how-to.md#use-your-own-redis).\n",
+        ]
+    )
+
+
+def _default(setting: Setting) -> str:
+    text = str(setting.default)
+    if isinstance(setting.default, float):
+        text = f"{setting.default:g}"
+    return f"`{text}`" if text else "(empty)"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or check them; return the exit code."""
+    if arguments not in ([], ["--check"]):
+        sys.stderr.write("usage: tools/docs.py [--check]\n")
+        return 2
+    for path in stale(ROOT):
+        if arguments:
+            sys.stderr.write(f"{path} is stale: {FIX}\n")
+            continue
+        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / path).write_text(pages()[path], encoding="utf-8")
+        sys.stdout.write(f"written: {path}\n")
+    return int(bool(stale(ROOT)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
