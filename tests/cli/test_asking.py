@@ -121,11 +121,11 @@ def test_a_missing_series_is_named_beside_those_that_are_there(redmeter: Run, me
     """What is there is printed, what is not is exit code 1, with names that begin alike."""
     meter.count("signups")
     meter.count("signouts")
-    done = redmeter("series", "signups", "sighs", "sign", "-p", "60")
+    done = redmeter("series", "signups", "signals", "sign", "-p", "60")
     assert done.code == 1
     assert done.out.count("signups\t") == 1
     assert done.err == (
-        "error: nothing is counted under sighs (and 1 more); there is: signouts, signups\n"
+        "error: nothing is counted under signals (and 1 more); there is: signouts, signups\n"
     )
 
 
@@ -258,6 +258,13 @@ def test_names_of_other_programs_are_inert(
         }
     if words[0] == "names" and option:
         assert {row["name"] for row in json.loads(done.out)} == set(HOSTILE)
+
+
+def test_a_misspelt_name_suggests_the_right_one(redmeter: Run, meter: Meter) -> None:
+    """Also where its first letters are wrong."""
+    meter.count("hits")
+    meter.count("signups")
+    assert redmeter("series", "hist").err.endswith("there is: hits\n")
 
 
 def test_watching_needs_a_terminal(redmeter: Run, meter: Meter) -> None:

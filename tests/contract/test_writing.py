@@ -307,6 +307,19 @@ def test_a_command_that_the_user_may_not_use_is_denied_by_itself(
     assert not client.exists(key(1))
 
 
+def test_where_the_watermark_cannot_be_written_nothing_is(
+    client: Any, open_store: OpenStore, limited: str
+) -> None:
+    """It comes first: data without it would be counted again with the next try."""
+    client.execute_command("ACL", "SETUSER", "app", "-set")
+    store = open_store(limited)
+    for _ in range(2):
+        with pytest.raises(AccessDenied) as caught:
+            count(store, "x", int(server_time(client)))
+        assert caught.value.code == "NOPERM"
+    assert client.keys() == [b"redmeter:meta:"]
+
+
 def test_keys_that_the_user_may_not_touch_are_refused_before_anything_is_written(
     client: Any, open_store: OpenStore, limited: str
 ) -> None:

@@ -136,9 +136,7 @@ class Home:
         self._children.append(child)
         return child
 
-    def terminal(
-        self, *arguments: str, columns: int = 80, keys: str = "", **env: str
-    ) -> "Terminal":
+    def terminal(self, *arguments: str, columns: int = 80, **env: str) -> "Terminal":
         """Run a command on a terminal of so many columns."""
         terminal = Terminal(self.command(*arguments), columns, self.work, self.env | env)
         self._children.append(terminal.child)
@@ -195,7 +193,6 @@ class Terminal:
             cwd=folder,
             env=env,
             start_new_session=True,
-            process_group=None,
         )
         os.close(theirs)
         self._seen = b""

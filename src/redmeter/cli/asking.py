@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import difflib
 import time
 from typing import Annotated
 
@@ -26,8 +27,10 @@ from redmeter.reading import catalogue, rankings
 from redmeter.reading.series import read_series, read_totals
 from redmeter.store import Store
 
-#: Samples listed below a chart, and names suggested for one that is not there.
-_LISTED, _SUGGESTED = 10, 5
+#: Samples listed below a chart.
+_LISTED = 10
+#: Names suggested for one that is not there, and those that are compared with it.
+_SUGGESTED, _COMPARED = 5, 1_000
 #: Columns of a terminal from which on a ranking has bars.
 _ROOM_FOR_BARS = 60
 #: Slices that are ranked where nobody says how many, or all that are kept.
@@ -196,9 +199,13 @@ def _as_dict(one: Series, total: int) -> dict[str, object]:
 
 
 def _suggestion(store: Store, name: str) -> str:
-    """Return what a user may have meant: other label sets, or names that begin alike."""
+    """Return what a user may have meant: other label sets, or names that look alike."""
     base = name.partition("{")[0].rstrip("*")
-    alike = [found for found in catalogue.read_names(store) if found.startswith(base[:4])]
-    labelled = [found for found in alike if found.startswith(base + "{")]
-    some = (labelled or alike)[:_SUGGESTED]
-    return "there is: " + ", ".join(some) if some else "redmeter names lists what there is"
+    there = catalogue.read_names(store)
+    alike = (
+        [found for found in there if found.startswith(base + "{")]
+        or [found for found in there if found.startswith(base[:4])]
+        or difflib.get_close_matches(base, there[:_COMPARED])
+    )
+    some = ", ".join(alike[:_SUGGESTED])
+    return f"there is: {some}" if some else "redmeter names lists what there is"

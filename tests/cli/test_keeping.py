@@ -1,0 +1,295 @@
+"""clean, retention, doctor: what they do and say."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.keys import slice_start
+from support.commands import Done, Home
+from support.servers import Server
+from support.waiting import eventually
+
+Run = Any
+
+
+def write_stale(client: Any, names: list[str]) -> None:
+    """Write counters of an hour whose samples have all left the retention."""
+    for name in names:
+        client.zadd("redmeter:known:", {f"3600:{name}": 0})
+        client.hset(f"redmeter:count:3600:{name}", mapping={"3600": 1, "7200": 2})
+
+
+# ---------------------------------------------------------------- clean
+
+
+def test_clean_says_what_it_removed(redmeter: Run, meter: Meter, client: Any) -> None:
+    """Stale slices, hashes and entries go, what is live stays, what is none is named."""
+    meter.count("live")
+    write_stale(client, ["old", "older"])
+    client.zadd("redmeter:known:", {f"60*60:{n}": 0 for n in "abcde"} | {"60:gone": 0})
+    done = redmeter("clean")
+    first, second = done.out.splitlines()
+    assert first.startswith(
+        "10 index entries looked at; removed: 4 slices, 2 whole counters, 3 index entries; "
+        "compacted: 0 ("
+    )
+    assert second == (
+        "left alone, since they are no counters: '60*60:a', '60*60:b', '60*60:c' … (2 more)"
+    )
+    assert (done.code, done.err) == (0, "")
+    assert redmeter("names").out == "NAME\tTOTAL\nlive\t1\n"
+
+
+def test_clean_is_json_for_programs(redmeter: Run, client: Any) -> None:
+    """The report, field by field."""
+    write_stale(client, ["old"])
+    report = json.loads(redmeter("clean", "--json").out)
+    assert report.pop("seconds") < 5
+    assert report == {
+        "looked_at": 1,
+        "not_due": 0,
+        "slices_removed": 2,
+        "hashes_removed": 1,
+        "entries_removed": 1,
+        "compacted": 0,
+        "strange": [],
+        "cursor": 0,
+        "complete": True,
+    }
+
+
+def test_clean_works_on_the_counters_without_prefix(redmeter: Run, client: Any) -> None:
+    """An empty --prefix is a prefix."""
+    client.zadd("known:", {"60:old": 0})
+    client.hset("count:60:old", "60", 1)
+    assert redmeter("clean", "--json").code == 0
+    assert client.exists("count:60:old") == 1
+    assert json.loads(redmeter("clean", "--prefix", "", "--json").out)["hashes_removed"] == 1
+    assert client.exists("count:60:old", "known:") == 0
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_forgetting_removes_one_counter_and_its_total(
+    redmeter: Run, meter: Meter, option: tuple[str, ...]
+) -> None:
+    """By any spelling of its labels; another one of that name stays."""
+    meter.count("sales", labels={"a": "1", "b": "2"})
+    meter.count("sales", labels={"a": "1"})
+    done = redmeter("clean", "--forget", 'sales{b="2",a="1"}', *option)
+    name = 'sales{a="1",b="2"}'
+    said = f"forgotten: {name}" if not option else json.dumps({"forgotten": name})
+    assert done == Done(0, said + "\n", "")
+    assert meter.names() == ['sales{a="1"}']
+    assert meter.total(name) == 0
+
+
+def test_forgetting_takes_no_daemon_and_no_wrong_name(redmeter: Run) -> None:
+    """Exit code 2, and why."""
+    done = redmeter("clean", "--daemon", "--forget", "x")
+    assert done == Done(2, "", "error: --forget: is done at once: leave --daemon out\n")
+    done = redmeter("clean", "--forget", "x{")
+    assert (done.code, done.out) == (2, "")
+    assert "invalid series name 'x{'" in done.err
+
+
+def test_a_cleaner_refuses_to_work_by_a_wrong_clock(
+    redmeter: Run, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 3, nothing touched."""
+    write_stale(client, ["old"])
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 7200)
+    done = redmeter("clean")
+    assert (done.code, done.out) == (3, "")
+    assert "Set both clocks (NTP)" in done.err
+    assert client.exists("redmeter:count:3600:old") == 1
+
+
+@pytest.mark.slow
+def test_the_daemon_makes_a_pass_a_minute_and_survives_its_server(
+    home: Home, server: Server, client: Any
+) -> None:
+    """JSON lines come as they are made; trouble is told with its time; Ctrl-C ends it with 0."""
+    hasty = "import redmeter.cleaning as c\nc.INTERVAL = 0.1\n"
+    child = home.start("clean", "--daemon", "--json", code=hasty, REDMETER_TIMEOUT="0.1")
+    assert child.stdout
+    assert child.stderr
+    assert child.stderr.readline() == f"cleaning {server.url} every minute; Ctrl-C ends it\n"
+    assert json.loads(child.stdout.readline())["looked_at"] == 0
+    write_stale(client, ["old"])
+    while json.loads(child.stdout.readline())["hashes_removed"] != 1:
+        pass
+    server.kill()
+    told = child.stderr.readline()
+    assert " UTC warning: cleaning is tried again in a minute: no answer from redis://" in told
+    server.start()
+    child.stdout.readline()
+    child.send_signal(2)
+    _, err = child.communicate(timeout=10)
+    assert child.returncode == 0
+    assert err.endswith("ended\n")
+    assert "Traceback" not in err
+
+
+# ---------------------------------------------------------------- retention
+
+
+def test_retention_is_shown(redmeter: Run) -> None:
+    """Width in words and seconds, samples, and how far they reach back."""
+    lines = redmeter("retention").out.splitlines()
+    assert lines[0] == "PRECISION\tSECONDS\tSAMPLES\tREACHES BACK"
+    assert lines[3] == "1min\t60\t120\t2h"
+    assert len(lines) == 8
+    kept = json.loads(redmeter("retention", "--json").out)
+    assert kept == dict.fromkeys(("1", "5", "60", "300", "3600", "18000", "86400"), 120)
+
+
+def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
+    """A precision more, one less, one with a unit; a meter that was there goes by it."""
+    meter.count("hits")
+    done = redmeter("retention", "10=30", "1=0", "1min=240", "--json")
+    assert done.code == 0
+    assert done.err.startswith("changed: every writer goes by it")
+    kept = {"5": 120, "10": 30, "60": 240, "300": 120, "3600": 120, "18000": 120, "86400": 120}
+    assert json.loads(done.out) == kept
+    meter.count("hits")
+    assert meter.series("hits", precision=10).total == 1
+    assert redmeter("series", "hits", "-p", "1").code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["60"],
+        ["60="],
+        ["=60"],
+        ["x=1"],
+        ["60=x"],
+        ["60=-1"],
+        ["60=1000"],
+        ["0=5"],
+        ["60=1.5"],
+        ["1w=5"],
+        ["60=5", "oops"],
+        [f"{p}=0" for p in (1, 5, 60, 300, 3600, 18000, 86400)],
+        ["9" * 50 + "=1"],
+        ["\x1b[31m=1"],
+    ],
+)
+def test_a_wrong_retention_changes_nothing(redmeter: Run, client: Any, words: list[str]) -> None:
+    """Exit code 2; the error says what is possible; the store stays as it was."""
+    before = redmeter("retention", "--json").out
+    done = redmeter("retention", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(("error: retention: ", "error: precision: "))
+    assert done.err.isprintable() or done.err.strip().isprintable()
+    assert redmeter("retention", "--json").out == before
+
+
+def test_a_running_meter_in_another_process_follows_a_change(
+    redmeter: Run, server: Server, meter: Meter
+) -> None:
+    """Its next write goes by the new retention; it is not restarted."""
+    code = (
+        "import sys\nfrom redmeter import Meter\nmeter = Meter(sys.argv[1])\n"
+        "for _ in sys.stdin:\n    meter.count('hits')\n    print('counted', flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, server.url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdin
+        assert child.stdout
+        for changes in ([], ["10=30", "1=0"]):
+            if changes:
+                assert redmeter("retention", *changes).code == 0
+            child.stdin.write("\n")
+            child.stdin.flush()
+            assert child.stdout.readline() == "counted\n"
+        child.stdin.close()
+    assert meter.series("hits", precision=10).total == 1
+    assert meter.series("hits", precision=60).total == 2
+
+
+# ---------------------------------------------------------------- doctor
+
+
+def test_doctor_tells_what_it_connected_to(redmeter: Run, meter: Meter, server: Server) -> None:
+    """A line for each topic, what to do below it, then contents; exit code 0 with warnings."""
+    meter.count("hits")
+    done = redmeter("doctor")
+    lines = done.out.splitlines()
+    assert (done.code, done.err) == (0, "")
+    assert lines[0] == f"{server.url}  prefix redmeter:"
+    assert lines[1] == f"ok    server       Valkey {server.version}, standalone"
+    assert [line.split()[1] for line in lines[1:5]] == ["server", "clock", "memory", "persistence"]
+    assert lines[4] == "warn  persistence  none: a restart loses all counts"
+    assert lines[5] == f"{'':19}-> set appendonly yes"
+    assert lines[-3:-1][0].startswith("counters   1s 1, 5s 1, 1min 1, 5min 1, 1h 1, 5h 1, 1d 1")
+    assert lines[-1] == "producers  1 wrote within the last two hours"
+
+
+def test_doctor_is_json_for_programs(redmeter: Run, meter: Meter, server: Server) -> None:
+    """Everything it knows, and the worst level."""
+    meter.count("hits")
+    health = json.loads(redmeter("doctor", "--json").out)
+    assert health["location"] == server.url
+    assert (health["server"], health["version"]) == ("Valkey", server.version)
+    assert health["level"] == "warn"
+    assert health["series"] == dict.fromkeys(("1", "5", "60", "300", "3600", "18000", "86400"), 1)
+    assert health["retention"]["60"] == 120
+    assert set(health["bytes"]) == {"counters", "index", "totals"}
+    assert {finding["topic"] for finding in health["findings"]} >= {"server", "clock", "memory"}
+    assert all(set(f) == {"level", "topic", "text", "fix"} for f in health["findings"])
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_doctor_ends_with_1_where_something_fails(
+    redmeter: Run, client: Any, option: tuple[str, ...]
+) -> None:
+    """So that a script can ask it."""
+    client.config_set("maxmemory", "500mb")
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    done = redmeter("doctor", *option)
+    assert done.code == 1
+    assert done.err == ""
+    assert "counts may vanish or double: set maxmemory-policy noeviction" in done.out
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["names"], ["clean"], ["retention", "60=5"]])
+def test_a_store_that_cannot_be_used_is_exit_code_3(
+    redmeter: Run, server: Server, client: Any, command: list[str]
+) -> None:
+    """Wrong password, no server: each with what to look at, and without the password."""
+    client.execute_command("ACL", "SETUSER", "default", "resetpass", ">hidden-right")
+    try:
+        url = server.url.replace("://", "://:hidden-wrong@")
+        done = redmeter(*command, "--url", url)
+        assert (done.code, done.out) == (3, "")
+        assert "check user and password in the URL" in done.err
+        assert "hidden" not in done.err
+        done = redmeter(*command)
+        assert (done.code, done.out) == (3, "")
+        assert "access denied" in done.err
+    finally:
+        server.kill()
+    done = redmeter(*command, "--url", url)
+    assert (done.code, done.out) == (3, "")
+    assert f"no answer from {server.url}" in done.err
+    assert "hidden" not in done.err
+
+
+def test_the_clock_of_the_tests_is_the_servers(client: Any) -> None:
+    """What these tests rest on: one machine, one clock."""
+    seconds, _ = client.time()
+    assert abs(seconds - time.time()) <= 1
+    assert slice_start(time.time(), 60) % 60 == 0
+    assert eventually(lambda: Path("/proc").exists())

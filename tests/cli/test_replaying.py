@@ -1,0 +1,466 @@
+"""replay: what a log holds, counted independently, is what lies in the store."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.doors import replay as door
+from redmeter.names import parse_name
+from redmeter.recording import direct
+from support.commands import Done, Home, is_clean
+from support.proxy import Proxy
+from support.realdata import real_log
+from support.servers import Server
+from support.waiting import eventually
+
+Run = Any
+
+OWN_LOG = Path(__file__).parents[1] / "data" / "access.log"
+
+#: A line of a log: time, path.
+LINE = '192.0.2.7 - - [{time}] "GET {path} HTTP/1.1" 200 5 "-" "-"\n'
+
+
+def line_at(when: float, path: str = "/") -> str:
+    """Return a line of a log."""
+    time_local = datetime.fromtimestamp(when, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
+    return LINE.format(time=time_local, path=path)
+
+
+def independent(log: Path) -> dict[str, Counter[Any]]:
+    """Count a log by splitting its lines at quotes and spaces, without any code of the project."""
+    found: dict[str, Counter[Any]] = {"path": Counter(), "class": Counter(), "hour": Counter()}
+    for line in log.read_bytes().decode(errors="replace").splitlines():
+        before, request, after = line.split('"')[:3]
+        path = request.split(" ")[1].split("?")[0].split("#")[0]
+        found["path"][re.sub("/+", "/", path)] += 1
+        found["class"][request.split(" ")[0], after.split()[0][0] + "xx"] += 1
+        stamp = before[before.index("[") + 1 : before.index("]")]
+        when = datetime.strptime(stamp, "%d/%b/%Y:%H:%M:%S %z")
+        found["hour"][int(when.timestamp()) // 3600 * 3600] += 1
+    return found
+
+
+def report_of(done: Done) -> dict[str, Any]:
+    """Read the report, every line of which must be accounted for."""
+    report: dict[str, Any] = json.loads(done.out)
+    assert report["lines"] == report["hits"] + sum(report["malformed"].values())
+    assert report["hits"] == report["kept"] + report["too_old"] + report["too_new"]
+    return report
+
+
+def samples(redmeter: Run, name: str, precision: str) -> dict[int, int]:
+    """Return what `series` shows: start -> count, without zeros."""
+    done = redmeter("series", name, "-p", precision, "--json")
+    return {start: count for start, count in json.loads(done.out)[0]["samples"] if count}
+
+
+@pytest.mark.slow
+def test_totals_of_the_real_log_equal_an_independent_count(redmeter: Run, meter: Meter) -> None:
+    """By route, by method and class of status, and by hour: nothing is lost or invented."""
+    log = real_log()
+    expected = independent(log)
+    report = report_of(
+        redmeter("replay", str(log), "--shift-to-now", "--json", "--max-routes=9999")
+    )
+    lines = sum(expected["path"].values())
+    assert (report["lines"], report["kept"], report["stored"]) == (lines, lines, 2 * lines)
+    assert report["other_routes"] == 0
+    assert report["complete"]
+
+    totals = {row["name"]: row["total"] for row in json.loads(redmeter("names", "--json").out)}
+    assert totals.pop("hits") == lines
+    routes: Counter[str] = Counter()
+    classes: Counter[tuple[str, str]] = Counter()
+    for name, total in totals.items():
+        labels = dict(parse_name(name).labels)
+        routes[labels["route"]] += total
+        classes[labels["method"], labels["status"]] += total
+    assert classes == expected["class"]
+    assert sum(routes.values()) == lines
+    # Paths that nothing is folded in are routes as they are.
+    simple = re.compile(r"/(?:[a-z_]+/)*(?:[a-z_]+\.(?:css|ico|txt|html|png))?|/")
+    alike = {path: n for path, n in expected["path"].items() if simple.fullmatch(path)}
+    assert len(alike) > 50
+    assert {path: routes[path] for path in alike} == alike
+
+    # The shift is no whole number of hours, so slices are compared second by second.
+    seconds: Counter[int] = Counter()
+    for line in log.read_text(errors="replace").splitlines():
+        stamp = line[line.index("[") + 1 : line.index("]")]
+        when = datetime.strptime(stamp, "%d/%b/%Y:%H:%M:%S %z")
+        seconds[(int(when.timestamp()) + report["shift"]) // 3600 * 3600] += 1
+    assert samples(redmeter, "hits", "1h") == dict(seconds)
+    assert len(seconds) > 80
+
+
+def test_the_projects_own_log_is_accounted_for(redmeter: Run, meter: Meter) -> None:
+    """Every line is a hit or malformed; what is kept is stored twice: hits and http_requests."""
+    report = report_of(redmeter("replay", str(OWN_LOG), "--shift-to-now", "--json"))
+    text = OWN_LOG.read_text(errors="replace").splitlines()
+    timed = [line for line in text if re.search(r'\] "[^"]*(?:\\"[^"]*)*" [1-5]\d\d\b', line)]
+    assert (report["lines"], report["hits"], report["kept"]) == (len(text), len(timed), len(timed))
+    assert report["malformed"]
+    assert sum(samples(redmeter, "hits", "1d").values()) == len(timed)
+    assert meter.total("hits") == len(timed)
+    by_status = json.loads(
+        redmeter("top", "http_requests", "--by", "status", "-p", "1d", "--json").out
+    )
+    own = Counter(re.findall(r'\] "[^"]*(?:\\"[^"]*)*" ([1-5])\d\d\b', "\n".join(text)))
+    assert {row["key"]: row["count"] for row in by_status} == {
+        f"{digit}xx": n for digit, n in own.items()
+    }
+
+
+def test_query_strings_are_never_stored(redmeter: Run, client: Any) -> None:
+    """They may hold passwords: no key, field or member has any of them."""
+    redmeter("replay", str(OWN_LOG), "--shift-to-now")
+    assert b"password=" in OWN_LOG.read_bytes()
+    for key in client.scan_iter(count=1000):
+        held = key + (b"".join(client.hkeys(key)) if client.type(key) == b"hash" else b"")
+        assert b"password" not in held
+        assert b"FAKE" not in held
+
+
+def test_an_old_log_keeps_nothing_and_says_so(redmeter: Run, client: Any, tmp_path: Path) -> None:
+    """Without --shift-to-now times stay; what the retention does not hold is only counted."""
+    log = tmp_path / "old.log"
+    log.write_text(line_at(1_431_857_103) * 3)
+    assert redmeter("replay", str(log)) == Done(
+        0,
+        "3 lines: 3 hits, 0 of them kept\n"
+        "3 hits older than the retention holds; --shift-to-now moves the newest line to now\n",
+        "",
+    )
+    assert client.exists("redmeter:known:", "redmeter:total:") == 0
+
+
+@pytest.mark.slow
+def test_the_real_log_is_of_2015_and_keeps_nothing_unshifted(redmeter: Run) -> None:
+    """All 10,000 lines are too old."""
+    report = report_of(redmeter("replay", str(real_log()), "--json"))
+    assert (report["kept"], report["too_old"], report["stored"]) == (0, report["lines"], 0)
+
+
+def test_only_what_some_precision_shows_is_kept(redmeter: Run, tmp_path: Path) -> None:
+    """Exactly the lines counted as kept are in the widest slices; old and future ones are told."""
+    day = 86400
+    today = int(time.time()) // day * day
+    log = tmp_path / "edges.log"
+    kept = [today - 119 * day, today - 119 * day + 1, today]
+    lost = [today - 119 * day - 1, today - 121 * day, today + 500 * day]
+    log.write_text("".join(line_at(second) for second in [*kept, *lost]))
+    report = report_of(redmeter("replay", str(log), "--json"))
+    assert (report["kept"], report["too_old"], report["too_new"]) == (3, 2, 1)
+    assert samples(redmeter, "hits", "1d") == {today - 119 * day: 2, today: 1}
+    assert "1 hit too far in the future" in redmeter("replay", str(log)).out
+
+
+def test_a_log_replayed_twice_counts_twice(redmeter: Run, meter: Meter) -> None:
+    """As its help says."""
+    first = report_of(redmeter("replay", str(OWN_LOG), "--shift-to-now", "--json"))
+    redmeter("replay", str(OWN_LOG), "--shift-to-now")
+    assert meter.total("hits") == 2 * first["kept"]
+    assert "replayed twice, it counts twice" in redmeter("replay", "--help").out
+
+
+@pytest.mark.parametrize("shift", [(), ("--shift-to-now",)])
+def test_gzip_and_standard_input_are_read_alike(
+    redmeter: Run, meter: Meter, tmp_path: Path, shift: tuple[str, ...]
+) -> None:
+    """A compressed file, by any name, and a pipe, also where it must be read twice."""
+    text = "".join(line_at(time.time() - back) for back in range(50)).encode()
+    (tmp_path / "log").write_bytes(gzip.compress(text))
+    assert report_of(redmeter("replay", str(tmp_path / "log"), "--json", *shift))["kept"] == 50
+    assert report_of(redmeter("replay", "-", "--json", *shift, text=text))["kept"] == 50
+    packed = gzip.compress(text)
+    assert report_of(redmeter("replay", "-", "--json", *shift, text=packed))["kept"] == 50
+    assert meter.total("hits") == 150
+
+
+def test_a_named_pipe_can_be_shifted(home: Home) -> None:
+    """What `<(zcat …)` gives can be read only once, so it is copied first."""
+    (home.work / "log").write_text("".join(line_at(1_431_857_103 + n) for n in range(30)))
+    done = home.shell("redmeter replay <(cat log) --shift-to-now --json")
+    assert report_of(done)["kept"] == 30
+
+
+def test_routes_over_the_limit_become_other_and_are_told(
+    redmeter: Run, meter: Meter, tmp_path: Path
+) -> None:
+    """Those that come first keep their names."""
+    log = tmp_path / "log"
+    paths = ["/a", "/b", "/c", "/a", "/d"]
+    log.write_text("".join(line_at(time.time(), path) for path in paths))
+    done = redmeter("replay", str(log), "--max-routes", "2")
+    assert "2 hits in route (other): --max-routes tells more apart\n" in done.out
+    counted = {
+        row.key: row.count for row in meter.top("http_requests", by="route", precision=86400)
+    }
+    assert counted == {"/a": 2, "/b": 1, "(other)": 2}
+
+
+def test_malformed_lines_are_counted_and_the_first_are_shown(redmeter: Run, tmp_path: Path) -> None:
+    """By reason, shortened and inert; those that are not shown are counted too."""
+    log = tmp_path / "log"
+    bad = ["\x1b[31mred\x1b[0m", "x" * 500, '{"a": 1}', "", "evil\u202e", "six", "seven"]
+    log.write_text(line_at(time.time()) + "\n".join(bad) + "\n")
+    done = redmeter("replay", str(log))
+    assert is_clean(done.out)
+    assert done.out == (
+        "8 lines: 1 hit, 1 of them kept\n"
+        "7 lines not counted (6 no time, 1 empty):\n"
+        "    \\x1b[31mred\\x1b[0m\n"
+        f"    {'x' * 120}… (380 more)\n"
+        '    {"a": 1}\n'
+        "    \n"
+        "    evil\\u202e\n"
+        "    … (2 more)\n"
+    )
+    done = redmeter("replay", str(log), "--json")
+    assert is_clean(done.out)
+    assert report_of(done)["examples"][0] == "\x1b[31mred\x1b[0m"
+
+
+def test_a_file_of_random_bytes_is_no_crash(redmeter: Run, tmp_path: Path) -> None:
+    """Each line is counted as malformed."""
+    log = tmp_path / "log"
+    data = b"".join(bytes([(n * 167 + n // 7) % 256]) for n in range(100_000))
+    log.write_bytes(data)
+    done = redmeter("replay", str(log))
+    assert done.code == 0
+    assert is_clean(done.out)
+    report = report_of(redmeter("replay", str(log), "--json"))
+    assert report["hits"] == 0
+    assert report["lines"] == data.count(b"\n") + (not data.endswith(b"\n"))
+
+
+def test_an_empty_file_is_no_lines(redmeter: Run, tmp_path: Path) -> None:
+    """Nothing to count is no error."""
+    (tmp_path / "log").write_bytes(b"")
+    for option in ((), ("--shift-to-now",)):
+        done = redmeter("replay", str(tmp_path / "log"), *option)
+        assert done == Done(0, "0 lines: 0 hits, 0 of them kept\n", "")
+
+
+def test_what_cannot_be_read_is_exit_code_2(redmeter: Run, tmp_path: Path) -> None:
+    """No file, a folder, two options that exclude each other: the error names what is wrong."""
+    missing = str(tmp_path / "missing.log")
+    for option in ((), ("--shift-to-now",), ("--follow",)):
+        done = redmeter("replay", missing, *option)
+        assert done == Done(2, "", f"error: {missing}: No such file or directory\n")
+        if option != ("--follow",):
+            done = redmeter("replay", str(tmp_path), *option)
+            assert done == Done(2, "", f"error: {tmp_path}: Is a directory\n")
+    done = redmeter("replay", str(OWN_LOG), "--follow", "--shift-to-now")
+    assert (done.code, done.out) == (2, "")
+    assert "leave --shift-to-now out" in done.err
+
+
+def test_a_damaged_gzip_file_keeps_what_came_before(
+    redmeter: Run, meter: Meter, tmp_path: Path
+) -> None:
+    """The report, then the error; exit code 2."""
+    text = "".join(line_at(time.time(), f"/{n}") for n in range(5000)).encode()
+    (tmp_path / "log.gz").write_bytes(gzip.compress(text)[:-3000])
+    done = redmeter("replay", str(tmp_path / "log.gz"), "--json")
+    report = report_of(done)
+    assert done.code == 2
+    assert 0 < report["kept"] < 5000
+    assert not report["complete"]
+    assert report["stored"] == 2 * report["kept"]
+    assert meter.total("hits") == report["kept"]
+    assert "damaged gzip file" in done.err
+
+
+@pytest.mark.parametrize("how", ["refused", "unanswered"])
+def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
+    redmeter: Run,
+    proxy: Proxy,
+    client: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
+    """What the report calls stored is in the store, what it calls uncertain may be."""
+    log = tmp_path / "log"
+    now = int(time.time())
+    log.write_text("".join(line_at(now - n, f"/{'abcdefgh'[n % 8]}") for n in range(3000)))
+    batches = 0
+
+    def write_counts(*arguments: Any, **options: Any) -> Any:
+        nonlocal batches
+        batches += 1
+        if batches == 5 and how == "refused":
+            proxy.refuse()
+        if batches == 5 and how == "unanswered":
+            proxy.drop_replies(10**6)
+        return direct.write_counts(*arguments, **options)
+
+    monkeypatch.setattr(door, "write_counts", write_counts)
+    done = redmeter("replay", str(log), "--json", "--url", proxy.url, REDMETER_TIMEOUT="0.1")
+    report = report_of(done)
+    assert done.code == 3
+    assert done.err.startswith(f"error: no answer from {proxy.url}")
+    assert batches == 5  # after the error nothing is sent again under another number
+    assert (report["kept"], report["complete"]) == (3000, False)
+    there = sum(int(total) for total in client.hvals("redmeter:total:"))
+    assert there == report["stored"] + report["uncertain"] * (how == "unanswered")
+    assert 0 < report["stored"] < 6000
+    assert (report["uncertain"] > 0) == (how == "unanswered")
+
+    said = redmeter("replay", str(log), "--url", proxy.url, REDMETER_TIMEOUT="0.1")
+    assert said.out == ""  # nothing was read before the store was found to be away
+    proxy.heal()
+    batches = 0
+    said = redmeter("replay", str(log), "--url", proxy.url, REDMETER_TIMEOUT="0.1").out.splitlines()
+    assert said[0] == "3,000 lines: 3,000 hits, 3,000 of them kept"
+    assert said[1] == f"stored are {report['stored']:,} of 6,000 counts, two a hit that is kept"
+    assert said[2:] == [f"{report['uncertain']:,} counts may or may not be stored"] * (
+        how == "unanswered"
+    )
+
+
+def test_a_server_that_is_not_there_is_exit_code_3(redmeter: Run, server: Server) -> None:
+    """Nothing was read, so nothing is reported."""
+    server.stop()
+    for option in ((), ("--json",), ("--shift-to-now",)):
+        done = redmeter("replay", str(OWN_LOG), *option)
+        assert (done.code, done.out) == (3, "")
+        assert "Is the server running, and the URL right?" in done.err
+
+
+def test_slices_that_the_server_refuses_are_told(
+    redmeter: Run, client: Any, tmp_path: Path
+) -> None:
+    """The rest is stored; exit code 3."""
+    log = tmp_path / "log"
+    log.write_text(line_at(time.time()))
+    client.set("redmeter:count:60:hits", "another program's")
+    done = redmeter("replay", str(log))
+    assert done.code == 3
+    assert "1 slice refused by the server (WRONGTYPE)" in done.out
+    assert client.exists("redmeter:count:3600:hits")
+
+
+# ---------------------------------------------------------------- following
+
+#: Writes lines to a log that it rotates: argv: path, how many, how often it rotates.
+WRITER = """
+import os, sys, time
+path, count, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+log = open(path, "a", buffering=1)
+for n in range(count):
+    stamp = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime())
+    log.write(f'192.0.2.7 - - [{stamp}] "GET /n/{n} HTTP/1.1" 200 5\\n')
+    if n % every == every - 1:
+        os.rename(path, f"{path}.{n}")
+        log.write("still to the old file\\n")
+        log.close()
+        log = open(path, "a", buffering=1)
+    if n % 50 == 0:
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_log_that_is_followed_is_counted_once_through_rotation(
+    home: Home, meter: Meter, how: signal.Signals
+) -> None:
+    """A writer renames its log again and again; Ctrl-C and SIGTERM end cleanly, with the report."""
+    log = home.work / "access.log"
+    log.write_text("")
+    child = home.start("replay", "access.log", "--follow", "--json")
+    assert child.stderr
+    assert child.stderr.readline() == "following access.log; Ctrl-C ends it\n"
+    count, every = 3000, 1000
+    subprocess.run([sys.executable, "-c", WRITER, str(log), str(count), str(every)], check=True)
+    eventually(lambda: meter.total("hits") >= count, 20, "all lines are counted")
+    child.send_signal(how)
+    out, err = child.communicate(timeout=10)
+    assert (child.returncode, err) == (0, "")
+    report = report_of(Done(0, out, ""))
+    assert report["malformed"] == {"no time": count // every}
+    assert (report["hits"], report["kept"], report["stored"]) == (count, count, 2 * count)
+    assert report["complete"]
+    assert meter.total("hits") == count
+
+
+def test_ctrl_c_stores_what_was_read_last(home: Home, meter: Meter) -> None:
+    """Lines of the last second before it are not lost."""
+    log = home.work / "access.log"
+    log.write_text(line_at(time.time()))
+    child = home.start(
+        "replay",
+        "access.log",
+        "-f",
+        code="import redmeter.cli.replaying as r\nr.FLUSH_SECONDS = 1e9",
+    )
+    assert child.stderr
+    child.stderr.readline()
+    # The link is idle now: one look at the file, after which the lines are read and unwritten.
+    with log.open("a") as more:
+        more.write(line_at(time.time()) * 4)
+    eventually(lambda: _read_position(child.pid, log) == log.stat().st_size)
+    assert meter.total("hits") == 0
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=10)
+    assert (child.returncode, out) == (0, "5 lines: 5 hits, 5 of them kept\n")
+    assert "Traceback" not in err
+    assert meter.total("hits") == 5
+
+
+def test_a_pipe_that_is_followed_is_written_as_it_comes(home: Home, meter: Meter) -> None:
+    """`tail -F log | redmeter replay - --follow` shows the last line without a next one."""
+    child = home.start("replay", "-", "--follow")
+    assert child.stdin
+    for n in (1, 2):
+        child.stdin.write(line_at(time.time()))
+        child.stdin.flush()
+        eventually(lambda n=n: meter.total("hits") == n)  # type: ignore[misc]
+    out, _ = child.communicate(timeout=10)
+    assert (child.returncode, out) == (0, "2 lines: 2 hits, 2 of them kept\n")
+
+
+def test_ctrl_c_without_follow_is_exit_code_130_with_the_report(home: Home, meter: Meter) -> None:
+    """What was read is stored and told; the rest is not."""
+    child = home.start("replay", "-")
+    assert child.stdin
+    child.stdin.write(line_at(time.time()) * 3)
+    child.stdin.flush()
+    eventually(lambda: meter.names() == [] and _waits_for_input(child.pid))
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=10)
+    assert child.returncode == 130
+    assert err == "error: interrupted\n"
+    assert out == (
+        "3 lines: 3 hits, 3 of them kept\nstored are 6 of 6 counts, two a hit that is kept\n"
+    )
+    assert meter.total("hits") == 3
+
+
+def _read_position(pid: int, path: Path) -> int:
+    """Return how far a process has read a file."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        if os.path.realpath(link) == str(path):
+            told = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
+            return int(told.split()[1])
+    return -1
+
+
+def _waits_for_input(pid: int) -> bool:
+    """Whether a process has read what its standard input holds and sleeps in a pipe's read."""
+    return "pipe" in Path(f"/proc/{pid}/wchan").read_text()

@@ -1,0 +1,325 @@
+"""examine(): each finding, provoked on a real server."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from conftest import Fleet
+from redmeter import Meter
+from redmeter import store as stores
+from redmeter.clock import ManualClock
+from redmeter.errors import AccessDenied, IncompatibleStore, StoreUnavailable
+from redmeter.reading import findings
+from redmeter.reading.findings import Finding, Sample
+from redmeter.reading.health import Health, examine
+from redmeter.store import Store
+from support.servers import Server
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Any]:
+    """A client that does not decode."""
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def store(server: Server) -> Iterator[Store]:
+    """A store in which one counter was counted."""
+    with Meter(server.url) as meter:
+        meter.count("hits")
+    store = stores.open(server.url)
+    assert store is not None
+    yield store
+    store.close()
+
+
+def found(health: Health, topic: str) -> list[Finding]:
+    """Return the findings about something."""
+    return [finding for finding in health.findings if finding.topic == topic]
+
+
+def only(health: Health, topic: str) -> Finding:
+    """Return the one finding about something."""
+    (finding,) = found(health, topic)
+    return finding
+
+
+def test_a_well_kept_store_is_ok(store: Store, client: Any) -> None:
+    """With an append-only file and no eviction there is nothing to do."""
+    client.config_set("appendonly", "yes")
+    health = examine(store)
+    assert health.level == "ok"
+    assert all(not finding.fix for finding in health.findings)
+    assert (health.series[60], health.producers, health.estimated) == (1, 1, False)
+    assert all(size is not None and size > 0 for size in health.bytes.values())
+    assert only(health, "persistence").text == "append-only file"
+
+
+def test_an_empty_store_says_how_to_fill_it(server: Server) -> None:
+    """Before anything was counted, and nothing is written by looking."""
+    store = stores.open(server.url)
+    assert store is not None
+    health = examine(store)
+    assert only(health, "counters").fix == "count something: redmeter replay access.log"
+    assert health.bytes == {"counters": 0, "index": 0, "totals": 0}
+    with server.client() as client:
+        assert client.dbsize() == 0
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit", "level"),
+    [
+        ("allkeys-lru", "0", "warn"),
+        ("allkeys-lru", "500mb", "fail"),
+        ("allkeys-lfu", "500mb", "fail"),
+        ("allkeys-random", "500mb", "fail"),
+        ("volatile-lru", "500mb", "fail"),
+        ("volatile-ttl", "500mb", "ok"),
+        ("noeviction", "500mb", "ok"),
+    ],
+)
+def test_eviction_that_takes_watermarks_fails_where_there_is_a_limit(
+    store: Store, client: Any, policy: str, limit: str, level: str
+) -> None:
+    """Without maxmemory nothing is evicted yet: a warning, which says so."""
+    client.config_set("maxmemory", limit)
+    client.config_set("maxmemory-policy", policy)
+    finding = only(examine(store), "memory")
+    assert finding.level == level
+    assert policy in finding.text
+    assert ("set maxmemory-policy noeviction" in finding.fix) == (level != "ok")
+    assert ("harmless while" in finding.fix) == (limit == "0")
+
+
+def test_memory_that_is_nearly_used_up_is_a_warning(store: Store, client: Any) -> None:
+    """Above nine tenths of maxmemory."""
+    used = int(client.info("memory")["used_memory"])
+    client.config_set("maxmemory", int(used / 0.95))
+    first, second = found(examine(store), "memory")
+    assert first.level == "ok"
+    assert second.level == "warn"
+    assert second.text.endswith("% of maxmemory is used")
+    client.config_set("maxmemory", used * 2)
+    assert len(found(examine(store), "memory")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fixture", "setting"),
+    [("server", "hash-max-listpack-entries"), ("redis62", "hash-max-ziplist-entries")],
+)
+def test_hashes_that_leave_the_compact_form_early_are_a_warning(
+    request: pytest.FixtureRequest, fixture: str, setting: str
+) -> None:
+    """The fix names the setting as this server calls it."""
+    server: Server = request.getfixturevalue(fixture)
+    store = stores.open(server.url)
+    assert store is not None
+    with server.client() as client:
+        assert len(found(examine(store), "memory")) == 1
+        client.config_set(setting, 128)
+        finding = found(examine(store), "memory")[1]
+    store.close()
+    assert finding.level == "warn"
+    assert finding.text.endswith("only up to 128 fields")
+    assert finding.fix.startswith(f"set {setting} 512")
+
+
+def test_a_replica_fails(fleet: Fleet, server: Server, redis62: Server) -> None:
+    """Writing there is refused."""
+    with redis62.client() as client:
+        client.execute_command("REPLICAOF", "127.0.0.1", server.port)
+    store = stores.open(redis62.url)
+    assert store is not None
+    finding = only(examine(store), "server")
+    store.close()
+    assert finding == Finding(
+        "fail", "server", f"Redis {redis62.version} is a replica", "connect to its master"
+    )
+
+
+def test_no_persistence_is_a_warning_and_snapshots_are_not(store: Store, client: Any) -> None:
+    """What a restart would lose."""
+    finding = only(examine(store), "persistence")
+    assert (finding.level, finding.fix) == ("warn", "set appendonly yes")
+    client.config_set("save", "900 1")
+    finding = only(examine(store), "persistence")
+    assert (finding.level, finding.text.partition(";")[0]) == ("ok", "snapshots")
+
+
+def test_entries_that_are_none_are_a_warning_and_shown_as_ascii(store: Store, client: Any) -> None:
+    """At most three of them, inert."""
+    names = ("60*60:a", "\x1b[31m", ":x", "nothing")
+    client.zadd("redmeter:known:", dict.fromkeys(names, 0))
+    finding = only(examine(store), "counters")
+    assert finding.level == "warn"
+    assert finding.text.startswith("4 of 11 index entries are none, e.g. '")
+    assert finding.text.count("'") == 6
+    assert finding.text.isprintable()
+
+
+def test_keys_of_the_wrong_type_fail(store: Store, client: Any) -> None:
+    """Another program uses what should be a counter."""
+    client.set("redmeter:count:60:x", "1")
+    client.zadd("redmeter:known:", {"60:x": 0})
+    finding = only(examine(store), "counters")
+    assert finding.level == "fail"
+    assert finding.text == "1 of 8 counters are not hashes, e.g. '60:x'"
+    assert "another prefix" in finding.fix
+
+
+def test_an_index_of_the_wrong_type_fails_and_is_named(store: Store, client: Any) -> None:
+    """Instead of an error that does not say which key."""
+    client.delete("redmeter:known:")
+    client.set("redmeter:known:", "1")
+    health = examine(store)
+    finding = only(health, "counters")
+    assert finding.level == health.level == "fail"
+    assert finding.text.startswith("redmeter:known: is a string, not a sorted set")
+    assert health.series[60] == 0
+
+
+def test_a_store_of_another_format_is_an_error(store: Store, client: Any) -> None:
+    """Nothing in it can be judged."""
+    client.hset("redmeter:meta:", "format", "99")
+    with pytest.raises(IncompatibleStore):
+        examine(store)
+
+
+def test_counters_of_other_programs_want_a_cleaner(store: Store, client: Any) -> None:
+    """Hashes without a time to live and entries without a hash, until a cleaner has come by."""
+    client.zadd("redmeter:known:", {"60:endless": 0, "60:bare": 0})
+    client.hset("redmeter:count:60:endless", str(int(time.time()) // 60 * 60), 1)
+    health = examine(store)
+    assert only(health, "counters").text.startswith("1 of 9 hashes have no time to live")
+    cleaner = only(health, "cleaner")
+    assert cleaner.level == "warn"
+    assert cleaner.text == "has never run; 1 of 9 index entries have no hash any more"
+    assert cleaner.fix.startswith("run one: redmeter up")
+    client.hset("redmeter:cleaned:", "redmeter:", int(time.time()) - 300)
+    assert only(examine(store), "cleaner").level == "ok"
+    client.hset("redmeter:cleaned:", "redmeter:", int(time.time()) - 7200)
+    cleaner = only(examine(store), "cleaner")
+    assert (cleaner.level, cleaner.text[:28]) == ("warn", "last complete pass 2 h ago; ")
+    client.hset("redmeter:cleaned:", "redmeter:", "yesterday")
+    assert only(examine(store), "cleaner").text.startswith("has never run")
+
+
+def test_a_store_without_prefix_beside_is_told(store: Store, client: Any) -> None:
+    """Counters of the listings, or of redmeter.book; and ours, seen from there."""
+    client.zadd("known:", {"60:a": 0, "60:b": 0})
+    finding = only(examine(store), "beside")
+    assert finding.level == "ok"
+    assert finding.text.startswith("2 index entries without prefix")
+    assert '--prefix ""' in finding.fix
+    bare = stores.open(store.location, prefix="")
+    assert bare is not None
+    assert only(examine(bare), "beside").text == "7 index entries under redmeter:"
+    bare.close()
+
+
+@pytest.mark.parametrize(
+    ("ahead", "level"), [(0.0, "ok"), (10.0, "warn"), (-10.0, "warn"), (90.0, "fail")]
+)
+def test_a_clock_difference_is_told(server: Server, ahead: float, level: str) -> None:
+    """Above two seconds a warning, above a minute slices are wrong."""
+    store = stores.open(server.url, clock=ManualClock(time.time() + ahead))
+    assert store is not None
+    health = examine(store)
+    store.close()
+    assert only(health, "clock").level == level
+    assert abs(health.clock_difference + ahead) < 1.5
+    assert ("NTP" in only(health, "clock").fix) == (level != "ok")
+
+
+def test_a_server_that_forbids_config_is_examined_all_the_same(
+    server: Server, store: Store, client: Any
+) -> None:
+    """As managed services do: what is not told is not judged, and no failure is made up."""
+    forbidden = ("-config", "-memory", "-type")
+    client.execute_command("ACL", "SETUSER", "ada", "on", ">s", "~*", "+@all", *forbidden)
+    limited = stores.open(server.url.replace("://", "://ada:s@"))
+    assert limited is not None
+    health = examine(limited)
+    limited.close()
+    assert health.level == "ok"
+    assert "this server does not tell" in only(health, "persistence").text
+    assert health.bytes == {"counters": None, "index": None, "totals": None}
+    assert health.series[60] == 1
+
+
+def test_a_store_that_cannot_be_reached_is_an_error(server: Server, client: Any) -> None:
+    """As is one that does not let us in."""
+    store = stores.open(server.url.replace("://", "://nobody:s@"), timeout=0.5)
+    assert store is not None
+    with pytest.raises(AccessDenied):
+        examine(store)
+    server.stop()
+    with pytest.raises(StoreUnavailable):
+        examine(store)
+    store.close()
+
+
+def test_many_counters_are_estimated_from_a_sample(store: Store, client: Any) -> None:
+    """Within a tenth where they are alike; the time does not grow with them."""
+    pipe = client.pipeline(transaction=False)
+    now = int(time.time()) // 60 * 60
+    for number in range(1000):
+        name = f"60:name-{number:04}"
+        pipe.zadd("redmeter:known:", {name: 0})
+        pipe.hset(f"redmeter:count:{name}", mapping={str(now - 60 * n): n for n in range(20)})
+        pipe.memory_usage(f"redmeter:count:{name}")
+    sizes = sum(pipe.execute()[2::3])
+    health = examine(store)
+    assert health.estimated
+    counted = health.bytes["counters"]
+    assert counted is not None
+    assert sizes * 0.9 < counted < sizes * 1.1
+    assert health.series[60] == 1001
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "level"),
+    [
+        ("Redis", "6.2.14", "ok"),
+        ("Redis", "6.0.20", "fail"),
+        ("Redis", "8.2.3", "ok"),
+        ("Valkey", "7.2.4", "ok"),
+        ("Valkey", "7.0.0", "fail"),
+        ("Valkey", "?", "fail"),
+    ],
+)
+def test_a_server_that_is_too_old_fails(product: str, version: str, level: str) -> None:
+    """Older than what is supported."""
+    (finding,) = findings.server(product, version, {})
+    assert finding.level == level
+
+
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        ({"aof_enabled": "1", "aof_last_write_status": "err"}, "the last AOF write failed"),
+        ({"rdb_last_bgsave_status": "err"}, "the last snapshot failed"),
+    ],
+)
+def test_failed_writes_to_disk_fail(info: dict[str, str], text: str) -> None:
+    """What a full disk looks like from here."""
+    (finding,) = findings.persistence(info, {"save": "60 1"})
+    assert (finding.level, finding.text) == ("fail", text)
+
+
+def test_a_cluster_node_and_an_untold_policy_are_warnings() -> None:
+    """Neither is judged as if it were fine."""
+    (finding,) = findings.server("Valkey", "9.1.2", {"redis_mode": "cluster"})
+    assert finding.level == "warn"
+    (finding,) = findings.memory({}, {})
+    assert finding.level == "warn"
+
+
+def test_a_lost_meta_key_is_told() -> None:
+    """Counters without what says how long they are kept."""
+    (finding,) = findings.contents("redmeter:", "", 5, Sample(size=5))
+    assert (finding.level, finding.fix) == ("warn", "the next write restores it")
