@@ -1,5 +1,7 @@
 """The command on a private server: in this process where that tells enough, else in its own."""
 
+import io
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from redmeter import Meter
-from redmeter.cli import asking, keeping, replaying, serving
+from redmeter.cli import asking, keeping, output, replaying, serving
 from redmeter.cli.app import app
 from support.commands import Done, Home
 from support.servers import Server
@@ -34,6 +36,47 @@ def redmeter(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         if done.exception and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
+
+    return run
+
+
+class Screen(io.TextIOWrapper):
+    """A stream that says it is a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+    def seen(self) -> str:
+        """Return what was written."""
+        self.flush()
+        assert isinstance(self.buffer, io.BytesIO)
+        return self.buffer.getvalue().decode()
+
+
+@pytest.fixture
+def screen(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command in this process, its output and errors a terminal's of `columns` columns."""
+
+    def run(*arguments: str, columns: int = 80, **env: str) -> Done:
+        seen = Screen()
+        with monkeypatch.context() as patch:
+            for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+                patch.delenv(name, raising=False)
+            for name, text in ({"TERM": "xterm-256color", "COLUMNS": str(columns)} | env).items():
+                patch.setenv(name, text)
+            patch.setattr(sys, "stdout", seen)
+            patch.setattr(sys, "stderr", seen)
+            options: dict[str, Any] = {"highlight": False, "markup": False, "soft_wrap": True}
+            for name, error in (("_stdout", False), ("_stderr", True)):
+                patch.setattr(output, name, output._Console(stderr=error, emoji=False, **options))
+            with pytest.raises(SystemExit) as ended:
+                app(list(arguments))
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, seen.seen(), "")
 
     return run
 

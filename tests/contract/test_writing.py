@@ -27,7 +27,6 @@ from support.stores import (
     count_all,
     samples,
     server_time,
-    slice_batch,
 )
 from support.waiting import eventually
 
@@ -341,17 +340,18 @@ def test_keys_that_the_user_may_not_touch_are_refused_before_anything_is_written
 def test_a_slice_is_aged_once_it_ended_before_the_retention(
     client: Any, open_store: OpenStore, precision: int, kept: int
 ) -> None:
-    """To the second: what ended exactly then is written, what ended earlier is not."""
-    now = slice_start(server_time(client), precision) - 10 * precision
-    store = open_store(clock=ManualClock(now))
-    version = store.binding().version
-    edge = now - kept * precision - precision
-    batch = slice_batch(store, 1, *[(precision, kept, edge + d, 1) for d in (-1, 0, 1)])
-    outcome = store.send(batch, version, must_exist=False, trim=False)
-    assert [(r.reason, r.field, r.amount) for r in outcome.rejections] == [
-        ("aged", str(edge - 1), 1)
-    ]
-    assert samples(client, key(precision)) == {edge: 1, edge + 1: 1}
+    """To the instant: what ended exactly then is written, what ended earlier is not."""
+    clock = ManualClock()
+    store = open_store(retention={precision: kept}, clock=clock)
+    start = slice_start(server_time(client), precision) - 500 * precision
+    clock.set_wall(start + precision + kept * precision)
+    assert count(store, "x", start, trim=False) == Outcome()
+    clock.set_wall(start + precision + kept * precision + 0.01)
+    (rejected,) = count(store, "x", start + precision - 1, 7, trim=False).rejections
+    assert (rejected.key, rejected.reason) == (key(precision), "aged")
+    assert (rejected.field, rejected.amount) == (str(start), 7)
+    assert samples(client, key(precision)) == {start: 1}
+    assert client.hget("redmeter:total:", "x") == b"8"
 
 
 @pytest.mark.parametrize(("precision", "kept"), [(60, 120), (3600, 5)])
@@ -360,11 +360,11 @@ def test_a_slice_is_future_once_it_starts_a_whole_retention_ahead_of_the_server(
 ) -> None:
     """However far ahead the producer's own clock is."""
     server = server_time(client)
-    store = open_store(clock=ManualClock(server + 10**6))
-    edge = int(server) + kept * precision
-    batch = slice_batch(store, 1, (precision, kept, edge, 1), (precision, kept, edge + 30, 1))
-    outcome = store.send(batch, store.binding().version, must_exist=False)
-    assert [(r.reason, r.field) for r in outcome.rejections] == [("future", str(edge + 30))]
+    store = open_store(retention={precision: kept}, clock=ManualClock(server + 10**6))
+    edge = slice_start(server, precision) + kept * precision
+    assert count(store, "x", edge) == Outcome()
+    # One slice further; two, should the server's clock have gone over an edge meanwhile.
+    assert reasons(count(store, "x", edge + 2 * precision)) == [(key(precision), "future")]
     assert samples(client, key(precision)) == {edge: 1}
 
 
@@ -372,10 +372,8 @@ def test_without_refusal_every_time_is_written(client: Any, open_store: OpenStor
     """As the functions of the book want it: their own example is of 2012."""
     store = open_store()
     times = [1336376410, -1, 0, int(server_time(client)) + 10**7]
-    batch = slice_batch(store, 1, *[(1, 120, time, 1) for time in times])
-    options = {"refuse": False, "trim": False}
-    outcome = store.send(batch, store.binding().version, must_exist=False, **options)
-    assert outcome == Outcome()
+    for second in times:
+        assert count(store, "x", second, refuse=False, trim=False) == Outcome()
     assert samples(client, key(1)) == dict.fromkeys(times, 1)
 
 
@@ -415,12 +413,12 @@ def test_a_clock_that_is_wrong_pushes_out_nobody_elses_sample(
 def test_a_writer_a_day_behind_is_measured_by_its_own_clock(
     client: Any, open_store: OpenStore
 ) -> None:
-    """Its present is written, although the server has long left it behind."""
-    clock = ManualClock(server_time(client) - DAY)
-    store = open_store(clock=clock)
-    second = int(clock.wall())
-    assert count(store, "x", second) == Outcome()
-    assert samples(client, key(1)) == {second: 1}
+    """Its present is written, although the server has long left it behind; the server's too."""
+    now = int(server_time(client))
+    store = open_store(clock=ManualClock(now - DAY))
+    for second in (now - DAY, now):
+        assert count(store, "x", second) == Outcome()
+    assert samples(client, key(1)) == {now - DAY: 1, now: 1}
 
 
 def test_a_writer_a_day_ahead_is_measured_by_the_servers_clock(

@@ -17,7 +17,7 @@ from redmeter import store as stores
 from redmeter.store import store as store_module
 from support.proxy import Proxy
 from support.servers import Server
-from support.stores import HastyClock, StubbornClock, batch_keys, count, samples, server_time
+from support.stores import HastyClock, batch_keys, count, samples, server_time
 from support.waiting import eventually
 
 #: The time of all events: one field per precision.
@@ -474,7 +474,7 @@ def test_no_error_on_the_way_shows_the_password(proxy: Proxy, conn: Any, brisk: 
     url = f"redis://default:{SECRET}@127.0.0.1:{proxy.port}/0"
     for break_it, _ in BREAKS.values():
         break_it(proxy)
-        with Meter(url, timeout=0.05, clock=StubbornClock()) as meter:
+        with Meter(url, timeout=0.05, clock=HastyClock()) as meter:
             with pytest.raises(StoreError) as caught:
                 meter.names()
             _keeps_secret(caught.value)

@@ -43,7 +43,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.sampled_from(FORMS), secrets, st.booleans())
 @example("redis://user:{}@host", "7731#qzxv", False)
 @example("redis://user:{}@host", "7731?qzxv=жщъ", False)

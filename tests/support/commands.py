@@ -166,8 +166,8 @@ class Home:
             for pipe in (child.stdin, child.stdout, child.stderr):
                 if pipe:
                     pipe.close()
-        if self.data.exists() or self.state.exists():
-            self.run("stop", env={"REDMETER_URL": ""})
+        for url in {self.env.get("REDMETER_URL", ""), ""} if self.processes() else ():
+            self.run("stop", env={"REDMETER_URL": url})
         try:
             eventually(lambda: not self.processes(), 5.0, "no process is left")
         finally:

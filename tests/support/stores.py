@@ -1,12 +1,11 @@
 """Stores on private servers: writing by the batch, and clocks that break things while one waits."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from redmeter import Meter
-from redmeter.clock import ManualClock, SystemClock
+from redmeter.clock import SystemClock
 from redmeter.keys import Retention
 from redmeter.kinds import counter
 from redmeter.model import Batch, Operations, Outcome
@@ -34,14 +33,6 @@ class HastyClock(SystemClock):
         self.on_sleep()
 
 
-class StubbornClock(ManualClock):
-    """A clock set by hand that waiting does not move."""
-
-    def sleep(self, _: float) -> None:
-        """Wait a moment of real time."""
-        time.sleep(0.001)
-
-
 def count(store: Store, name: str, second: int, amount: int = 1, **options: Any) -> Outcome:
     """Count at a second, as a Meter does."""
     return count_all(store, {name: {second: amount}}, **options)
@@ -62,17 +53,6 @@ def batch_of(
     """Return the batch that counts at a second."""
     operations = counter.operations(store.keys, store.binding().retention, {name: {second: amount}})
     return Batch(producer, number, operations)
-
-
-def slice_batch(store: Store, number: int, *slices: tuple[int, int, int, int]) -> Batch:
-    """Return the batch that adds to single slices of the counter `x`.
-
-    Args:
-        slices: (precision, samples, start, amount).
-    """
-    keys = tuple(store.keys.count(precision, "x") for precision, _, _, _ in slices)
-    flat = [number for one in slices for number in one]
-    return Batch("p" * 32, number, Operations(keys, ("slice", len(slices), *flat)))
 
 
 def samples(client: Any, key: str) -> dict[int, int]:

@@ -40,10 +40,12 @@ def draw(series: Series, columns: int) -> Text:
         drawn.append(cells[:finished], style="cyan")
         drawn.append(cells[finished:] + "\n", style="dim cyan")
     drawn.append(" " * (top_width + 1) + "└" + "─" * len(sums) + "\n", style="dim")
-    indent = " " * (top_width + 2)
-    drawn.append(indent + _axis(series, len(sums), columns - top_width - 2), style="dim")
+    notes = [_axis(series, len(sums), columns - top_width - 2)]
     if group > 1:
-        drawn.append(f"\n{indent}each column is {group} slices", style="dim")
+        notes.append(f"each column is {group} slices")
+    indents = (min(top_width + 2, columns - len(note)) for note in notes)
+    lines = (" " * indent + note for indent, note in zip(indents, notes, strict=True))
+    drawn.append("\n".join(lines), style="dim")
     return drawn
 
 

@@ -76,8 +76,9 @@ def operations(
         now: slices that have left the retention by then are left out, since the store would
             refuse them. Never later than the server's clock; None sends everything.
     """
+    before = keys.count_of("")
     data_keys: list[str] = []
-    slice_args: list[str | int] = []
+    slices_text: list[str] = []
     for name, seconds in counts.items():
         newest = max(seconds)
         slices, width = seconds, 1
@@ -85,21 +86,20 @@ def operations(
             oldest = -math.inf if now is None else now - (samples + 1) * precision
             if newest + precision <= oldest:
                 continue
-            key = keys.count(precision, name)
             # A width that is a multiple of the last one sums up fewer, wider slices.
             slices = _by_slice(seconds if precision % width else slices, precision)
             width = precision
             for start, amount in slices.items():
                 if start >= oldest:
-                    data_keys.append(key)
-                    slice_args += (precision, samples, start, amount)
+                    data_keys.append(f"{before}{precision}:{name}")
+                    slices_text.append(f"{precision} {samples} {start} {amount}")
     args: list[str | int] = []
     if data_keys:
-        args += ("slice", len(data_keys), *slice_args)
+        args += ("slice", len(data_keys), " ".join(slices_text))
     if totals and counts:
+        data_keys += [keys.total] * len(counts)
         args += ("add", len(counts))
         for name, seconds in counts.items():
-            data_keys.append(keys.total)
             args += (name, sum(seconds.values()))
     return Operations(tuple(data_keys), tuple(args))
 

@@ -307,10 +307,16 @@ def _rejections(operations: Operations, reply: Sequence[Any]) -> tuple[Rejection
     amounts: list[tuple[str, int]] = []
     args, at = operations.args, 0
     while at < len(args):
-        width, count = {"slice": 4, "add": 2}[str(args[at])], int(args[at + 1])
-        ends = range(at + 2 + width, at + 3 + width * count, width)
-        amounts.extend((str(args[end - 2]), int(args[end - 1])) for end in ends)
-        at += 2 + width * count
+        if args[at] == "slice":
+            numbers = str(args[at + 2]).split(" ")
+            amounts += zip(numbers[2::4], map(int, numbers[3::4]), strict=True)
+            at += 3
+        else:
+            end = at + 2 + 2 * int(args[at + 1])
+            amounts += zip(
+                map(str, args[at + 2 : end : 2]), map(int, args[at + 3 : end : 2]), strict=True
+            )
+            at = end
     rejections = []
     for index, reason in zip(reply[::2], reply[1::2], strict=True):
         position = int(index) - 4  # after watermark, meta and known; Lua counts from 1

@@ -13,9 +13,9 @@
 -- ARGV[6]  1: refuse slices that are aged or far in the future
 -- ARGV[7]  1: trim what has left the retention
 -- ARGV[8]  bytes of a counter's key before its entry in known:
--- ARGV[9…] runs of operations: code, how many, then for each operation its arguments
---   slice  precision, samples, start, amount    add to a slice of a counter's hash
---   add    field, amount                        add to a field of a hash
+-- ARGV[9…] runs of operations: code, how many, then their arguments
+--   slice  add to slices of counters' hashes; one text of "precision samples start amount …"
+--   add    add to fields of hashes; field, amount for each
 --
 -- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 nobody can know ·
 --   or {1, i, reason, i, reason …}: applied but for the operations of KEYS[i]. A reason is
@@ -89,12 +89,9 @@ local function renew(key, precision, samples, newest)
   if trim then trim_hash(key, precision, samples) end
 end
 
-local operations = {}
-
 -- The operations of one hash stand together, so that what is new is settled once.
-function operations.slice(i, a)
+local function add_to_slice(i, precision, samples, start, amount)
   local key = KEYS[i]
-  local precision, samples, start, amount = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3]
   local kept = precision * samples
   if refuse and start + precision < now - kept then
     reject(i, 'aged')
@@ -116,21 +113,30 @@ function operations.slice(i, a)
   end
 end
 
-function operations.add(i, a)
-  local value = redis.pcall('HINCRBY', KEYS[i], ARGV[a], ARGV[a + 1])
-  if type(value) == 'table' then reject(i, value.err) end
+local run = {}
+
+-- One text is a third cheaper to send than a text for each number.
+function run.slice(i, a)
+  local each = '(%d+) (%d+) (-?%d+) (-?%d+)'
+  for precision, samples, start, amount in string.gmatch(ARGV[a], each) do
+    add_to_slice(i, precision, samples, start, amount)
+    i = i + 1
+  end
+  return i, a + 1
 end
 
-local width = {slice = 4, add = 2}
+function run.add(i, a, count)
+  for j = i, i + count - 1 do
+    local value = redis.pcall('HINCRBY', KEYS[j], ARGV[a], ARGV[a + 1])
+    if type(value) == 'table' then reject(j, value.err) end
+    a = a + 2
+  end
+  return i + count, a
+end
+
 local i, a, last = 4, 9, #ARGV
 while a <= last do
-  local operation, step = operations[ARGV[a]], width[ARGV[a]]
-  local stop = i + ARGV[a + 1]
-  a = a + 2
-  while i < stop do
-    operation(i, a)
-    i, a = i + 1, a + step
-  end
+  i, a = run[ARGV[a]](i, a + 2, tonumber(ARGV[a + 1]))
 end
 
 if #reply == 1 then return 1 end

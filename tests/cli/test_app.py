@@ -1,0 +1,183 @@
+"""What all commands share: help, wrong usage, passwords, switched off, pipes that close."""
+
+import os
+import re
+from typing import Any
+
+import pytest
+
+from redmeter import Meter, __version__
+from redmeter.cli.app import app
+from support.commands import Done, Home, is_clean
+from support.servers import Server
+
+Run = Any
+
+COMMANDS = ["up", "stop", "replay", "series", "names", "top", "clean", "retention", "doctor"]
+
+#: A command of each kind, with the arguments that it needs.
+READING = [["names"], ["series", "hits"], ["top"], ["clean"], ["retention"], ["doctor"]]
+
+
+def test_help_lists_every_command_in_the_order_one_meets_them(redmeter: Run) -> None:
+    """And how to begin."""
+    done = redmeter("--help")
+    assert done.code == 0
+    listed = re.findall(r"^  ([a-z]+)  ", done.out.partition("Commands:")[2], re.MULTILINE)
+    assert listed == COMMANDS
+    assert {command.name for command in app.registered_commands} == set(COMMANDS)
+    assert "\nExamples:\n  redmeter up --detach\n" in done.out
+    assert redmeter("-h").out == done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_has_examples_and_fits(redmeter: Run, command: str) -> None:
+    """No line is longer than a terminal of 80 columns; examples stand on lines of their own."""
+    done = redmeter(command, "--help")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    examples = lines[lines.index("Examples:") + 1 :]
+    assert len(examples) >= 2
+    assert all(f"redmeter {command}" in example for example in examples)
+    options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.out, re.MULTILINE)
+    assert "--url" in options
+    assert "--help" in options
+    assert ("--json" in options) == (command not in ("up", "stop"))
+    assert redmeter(command, "-h").out == done.out
+
+
+def test_the_version_is_told(redmeter: Run) -> None:
+    """Name and number."""
+    assert redmeter("--version") == Done(0, f"redmeter {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["wrong"], "wrong"),
+        (["names", "--wrong"], "--wrong"),
+        (["series"], "NAME"),
+        (["names", "a", "b"], "b"),
+        (["replay", "x", "--max-routes", "-1"], "--max-routes"),
+        (["replay", "x", "--max-routes", "many"], "integer"),
+        (["names", "--url"], "--url"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_on_standard_error(
+    redmeter: Run, words: list[str], said: str
+) -> None:
+    """The error names what is wrong; the output stays empty."""
+    done = redmeter(*words)
+    assert (done.code, done.out) == (2, "")
+    assert said.lower() in done.err.lower()
+    assert "Traceback" not in done.err
+
+
+def test_without_a_command_help_is_shown(redmeter: Run) -> None:
+    """A newcomer types the name alone."""
+    done = redmeter()
+    assert "Commands:" in done.out + done.err
+
+
+@pytest.mark.parametrize("words", [*READING, ["up"], ["up", "--detach"], ["stop"], ["replay", "-"]])
+def test_switched_off_says_so(redmeter: Run, words: list[str]) -> None:
+    """REDMETER_URL=off is for applications; the command says what it wants instead."""
+    done = redmeter(*words, REDMETER_URL="off")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: url: redmeter is switched off (REDMETER_URL=off); give --url\n"
+
+
+@pytest.mark.parametrize("words", [*READING, ["up"], ["up", "--detach"], ["stop"], ["replay", "-"]])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://:hidden@h", "redis://:hidden#x@h", "redis://u:hidden@h:port", "hidden", "redis://h/x"],
+)
+def test_a_wrong_url_is_exit_code_2_and_not_repeated(
+    redmeter: Run, words: list[str], url: str
+) -> None:
+    """It may hold a password."""
+    done = redmeter(*words, "--url", url)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: url: ")
+    assert "hidden" not in done.err
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_wrong_prefix_is_exit_code_2(redmeter: Run, words: list[str]) -> None:
+    """The error says what is allowed."""
+    done = redmeter(*words, "--prefix", "a{b}")
+    assert (done.code, done.out) == (2, "")
+    assert "no braces" in done.err
+
+
+def test_a_password_is_shown_by_no_command(redmeter: Run, server: Server, client: Any) -> None:
+    """Neither in output nor in errors, though the location is."""
+    client.execute_command("ACL", "SETUSER", "ada", "on", ">hidden-secret", "~*", "+@all")
+    url = server.url.replace("://", "://ada:hidden-secret@")
+    with Meter(url) as meter:
+        meter.count("hits")
+    for words in [*READING, ["doctor", "--json"], ["retention", "60=100"], ["series", "nothing"]]:
+        done = redmeter(*words, "--url", url)
+        assert done.code in (0, 1)
+        assert "hidden" not in done.out + done.err
+
+
+def test_the_prefix_comes_from_option_or_environment(redmeter: Run, server: Server) -> None:
+    """The option wins."""
+    for prefix in ("a:", "b:"):
+        with Meter(server.url, prefix=prefix) as meter:
+            meter.count(f"of-{prefix[0]}")
+    assert "of-a" in redmeter("names", REDMETER_PREFIX="a:").out
+    assert "of-b" in redmeter("names", "--prefix", "b:", REDMETER_PREFIX="a:").out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "redmeter names | head -1",
+        "redmeter names --json | head -c 10",
+        "redmeter doctor | true",
+        "redmeter series nothing 2>&1 | true",
+    ],
+)
+def test_a_closed_pipe_is_no_error(home: Home, client: Any, line: str) -> None:
+    """`| head -1` ends the command without a word, however much is left to say."""
+    names = [f"60:name-{number:05}-{'x' * 100}" for number in range(3000)]
+    client.zadd("redmeter:known:", dict.fromkeys(names, 0))
+    done = home.shell(f"{line}; echo ${{PIPESTATUS[0]}}")
+    assert done.err == ""
+    assert done.out.splitlines()[-1].endswith("0")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
+def test_output_that_cannot_be_written_is_an_error(home: Home, meter: Meter) -> None:
+    """A full disk is told, once, without a traceback."""
+    meter.count("hits")
+    for option in ("", "--json"):
+        done = home.shell(f"redmeter names {option} > /dev/full")
+        assert done == Done(2, "", "error: the output: No space left on device\n")
+
+
+def test_an_output_that_knows_only_ascii_gets_escapes(home: Home, meter: Meter) -> None:
+    """No crash, and JSON stays JSON."""
+    meter.count("点击量")
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    assert home.run("names", env=ascii_only).out == "NAME\tTOTAL\n\\u70b9\\u51fb\\u91cf\t1\n"
+    done = home.run("names", "--json", env=ascii_only)
+    assert done.out == '[{"name": "\\u70b9\\u51fb\\u91cf", "total": 1}]\n'
+
+
+def test_piped_output_is_clean(redmeter: Run, home: Home, meter: Meter) -> None:
+    """A pipe gets no escape sequences and no progress, but a header and tabs between columns."""
+    meter.count("hits")
+    for words in READING:
+        done = redmeter(*words)
+        assert (done.code, done.err) == (0, "")
+        assert is_clean(done.out)
+        if words[0] in ("names", "series", "top", "retention"):
+            header, *rows = done.out.splitlines()
+            assert header.isupper()
+            assert rows
+            assert all(row.count("\t") == header.count("\t") for row in rows)
+    assert home.run("names") == redmeter("names")

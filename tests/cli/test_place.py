@@ -1,0 +1,133 @@
+"""Where it is written that `up` runs."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from redmeter.cli import place
+from redmeter.cli.place import Place, State
+from redmeter.errors import InvalidSetting
+
+URL = "redis://localhost:7000/0"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state directory, and little patience."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(place, "PATIENCE", 0.2)
+    return tmp_path / "redmeter"
+
+
+def release(taken: Place) -> None:
+    """Give a place back as the end of a process does."""
+    assert taken._held is not None
+    os.close(taken._held)
+
+
+def test_a_place_is_taken_by_one() -> None:
+    """The second one hears of the first, once that is ready; after its end the place is free."""
+    first, second = Place(URL, None), Place(URL, None)
+    assert first.state() is None
+    assert first.take()
+    assert first.state() == State(os.getpid(), False, URL)
+    first.ready()
+    assert second.state() == State(os.getpid(), True, URL)
+    assert not second.take()
+    assert [state for _, state in place.running(URL)] == [State(os.getpid(), True, URL)]
+    release(first)
+    assert second.state() is None
+    assert place.running(URL) == []
+    assert second.take()
+    release(second)
+
+
+def test_one_that_does_not_become_ready_is_waited_for_in_vain() -> None:
+    """take() says no after its patience, and the state says that nobody is ready."""
+    first, second = Place(URL, None), Place(URL, None)
+    assert first.take()
+    assert not second.take()
+    state = second.state()
+    assert state is not None
+    assert not state.ready
+    release(first)
+
+
+def test_looking_never_looks_like_running() -> None:
+    """Who looks holds the lock for an instant; who takes the place tries again."""
+    mine = Place(URL, None)
+    assert mine.take()
+    release(mine)
+    with mine.file.open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert mine.state() is None
+        assert place.running(URL) == []
+    assert mine.take()
+    release(mine)
+
+
+@pytest.mark.parametrize("content", ["", "{", "5", "[]", '{"pid": 1}', '{"pid": "x", "ready": 1}'])
+def test_a_file_that_says_nonsense_is_nobody(content: str) -> None:
+    """Also while somebody holds its lock."""
+    mine = Place(URL, None)
+    assert mine.take()
+    mine.file.write_text(content)
+    assert mine.state() is None
+    release(mine)
+
+
+def test_places_are_told_apart_by_store_and_prefix(tmp_path: Path) -> None:
+    """Not by the spelling of a URL, nor by the directory one happens to be in."""
+    files = [
+        Place(url, prefix).file
+        for url, prefix in (
+            ("redis://localhost:7000/0", None),
+            ("redis://localhost:7000", "redmeter:"),
+            ("redis://user:secret@localhost:7000/0", None),
+            ("redis://localhost:7000/1", None),
+            ("redis://localhost:7000/0", ""),
+        )
+    ]
+    assert files[0] == files[1] == files[2]
+    assert len(set(files)) == 3
+
+
+def test_a_relative_directory_is_where_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same words elsewhere are another embedded server."""
+    found = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        found.append(Place("embedded://data", None))
+    assert found[0].file != found[1].file
+    assert found[1].location == f"embedded://{tmp_path}/b/data"
+
+
+def test_a_relative_state_directory_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its specification says; then it lies in the home directory."""
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert Place(URL, None).file.parent == tmp_path / "home" / ".local" / "state" / "redmeter"
+
+
+def test_switched_off_has_no_place() -> None:
+    """There is nothing to run."""
+    with pytest.raises(InvalidSetting, match="switched off"):
+        Place("off", None)
+
+
+def test_what_is_written_is_read_by_the_shell() -> None:
+    """One JSON document, without the password."""
+    mine = Place("redis://:secret@localhost:7000/0", None)
+    assert mine.take()
+    mine.ready()
+    said = json.loads(mine.file.read_text())
+    assert said == {"pid": os.getpid(), "ready": 1, "location": URL}
+    release(mine)

@@ -1,0 +1,262 @@
+"""up, stop: processes that start once, end wholly, and survive each other."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from redmeter.store import embedded
+from support.commands import Done, Home
+from support.servers import Server
+from support.waiting import eventually
+
+Run = Any
+
+#: Makes the cleaner of a foreground `up` run every second.
+HASTY = "import redmeter.cleaning as c\nc.INTERVAL = 0.1\n"
+
+
+def ups(home: Home) -> list[int]:
+    """Return the pids of the processes of `up`."""
+    return [pid for pid, line in home.processes().items() if line.endswith("redmeter up")]
+
+
+def state(home: Home) -> dict[str, Any]:
+    """Return what the only process of `up` has written."""
+    (file,) = home.state.glob("*.lock")
+    said: dict[str, Any] = json.loads(file.read_text())
+    return said
+
+
+def server_of(home: Home) -> embedded.Info:
+    """Return the embedded server of a home."""
+    info = embedded.running(home.data)
+    assert info is not None
+    return info
+
+
+@pytest.mark.slow
+def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
+    """It returns when all answers and prints what to do next; a second stop finds nothing."""
+    home = lone_home
+    done = home.run("up", "--detach")
+    assert done.code == 0
+    first, *hints = done.out.splitlines()
+    assert first == f"redmeter is up: embedded://{home.data}"
+    assert hints[0] == "try:  redmeter replay access.log --shift-to-now"
+    assert done.err.startswith("log: ")
+    (pid,) = ups(home)
+    assert state(home) == {"pid": pid, "ready": 1, "location": f"embedded://{home.data}"}
+    server = server_of(home)
+    assert len(home.processes()) == 3  # up, the server and its supervisor
+    again = home.run("up", "--detach")
+    assert again == Done(0, done.out.replace("is up:", f"runs already (pid {pid}):"), "")
+    assert home.run("up") == again
+    assert (ups(home), server_of(home)) == ([pid], server)
+    # The first hint works as it stands.
+    (home.work / "access.log").write_text(
+        '- - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1\n'
+    )
+    assert home.run(*hints[0].split()[2:]).code == 0
+    for hint in hints[1:]:
+        assert home.run(*hint.split()[1:]).code == 0
+    done = home.run("stop")
+    said = f"stopped: redmeter up (pid {pid}), the embedded server in {home.data}\n"
+    assert done == Done(0, said, "")
+    assert home.processes() == {}
+    assert home.run("stop") == Done(0, "nothing was running\n", "")
+    assert "hits\t1\n" in home.run("names").out  # the data stay
+
+
+@pytest.mark.slow
+def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
+    """All say that it is up; one process and one server run."""
+    home = lone_home
+    children = [home.start("up", "--detach") for _ in range(4)]
+    said = [child.communicate(timeout=30) for child in children]
+    assert [child.returncode for child in children] == [0] * 4, said
+    assert sum(out.startswith("redmeter is up: ") for out, _ in said) == 1
+    assert sum(out.startswith("redmeter runs already (pid ") for out, _ in said) == 3
+    eventually(lambda: len(ups(home)) == 1)
+    assert home.run("stop").out.startswith("stopped: redmeter up (pid ")
+    assert home.processes() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_up_in_the_foreground_ends_cleanly(lone_home: Home, how: signal.Signals) -> None:
+    """Ctrl-C and SIGTERM: exit code 0, a word about the server that goes on, no traceback."""
+    child = lone_home.start("up")
+    assert child.stdout
+    assert child.stdout.readline() == f"redmeter is up: embedded://{lone_home.data}\n"
+    with redis.Redis(unix_socket_path=str(server_of(lone_home).socket)) as client:
+        eventually(lambda: client.hget("redmeter:cleaned:", "redmeter:"))  # it rests now
+    child.send_signal(how)
+    _, err = child.communicate(timeout=10)
+    assert child.returncode == 0
+    assert err == (
+        "cleaning every minute; Ctrl-C ends it\nended; redmeter stop ends the embedded server too\n"
+    )
+    done = lone_home.run("stop")
+    assert done.out == f"stopped: the embedded server in {lone_home.data}\n"
+    assert lone_home.processes() == {}
+
+
+@pytest.mark.slow
+def test_up_survives_the_death_of_its_server(lone_home: Home) -> None:
+    """After kill -9 its cleaner starts the server anew; what was counted is there; stop works."""
+    home = lone_home
+    child = home.start("up", code=HASTY)
+    assert child.stdout
+    child.stdout.readline()
+    server = server_of(home)
+    os.kill(server.pid, signal.SIGKILL)
+    eventually(lambda: (now := embedded.running(home.data)) and now.pid != server.pid, 15)
+    assert child.poll() is None
+    done = home.run("stop")
+    assert done.out.startswith(f"stopped: redmeter up (pid {child.pid}), the embedded server")
+    _, err = child.communicate(timeout=10)
+    assert (child.returncode, "Traceback" in err) == (0, False)
+    assert home.processes() == {}
+
+
+@pytest.mark.slow
+def test_a_killed_up_is_no_obstacle(lone_home: Home) -> None:
+    """Its file is stale then: the next one takes its place, and the server is the same."""
+    home = lone_home
+    home.run("up", "--detach")
+    (pid,) = ups(home)
+    server = server_of(home)
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not ups(home))
+    done = home.run("up", "--detach")
+    assert done.out.startswith("redmeter is up: ")
+    assert ups(home) != [pid]
+    assert server_of(home) == server
+
+
+@pytest.mark.slow
+def test_stop_signals_nobody_whom_a_stale_file_names(home: Home, server: Server) -> None:
+    """The pid in it may be another program's by now."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as innocent:
+        home.run("up", "--detach")
+        (file,) = home.state.glob("*.lock")
+        said = json.loads(file.read_text())
+        os.kill(said["pid"], signal.SIGKILL)
+        eventually(lambda: not ups(home))
+        file.write_text(json.dumps(said | {"pid": innocent.pid}))
+        assert home.run("stop") == Done(0, "nothing was running\n", "")
+        assert innocent.poll() is None
+        innocent.communicate(b"\n")
+
+
+@pytest.mark.slow
+def test_up_with_a_url_starts_no_server(home: Home, server: Server) -> None:
+    """It cleans on the server that the URL names; stop ends that, and leaves the server alone."""
+    done = home.run("up", "-d")
+    assert done.out.startswith(f"redmeter is up: {server.url}\n")
+    assert len(home.processes()) == 1
+    assert not home.data.exists()
+    with server.client() as client:
+        eventually(lambda: client.hget("redmeter:cleaned:", "redmeter:"))
+    assert home.run("stop").out.startswith("stopped: redmeter up (pid ")
+    assert home.processes() == {}
+    assert server.running
+
+
+@pytest.mark.slow
+def test_stop_ends_every_prefix_of_its_store_and_no_other_store(home: Home, server: Server) -> None:
+    """Else the cleaner of another prefix would start the embedded server anew."""
+    home.run("up", "-d")
+    home.run("up", "-d", "--prefix", "a:")
+    other = server.url.removesuffix("/0") + "/1"
+    home.run("up", "-d", "--url", other)
+    assert len(ups(home)) == 3
+    assert home.run("stop").out.count("redmeter up (pid ") == 2
+    assert len(ups(home)) == 1
+    assert home.run("stop", "--url", other).out.count("redmeter up (pid ") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", [(), ("--detach",)])
+def test_up_without_a_server_fails_quickly(
+    home: Home, server: Server, option: tuple[str, ...]
+) -> None:
+    """Exit code 3, the same clear error either way, and no process is left."""
+    with server.client() as client:
+        client.execute_command("ACL", "SETUSER", "ada", "on", ">hidden-right", "~*", "+@all")
+    wrong = server.url.replace("://", "://ada:hidden-wrong@")
+    done = home.run("up", *option, "--url", wrong)
+    assert (done.code, done.out) == (3, "")
+    assert "check user and password in the URL" in done.err
+    server.kill()
+    started = time.monotonic()
+    done = home.run("up", *option, "--url", wrong)
+    assert time.monotonic() - started < 10
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"error: no answer from {server.url}")
+    assert "Is the server running, and the URL right?" in done.err
+    assert "hidden" not in done.err + "".join(log.read_text() for log in home.state.glob("*.log"))
+    assert home.processes() == {}
+
+
+@pytest.mark.slow
+def test_a_password_is_in_no_list_of_processes_and_in_no_file(home: Home, server: Server) -> None:
+    """The detached process gets it by its environment; log and state name the place alone."""
+    with server.client() as client:
+        client.execute_command("ACL", "SETUSER", "ada", "on", ">hidden-secret", "~*", "+@all")
+    url = server.url.replace("://", "://ada:hidden-secret@")
+    done = home.run("up", "-d", "--url", url)
+    assert done.code == 0
+    (line,) = home.processes().values()
+    files = [file for file in home.state.iterdir() if file.is_file()]
+    assert len(files) == 2
+    texts = [file.read_text() for file in files]
+    assert "hidden" not in "".join([done.out, done.err, line, *texts])
+    assert server.url in texts[0] and server.url in texts[1]  # noqa: PT018  one statement
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE(home.state.stat().st_mode) == 0o700
+    assert home.run("stop", "--url", server.url).out.startswith("stopped: ")
+
+
+@pytest.mark.slow
+def test_up_tells_its_log_of_trouble_and_goes_on(home: Home, server: Server) -> None:
+    """A server that is away for a while is no end of the cleaner."""
+    child = home.start("up", code=HASTY, REDMETER_TIMEOUT="0.1")
+    assert child.stderr
+    child.stderr.readline()
+    server.kill()
+    told = child.stderr.readline()
+    assert " UTC warning: cleaning is tried again in a minute: no answer from redis://" in told
+    server.start()
+    with server.client() as client:
+        eventually(lambda: client.hget("redmeter:cleaned:", "redmeter:"), 15)
+    assert home.run("stop").code == 0
+
+
+@pytest.mark.slow
+def test_what_lies_in_the_working_directory_is_not_run(home: Home) -> None:
+    """A file of the user's called redis.py is no part of the program."""
+    for name in ("redis", "redmeter", "typing"):
+        (home.work / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
+    done = home.run("up", "--detach")
+    assert done.out.startswith("redmeter is up: ")
+    assert done.code == 0
+
+
+def test_a_state_directory_that_cannot_be_made_is_named(redmeter: Run, tmp_path: Path) -> None:
+    """Exit code 2, and which variable names another one."""
+    (tmp_path / "file").write_text("")
+    for words in (["up"], ["up", "--detach"], ["stop"]):
+        done = redmeter(*words, XDG_STATE_HOME=str(tmp_path / "file"))
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"error: XDG_STATE_HOME: {tmp_path}/file/redmeter cannot be")
+        assert "name a directory that you may write to" in done.err
