@@ -23,9 +23,10 @@ from redmeter.keys import Retention, check_time, slice_start
 from redmeter.kinds import counter
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
+from redmeter.recording.direct import check_written
 from redmeter.store import Store
 from redmeter.store.link import Link
-from redmeter.store.store import check_client, location_of
+from redmeter.store.opening import check_client, location_of
 
 #: Widths of the slices, seconds.
 PRECISION: Sequence[int] = [1, 5, 60, 300, 3600, 18000, 86400]
@@ -57,7 +58,7 @@ def update_counter(
         TypeError: the count is not a whole number.
         StoreError: the server cannot be reached, or refuses.
     """
-    check_text(name)
+    name = check_text(name)
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"count is a whole number, not {type(count).__name__}")
     if count < 0:
@@ -73,7 +74,7 @@ def update_counter(
         refuse=False,  # no time is refused: the book's own example is of 2012
         trim=not now,
     )
-    counter.raise_first(outcome.rejections)
+    check_written(outcome, store)
 
 
 def get_counter(
@@ -94,7 +95,7 @@ def get_counter(
         InvalidName: see update_counter().
         StoreError: the server cannot be reached, or refuses.
     """
-    check_text(name)
+    name = check_text(name)
     store = _store(conn)
     (reply,) = store.ask([("HGETALL", store.keys.count(precision, name))])
     samples = sorted(slices_of(reply).items())

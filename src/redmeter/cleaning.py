@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from redmeter.errors import AccessDenied, ClockDisagreement, StoreError
 from redmeter.keys import entry as entry_of
+from redmeter.keys import parse_entry
 from redmeter.names import canonical
 from redmeter.store import Store
 from redmeter.store.link import pairs, raised
@@ -164,15 +165,31 @@ def forget(store: Store, name: str) -> bool:
     series = canonical(name)
     view, _ = store.read()
     keys = store.keys
+    # Also at precisions that are no longer kept, or that another program chose.
+    precisions = {*view.retention, *_precisions(store, series)}
     replies = store.ask(
         [
-            ("UNLINK", *(keys.count(precision, series) for precision in view.retention)),
-            ("ZREM", keys.known, *(entry_of(precision, series) for precision in view.retention)),
+            ("UNLINK", *(keys.count(precision, series) for precision in precisions)),
+            ("ZREM", keys.known, *(entry_of(precision, series) for precision in precisions)),
             ("HDEL", keys.total, series),
         ]
     )
     removed = [raised(reply) for reply in replies]
     return any(removed)
+
+
+def _precisions(store: Store, name: str) -> Iterator[int]:
+    """Walk the index for the precisions at which a name has an entry."""
+    cursor, ending = b"0", b":" + name.encode()
+    while True:
+        cursor, page = raised(store.ask([("ZSCAN", store.keys.known, cursor, "COUNT", 1_000)])[0])
+        for member, _ in pairs(page):
+            if member.endswith(ending):
+                parsed = parse_entry(member.decode(errors="replace"))
+                if parsed and parsed[1] == name:
+                    yield parsed[0]
+        if int(cursor) == 0:
+            return
 
 
 def _check_clock(difference: float) -> None:

@@ -10,7 +10,8 @@ Everything that other programs may rely on is decided here and told in docs/stor
     OWN    meta:                     hash, what the store is: format, retention
 
 PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
-and `redmeter:` where PREFIX is empty, so that nothing of ours lies bare in a user's database.
+and `redmeter:bare:` where PREFIX is empty: nothing of ours lies bare in a user's database, and two
+stores on one database share neither totals nor retention.
 
 Pure: no I/O, no clock.
 """
@@ -24,6 +25,8 @@ from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, show
 FORMAT = "1"
 
 DEFAULT_PREFIX = "redmeter:"
+#: What stands before our further keys where the prefix is empty.
+BARE_OWN = "redmeter:bare:"
 
 #: Longest prefix, bytes.
 MAX_PREFIX = 64
@@ -199,7 +202,7 @@ class Keys:
 
     def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
         self.prefix = check_prefix(prefix)
-        own = prefix or DEFAULT_PREFIX
+        own = prefix or BARE_OWN
         self.known = f"{prefix}known:"
         self.meta = f"{own}meta:"
         self.total = f"{own}total:"

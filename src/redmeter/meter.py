@@ -12,6 +12,7 @@ from redmeter.model import Operations, Ranked, Series
 from redmeter.names import canonical
 from redmeter.reading import catalogue, rankings
 from redmeter.reading import series as reading
+from redmeter.recording.direct import check_written
 
 if TYPE_CHECKING:
     import redis
@@ -112,9 +113,7 @@ class Meter:
         def build(retention: Retention) -> Operations:
             return counter.operations(store.keys, retention, counts)
 
-        outcome = store.write(build)
-        if outcome.rejections:
-            counter.raise_first(outcome.rejections)
+        check_written(store.write(build), store)
 
     # Asking
 

@@ -9,6 +9,7 @@ does not hold any more is counted and left out. Every line is one of these, also
 the source fails on the way: the report is made as the work goes on.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -163,7 +164,7 @@ def _write(
     store: Store, counts: Mapping[str, Mapping[int, int]], now: float, report: Report
 ) -> None:
     """Write counts batch by batch, so that the report is right whenever one fails."""
-    for part in counter.portions(counts, store.binding().retention):
+    for part in counter.portions(counts, store.binding().retention, now=now):
         try:
             written = write_counts(store, part, now=now)
         except (StoreUnavailable, KeyboardInterrupt) as error:
@@ -179,14 +180,15 @@ def _write(
 def newest_time(source: Iterable[list[str]]) -> float | None:
     """Read a log to its end and return its newest time, Unix seconds; None where there is none."""
     newest = None
-    for batch in source:
-        for line in batch:
-            try:
-                time = access_log.parse_time(line)
-            except access_log.MalformedLine:
-                continue
-            if newest is None or time > newest:
-                newest = time
+    with contextlib.suppress(DamagedGzip):  # who reads it for its hits will say so
+        for batch in source:
+            for line in batch:
+                try:
+                    time = access_log.parse_time(line)
+                except access_log.MalformedLine:
+                    continue
+                if newest is None or time > newest:
+                    newest = time
     return newest
 
 

@@ -6,11 +6,11 @@ here is already summed by second, and is summed again into the slices of each pr
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from redmeter.errors import InvalidValue, StoreRefused
+from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.model import Operations, Rejection
+from redmeter.model import Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
 MAX_COUNT = 2**63 - 1
@@ -37,18 +37,23 @@ def check_amount(amount: object) -> int:
 
 
 def portions(
-    counts: Mapping[str, Mapping[int, int]], retention: Mapping[int, int]
+    counts: Mapping[str, Mapping[int, int]],
+    retention: Mapping[int, int],
+    *,
+    now: float | None = None,
 ) -> Iterator[dict[str, Mapping[int, int]]]:
     """Cut counts into parts that each make one batch of about FIELDS_PER_BATCH fields.
 
     The cut is by series and second, not by field, so that a part can be turned into operations
     again when the store's retention turns out to have changed.
+
+    Args:
+        counts, retention, now: as operations() is going to be given them.
     """
     part: dict[str, Mapping[int, int]] = {}
     weight = 0
     for name, seconds in counts.items():
-        for run in _runs(seconds, retention):
-            run_weight = _weight(run, retention)
+        for run, run_weight in _runs(seconds, retention, bounded=now is not None):
             if part and (weight + run_weight > FIELDS_PER_BATCH or name in part):
                 yield part
                 part, weight = {}, 0
@@ -80,7 +85,7 @@ def operations(
     data_keys: list[str] = []
     slices_text: list[str] = []
     for name, seconds in counts.items():
-        newest = max(seconds)
+        newest = max(seconds, default=-math.inf)
         slices, width = seconds, 1
         for precision, samples in retention.items():
             oldest = -math.inf if now is None else now - (samples + 1) * precision
@@ -115,35 +120,28 @@ def _by_slice(seconds: Mapping[int, int], precision: int) -> Mapping[int, int]:
     return slices
 
 
-def _weight(seconds: Mapping[int, int], retention: Mapping[int, int]) -> int:
-    """How many fields these seconds touch, at most; older ones than are kept do not count."""
+def _runs(
+    seconds: Mapping[int, int], retention: Mapping[int, int], *, bounded: bool
+) -> Iterator[tuple[Mapping[int, int], int]]:
+    """Cut the seconds of one series until each part fits a batch; give each part's fields too.
+
+    Args:
+        bounded: slices that have left the retention will not be sent.
+    """
     count = len(seconds)
-    if count == 1:
-        return len(retention)
+    if count < 2:
+        if count:
+            yield seconds, len(retention)
+        return
     span = max(seconds) - min(seconds)
-    return sum(
-        min(count, span // precision + 2, samples + 2) for precision, samples in retention.items()
+    weight = sum(
+        min(count, span // precision + 2, samples + 2 if bounded else count)
+        for precision, samples in retention.items()
     )
-
-
-def _runs(seconds: Mapping[int, int], retention: Mapping[int, int]) -> Iterator[Mapping[int, int]]:
-    """Cut the seconds of one series so that each part fits a batch."""
-    parts = -(-_weight(seconds, retention) // FIELDS_PER_BATCH)
-    if parts <= 1 or len(seconds) == 1:
-        yield seconds
+    if weight <= FIELDS_PER_BATCH:
+        yield seconds, weight
         return
     ordered = sorted(seconds)
-    size = -(-len(ordered) // parts)
-    for at in range(0, len(ordered), size):
-        yield {second: seconds[second] for second in ordered[at : at + size]}
-
-
-def raise_first(rejections: Iterable[Rejection]) -> None:
-    """Raise the first rejection that is an error; being late or early is none.
-
-    Raises:
-        StoreRefused: the server refused this one operation; all others were carried out.
-    """
-    for rejection in rejections:
-        if rejection.reason not in ("aged", "future"):
-            raise StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
+    for half in (ordered[: count // 2], ordered[count // 2 :]):
+        some = {second: seconds[second] for second in half}
+        yield from _runs(some, retention, bounded=bounded)

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
+from redmeter.errors import StoreRefused, StoreUnavailable
 from redmeter.keys import Retention
 from redmeter.kinds import counter
-from redmeter.model import Operations, Rejection
+from redmeter.model import Operations, Outcome, Rejection
 from redmeter.store import Store
 
 #: Why a slice may be left out without anything being wrong.
@@ -43,7 +44,7 @@ def write_counts(
     """
     events = uncertain = 0
     rejections: list[Rejection] = []
-    for part in counter.portions(counts, store.binding().retention):
+    for part in counter.portions(counts, store.binding().retention, now=now):
         outcome = store.write(partial(_operations, store, part, now))
         size = sum(sum(seconds.values()) for seconds in part.values())
         if outcome.uncertain:
@@ -52,6 +53,21 @@ def write_counts(
             events += size
         rejections += outcome.rejections
     return Written(events, uncertain, tuple(rejections))
+
+
+def check_written(outcome: Outcome, store: Store) -> None:
+    """Raise what is wrong with the outcome of one event; being late or early is nothing wrong.
+
+    Raises:
+        StoreRefused: the server refused a part of it; all others were carried out.
+        StoreUnavailable: nobody can know whether it was stored.
+    """
+    if outcome.uncertain:
+        reason = "the event was sent, and what tells whether it was stored is gone"
+        raise StoreUnavailable(store.location, reason, sent=True)
+    for rejection in outcome.rejections:
+        if rejection.reason not in _BY_TIME:
+            raise StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
 
 
 def _operations(

@@ -1,11 +1,13 @@
 """The only code that talks to Redis: open(url) -> Store.
 
-urls.py       where the store is            link.py       commands out, replies back
-embedded/     a server of our own           scripts.py    lua/, one file per operation
-binding.py    what the store says it is     producers.py  who writes, under which number
+opening.py    open()                        urls.py       where the store is
 store.py      Store: apply a batch exactly once, read in one round trip
+link.py       commands out, replies back    scripts.py    lua/, one file per operation
+binding.py    what the store says it is     producers.py  who writes, under which number
+embedded/     a server of our own
 """
 
-from redmeter.store.store import Store, View, open
+from redmeter.store.opening import open
+from redmeter.store.store import Store, View
 
 __all__ = ["Store", "View", "open"]

@@ -90,9 +90,10 @@ local function clean(entry)
     return
   end
   -- Small ones are cheaper to look at than to ask about. Otherwise, what its writers trim and let
-  -- expire needs nothing while they renew it.
+  -- expire needs nothing, unless it may expire before it was looked at twice more.
   local ttl = count > 16 and call('TTL', key)
-  if ttl and ttl > samples * precision / 2 and count <= samples + 2 then return end
+  local soon = math.max(samples * precision / 2, 3 * 60, 3 * precision)
+  if ttl and ttl > soon and count <= samples + 2 then return end
   if count > most then
     large[#large + 1] = entry
     return
