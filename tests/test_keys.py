@@ -270,8 +270,8 @@ def test_keys_are_byte_for_byte_what_the_format_says() -> None:
     assert (keys.meta, keys.total, keys.batch("c")) == ("shop.meta:", "shop.total:", "shop.batch:c")
     keys = Keys("")
     assert (keys.known, keys.count(5, "hits")) == ("known:", "count:5:hits")
-    assert (keys.meta, keys.total) == ("redmeter:meta:", "redmeter:total:")
-    assert keys.batch("ab") == "redmeter:batch:ab"
+    assert (keys.meta, keys.total) == ("redmeter:bare:meta:", "redmeter:bare:total:")
+    assert keys.batch("ab") == "redmeter:bare:batch:ab"
 
 
 @given(prefixes, precisions, names, precisions, names)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import redis
 
-from conftest import Fleet
 from support import servers
+from support.fleet import Fleet
 from support.servers import BINARIES, Build, Server, StartFailed, Unavailable, binary
 from support.waiting import eventually
 

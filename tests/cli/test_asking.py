@@ -233,7 +233,15 @@ def test_top_refuses_numbers_out_of_range(redmeter: Run, meter: Meter, option: s
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
 @pytest.mark.parametrize(
-    "words", [["names"], ["top", "-p", "60"], ["doctor"], ["clean"], ["series", "none"]]
+    "words",
+    [
+        ["names"],
+        ["top", "-p", "60"],
+        ["doctor"],
+        ["clean"],
+        ["series", "evil"],
+        ["names", "\x1b[31mno*"],
+    ],
 )
 def test_names_of_other_programs_are_inert(
     redmeter: Run, client: Any, words: list[str], option: tuple[str, ...]
@@ -244,8 +252,10 @@ def test_names_of_other_programs_are_inert(
     done = redmeter(*words, *option)
     assert is_clean(done.out)
     assert is_clean(done.err)
-    assert done.code == (1 if words[0] == "series" else 0)
-    if words[0] == "names" and not option:
+    assert done.code == (1 if words[0] == "series" or words[1:] == ["\x1b[31mno*"] else 0)
+    if words[0] == "series":
+        assert "there is: evil\\u202egpj.exe" in done.err
+    if words == ["names"] and not option:
         names = {line.split("\t")[0] for line in done.out.splitlines()[1:]}
         assert names == {
             "\\x1b[31mred\\x1b[0m",
@@ -256,7 +266,7 @@ def test_names_of_other_programs_are_inert(
             "[bold red]x[/bold red]",
             "bell\\x07",
         }
-    if words[0] == "names" and option:
+    if words == ["names"] and option:
         assert {row["name"] for row in json.loads(done.out)} == set(HOSTILE)
 
 

@@ -1,8 +1,7 @@
 """clean, retention, doctor: what they do and say."""
 
 import json
-import subprocess
-import sys
+import signal
 import time
 from typing import Any
 
@@ -115,23 +114,19 @@ def test_the_daemon_makes_a_pass_a_minute_and_survives_its_server(
     """JSON lines come as they are made; trouble is told with its time; Ctrl-C ends it with 0."""
     hasty = "import redmeter.cleaning as c\nc.INTERVAL = 0.1\n"
     child = home.start("clean", "--daemon", "--json", code=hasty, REDMETER_TIMEOUT="0.1")
-    assert child.stdout
-    assert child.stderr
-    assert child.stderr.readline() == f"cleaning {server.url} every minute; Ctrl-C ends it\n"
-    assert json.loads(child.stdout.readline())["looked_at"] == 0
+    assert child.err(0) == f"cleaning {server.url} every minute; Ctrl-C ends it\n"
+    assert json.loads(child.out(0))["looked_at"] == 0
     write_stale(client, ["old"])
-    while json.loads(child.stdout.readline())["hashes_removed"] != 1:
-        pass
+    assert any(json.loads(child.out(n))["hashes_removed"] == 1 for n in (1, 2))
     server.kill()
-    told = child.stderr.readline()
-    assert " UTC warning: cleaning is tried again in a minute: no answer from redis://" in told
+    assert " UTC warning: cleaning is tried again in a minute: no answer from " in child.err(1)
     server.start()
-    child.stdout.readline()
-    child.send_signal(2)
-    _, err = child.communicate(timeout=10)
-    assert child.returncode == 0
-    assert err.endswith("ended\n")
-    assert "Traceback" not in err
+    passes = len(child.so_far())
+    child.out(passes + 1)
+    done = child.finish(signal.SIGINT)
+    assert done.code == 0
+    assert done.err.endswith("\nended\n")
+    assert "Traceback" not in done.err
 
 
 # ---------------------------------------------------------------- retention
@@ -190,28 +185,24 @@ def test_a_wrong_retention_changes_nothing(redmeter: Run, client: Any, words: li
 
 
 def test_a_running_meter_in_another_process_follows_a_change(
-    redmeter: Run, server: Server, meter: Meter
+    redmeter: Run, home: Home, meter: Meter
 ) -> None:
     """Its next write goes by the new retention; it is not restarted."""
     code = (
-        "import sys\nfrom redmeter import Meter\nmeter = Meter(sys.argv[1])\n"
-        "for _ in sys.stdin:\n    meter.count('hits')\n    print('counted', flush=True)\n"
+        "import sys\nfrom redmeter import Meter\n"
+        "with Meter() as meter:\n"
+        "    for _ in sys.stdin:\n"
+        "        meter.count('hits')\n"
+        "        print('counted', flush=True)\n"
+        "sys.exit()\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, server.url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdin
-        assert child.stdout
-        for changes in ([], ["10=30", "1=0"]):
-            if changes:
-                assert redmeter("retention", *changes).code == 0
-            child.stdin.write("\n")
-            child.stdin.flush()
-            assert child.stdout.readline() == "counted\n"
-        child.stdin.close()
+    child = home.start(code=code)
+    for number, changes in enumerate(([], ["10=30", "1=0"])):
+        if changes:
+            assert redmeter("retention", *changes).code == 0
+        child.type("\n")
+        assert child.out(number) == "counted\n"
+    assert child.finish().code == 0
     assert meter.series("hits", precision=10).total == 1
     assert meter.series("hits", precision=60).total == 2
 

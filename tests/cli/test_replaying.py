@@ -384,15 +384,13 @@ def test_a_log_that_is_followed_is_counted_once_through_rotation(
     log = home.work / "access.log"
     log.write_text("")
     child = home.start("replay", "access.log", "--follow", "--json")
-    assert child.stderr
-    assert child.stderr.readline() == "following access.log; Ctrl-C ends it\n"
+    assert child.err(0) == "following access.log; Ctrl-C ends it\n"
     count, every = 3000, 1000
     subprocess.run([sys.executable, "-c", WRITER, str(log), str(count), str(every)], check=True)
     eventually(lambda: meter.total("hits") >= count, 20, "all lines are counted")
-    child.send_signal(how)
-    out, err = child.communicate(timeout=10)
-    assert (child.returncode, err) == (0, "")
-    report = report_of(Done(0, out, ""))
+    done = child.finish(how)
+    assert (done.code, done.err) == (0, child.err(0))
+    report = report_of(done)
     assert report["malformed"] == {"no time": count // every}
     assert (report["hits"], report["kept"], report["stored"]) == (count, count, 2 * count)
     assert report["complete"]
@@ -409,44 +407,38 @@ def test_ctrl_c_stores_what_was_read_last(home: Home, meter: Meter) -> None:
         "-f",
         code="import redmeter.cli.replaying as r\nr.FLUSH_SECONDS = 1e9",
     )
-    assert child.stderr
-    child.stderr.readline()
+    child.err(0)
     # The link is idle now: one look at the file, after which the lines are read and unwritten.
     with log.open("a") as more:
         more.write(line_at(time.time()) * 4)
     eventually(lambda: _read_position(child.pid, log) == log.stat().st_size)
     assert meter.total("hits") == 0
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=10)
-    assert (child.returncode, out) == (0, "5 lines: 5 hits, 5 of them kept\n")
-    assert "Traceback" not in err
+    eventually(child.rests)
+    done = child.finish(signal.SIGINT)
+    assert (done.code, done.out) == (0, "5 lines: 5 hits, 5 of them kept\n")
+    assert "Traceback" not in done.err
     assert meter.total("hits") == 5
 
 
 def test_a_pipe_that_is_followed_is_written_as_it_comes(home: Home, meter: Meter) -> None:
     """`tail -F log | redmeter replay - --follow` shows the last line without a next one."""
     child = home.start("replay", "-", "--follow")
-    assert child.stdin
     for n in (1, 2):
-        child.stdin.write(line_at(time.time()))
-        child.stdin.flush()
+        child.type(line_at(time.time()))
         eventually(lambda n=n: meter.total("hits") == n)  # type: ignore[misc]
-    out, _ = child.communicate(timeout=10)
-    assert (child.returncode, out) == (0, "2 lines: 2 hits, 2 of them kept\n")
+    done = child.finish()
+    assert (done.code, done.out) == (0, "2 lines: 2 hits, 2 of them kept\n")
 
 
 def test_ctrl_c_without_follow_is_exit_code_130_with_the_report(home: Home, meter: Meter) -> None:
     """What was read is stored and told; the rest is not."""
     child = home.start("replay", "-")
-    assert child.stdin
-    child.stdin.write(line_at(time.time()) * 3)
-    child.stdin.flush()
-    eventually(lambda: meter.names() == [] and _waits_for_input(child.pid))
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=10)
-    assert child.returncode == 130
-    assert err == "error: interrupted\n"
-    assert out == (
+    child.type(line_at(time.time()) * 3)
+    eventually(child.rests)
+    assert meter.names() == []
+    done = child.finish(signal.SIGINT)
+    assert (done.code, done.err) == (130, "error: interrupted\n")
+    assert done.out == (
         "3 lines: 3 hits, 3 of them kept\nstored are 6 of 6 counts, two a hit that is kept\n"
     )
     assert meter.total("hits") == 3
@@ -459,8 +451,3 @@ def _read_position(pid: int, path: Path) -> int:
             told = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
             return int(told.split()[1])
     return -1
-
-
-def _waits_for_input(pid: int) -> bool:
-    """Whether a process has read what its standard input holds and sleeps in a pipe's read."""
-    return "pipe" in Path(f"/proc/{pid}/wchan").read_text()

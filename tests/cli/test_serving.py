@@ -81,10 +81,10 @@ def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
     """All say that it is up; one process and one server run."""
     home = lone_home
     children = [home.start("up", "--detach") for _ in range(4)]
-    said = [child.communicate(timeout=30) for child in children]
-    assert [child.returncode for child in children] == [0] * 4, said
-    assert sum(out.startswith("redmeter is up: ") for out, _ in said) == 1
-    assert sum(out.startswith("redmeter runs already (pid ") for out, _ in said) == 3
+    said = [child.finish() for child in children]
+    assert [done.code for done in said] == [0] * 4, said
+    assert sum(done.out.startswith("redmeter is up: ") for done in said) == 1
+    assert sum(done.out.startswith("redmeter runs already (pid ") for done in said) == 3
     eventually(lambda: len(ups(home)) == 1)
     assert home.run("stop").out.startswith("stopped: redmeter up (pid ")
     assert home.processes() == {}
@@ -95,14 +95,12 @@ def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
 def test_up_in_the_foreground_ends_cleanly(lone_home: Home, how: signal.Signals) -> None:
     """Ctrl-C and SIGTERM: exit code 0, a word about the server that goes on, no traceback."""
     child = lone_home.start("up")
-    assert child.stdout
-    assert child.stdout.readline() == f"redmeter is up: embedded://{lone_home.data}\n"
+    assert child.out(0) == f"redmeter is up: embedded://{lone_home.data}\n"
     with redis.Redis(unix_socket_path=str(server_of(lone_home).socket)) as client:
         eventually(lambda: client.hget("redmeter:cleaned:", "redmeter:"))  # it rests now
-    child.send_signal(how)
-    _, err = child.communicate(timeout=10)
-    assert child.returncode == 0
-    assert err == (
+    done = child.finish(how)
+    assert done.code == 0
+    assert done.err == (
         "cleaning every minute; Ctrl-C ends it\nended; redmeter stop ends the embedded server too\n"
     )
     done = lone_home.run("stop")
@@ -115,16 +113,15 @@ def test_up_survives_the_death_of_its_server(lone_home: Home) -> None:
     """After kill -9 its cleaner starts the server anew; what was counted is there; stop works."""
     home = lone_home
     child = home.start("up", code=HASTY)
-    assert child.stdout
-    child.stdout.readline()
+    child.out(0)
     server = server_of(home)
     os.kill(server.pid, signal.SIGKILL)
     eventually(lambda: (now := embedded.running(home.data)) and now.pid != server.pid, 15)
-    assert child.poll() is None
+    assert child.child.poll() is None
     done = home.run("stop")
     assert done.out.startswith(f"stopped: redmeter up (pid {child.pid}), the embedded server")
-    _, err = child.communicate(timeout=10)
-    assert (child.returncode, "Traceback" in err) == (0, False)
+    done = child.finish()
+    assert (done.code, "Traceback" in done.err) == (0, False)
     assert home.processes() == {}
 
 
@@ -231,11 +228,9 @@ def test_a_password_is_in_no_list_of_processes_and_in_no_file(home: Home, server
 def test_up_tells_its_log_of_trouble_and_goes_on(home: Home, server: Server) -> None:
     """A server that is away for a while is no end of the cleaner."""
     child = home.start("up", code=HASTY, REDMETER_TIMEOUT="0.1")
-    assert child.stderr
-    child.stderr.readline()
+    child.err(0)
     server.kill()
-    told = child.stderr.readline()
-    assert " UTC warning: cleaning is tried again in a minute: no answer from redis://" in told
+    assert " UTC warning: cleaning is tried again in a minute: no answer from " in child.err(1)
     server.start()
     with server.client() as client:
         eventually(lambda: client.hget("redmeter:cleaned:", "redmeter:"), 15)

@@ -222,7 +222,7 @@ def test_few_keys_beside_the_listings_own(conn: Any) -> None:
     for _ in range(200):
         book.update_counter(conn, "x", 1, EXAMPLE)
     keys = {os.fsdecode(key) for key in conn.scan_iter("*", count=1000)}
-    assert {key for key in keys if not key.startswith("redmeter:batch:")} == {
+    assert {key for key in keys if not key.startswith("redmeter:bare:batch:")} == {
         "known:",
         *(f"count:{precision}:x" for precision in book.PRECISION),
     }
@@ -399,7 +399,7 @@ def test_threads_that_share_a_client_count_exactly(conn: Any) -> None:
     for thread in threads:
         thread.join()
     assert book.get_counter(conn, "x", 1) == [(EXAMPLE, 400)]
-    assert len(list(conn.scan_iter("redmeter:batch:*", count=1000))) <= 8
+    assert len(list(conn.scan_iter("redmeter:bare:batch:*", count=1000))) <= 8
 
 
 def test_clients_that_are_gone_leave_nothing_behind(any_server: Server) -> None:

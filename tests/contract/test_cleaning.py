@@ -651,6 +651,22 @@ def test_a_forgotten_counter_is_gone_and_nothing_else_is(
     assert meter.total("x") == 1
 
 
+def test_a_counter_is_forgotten_at_precisions_that_are_no_longer_kept(
+    client: Any, open_meter: OpenMeter, open_store: OpenStore
+) -> None:
+    """And at those of other programs; names that end alike keep theirs."""
+    meter = open_meter(retention={7: 5, 60: 5})
+    for name in ("x", "60:x", "yx", "y:x"):
+        meter.count(name)
+    store = open_store()
+    store.change_retention([(7, 0), (300, 5)])
+    assert forget(store, "x")
+    left = client.zrange("redmeter:known:", 0, -1)
+    assert left == [b"60:60:x", b"60:y:x", b"60:yx", b"7:60:x", b"7:y:x", b"7:yx"]
+    assert all(client.exists(b"redmeter:count:" + entry) for entry in left)
+    assert not client.exists("redmeter:count:7:x", "redmeter:count:60:x")
+
+
 def test_cleaning_an_empty_store_makes_no_store(client: Any, open_store: OpenStore) -> None:
     """It asks, and finds nothing to do."""
     report = clean(open_store(clock=HastyClock()))

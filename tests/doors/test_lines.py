@@ -324,7 +324,7 @@ def test_following_stops_at_once(log: Path) -> None:
     clock = ManualClock()
     asked = iter([False, False])
     with read(log, follow=True, clock=clock, stop=lambda: next(asked, True)) as batches:
-        assert list(batches) == [["a"]]
+        assert [batch for batch in batches if batch] == [["a"]]
     assert clock.monotonic() <= lines.POLL
 
 

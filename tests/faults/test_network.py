@@ -178,6 +178,34 @@ def test_a_write_that_never_hears_an_answer_says_that_it_was_sent(
         assert meter.total("x") == 6
 
 
+def test_an_event_of_which_nobody_can_know_is_an_error(
+    proxy: Proxy, conn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reply was lost and its watermark is gone: it says that it was sent; counted once."""
+
+    def evict() -> None:
+        conn.delete(*batch_keys(conn))
+
+    with (
+        Meter(proxy.url, clock=HastyClock(evict)) as meter,
+        redis.Redis("127.0.0.1", proxy.port) as callers,
+    ):
+        book.update_counter(callers, "x", 1, EXAMPLE)
+        monkeypatch.setattr(book._store(callers), "clock", HastyClock(evict))
+        meter.count("x")
+        for call in (
+            lambda: meter.count("x"),
+            lambda: book.update_counter(callers, "x", 1, EXAMPLE),
+        ):
+            proxy.drop_replies(1)
+            with pytest.raises(StoreUnavailable) as caught:
+                call()
+            assert caught.value.sent
+        meter.count("x")
+        assert meter.total("x") == 3
+        assert book.get_counter(callers, "x", 60) == [(1336376400, 2)]
+
+
 # --- No connection -------------------------------------------------------------------------
 
 

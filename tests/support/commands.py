@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -122,8 +123,8 @@ class Home:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str, code: str = "", **env: str) -> "subprocess.Popen[str]":
-        """Start a command that stays."""
+    def start(self, *arguments: str, code: str = "", **env: str) -> "Running":
+        """Start a command that stays; `code` is run before it in the same process."""
         child = subprocess.Popen(
             self.command(*arguments, code=code),
             stdin=subprocess.PIPE,
@@ -134,7 +135,7 @@ class Home:
             env=self.env | env,
         )
         self._children.append(child)
-        return child
+        return Running(child)
 
     def terminal(self, *arguments: str, columns: int = 80, **env: str) -> "Terminal":
         """Run a command on a terminal of so many columns."""
@@ -175,6 +176,63 @@ class Home:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             shutil.rmtree(self.runtime)
+
+
+class Running:
+    """A command that runs, its outputs pipes that are read as it writes."""
+
+    def __init__(self, child: "subprocess.Popen[str]") -> None:
+        self.child = child
+        self.pid = child.pid
+        self._out: list[str] = []
+        self._err: list[str] = []
+        assert child.stdout
+        assert child.stderr
+        self._readers = [
+            threading.Thread(target=lines.extend, args=(stream,), daemon=True)
+            for lines, stream in ((self._out, child.stdout), (self._err, child.stderr))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def out(self, number: int) -> str:
+        """Return a line of its output, counted from 0, once it is there."""
+        eventually(lambda: len(self._out) > number, TIMEOUT, f"line {number} of {self._out}")
+        return self._out[number]
+
+    def err(self, number: int) -> str:
+        """Return a line of its errors, counted from 0, once it is there."""
+        eventually(lambda: len(self._err) > number, TIMEOUT, f"line {number} of {self._err}")
+        return self._err[number]
+
+    def so_far(self) -> list[str]:
+        """Return the lines of its output so far."""
+        return list(self._out)
+
+    def type(self, text: str) -> None:
+        """Write to its standard input."""
+        assert self.child.stdin
+        self.child.stdin.write(text)
+        self.child.stdin.flush()
+
+    def rests(self) -> bool:
+        """Whether it has read all that was typed, and sleeps."""
+        assert self.child.stdin
+        left = fcntl.ioctl(self.child.stdin, termios.FIONREAD, b"\0" * 4)
+        status = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return not any(left) and status == "S"
+
+    def finish(self, how: signal.Signals | None = None) -> Done:
+        """End its input, or send it a signal, and wait for its end; return all that it wrote."""
+        assert self.child.stdin
+        if how is None:
+            self.child.stdin.close()
+        else:
+            self.child.send_signal(how)
+        code = self.child.wait(TIMEOUT)
+        for reader in self._readers:
+            reader.join(TIMEOUT)
+        return Done(code, "".join(self._out), "".join(self._err))
 
 
 class Terminal:

@@ -67,8 +67,8 @@ def server_time(client: Any) -> float:
 
 
 def batch_keys(client: Any) -> list[bytes]:
-    """Return the watermarks of the default prefix."""
-    return sorted(client.scan_iter("redmeter:batch:*", count=1000))
+    """Return the watermarks, of the default prefix and of the bare one."""
+    return sorted(client.scan_iter("redmeter:*batch:*", count=1000))
 
 
 @contextlib.contextmanager

@@ -107,8 +107,7 @@ def table(
     for at, column in enumerate(columns):
         numbers = bool(lines) and all(isinstance(row[at], int | float) for row in lines)
         justify: Literal["left", "right"] = "right" if numbers or at == right else "left"
-        # Only the first column, of names, is folded where it gets narrow.
-        drawn.add_column(column, justify=justify, overflow="fold", no_wrap=at > 0)
+        drawn.add_column(column, justify=justify, overflow="fold")
     for row in lines:
         drawn.add_row(*[cell if isinstance(cell, Text) else _shown(cell) for cell in row])
     _stdout.print(drawn)

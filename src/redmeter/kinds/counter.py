@@ -53,7 +53,7 @@ def portions(
     part: dict[str, Mapping[int, int]] = {}
     weight = 0
     for name, seconds in counts.items():
-        for run, run_weight in _runs(seconds, retention, bounded=now is not None):
+        for run, run_weight in _runs(seconds, retention, now):
             if part and (weight + run_weight > FIELDS_PER_BATCH or name in part):
                 yield part
                 part, weight = {}, 0
@@ -121,27 +121,23 @@ def _by_slice(seconds: Mapping[int, int], precision: int) -> Mapping[int, int]:
 
 
 def _runs(
-    seconds: Mapping[int, int], retention: Mapping[int, int], *, bounded: bool
+    seconds: Mapping[int, int], retention: Mapping[int, int], now: float | None
 ) -> Iterator[tuple[Mapping[int, int], int]]:
-    """Cut the seconds of one series until each part fits a batch; give each part's fields too.
-
-    Args:
-        bounded: slices that have left the retention will not be sent.
-    """
+    """Cut the seconds of one series until each part fits a batch; give each part's fields too."""
     count = len(seconds)
     if count < 2:
         if count:
             yield seconds, len(retention)
         return
-    span = max(seconds) - min(seconds)
-    weight = sum(
-        min(count, span // precision + 2, samples + 2 if bounded else count)
-        for precision, samples in retention.items()
-    )
+    first, last = min(seconds), max(seconds)
+    weight = 0
+    for precision, samples in retention.items():
+        oldest = first if now is None else max(first, math.floor(now) - (samples + 1) * precision)
+        if last >= oldest:
+            weight += min(count, (last - oldest) // precision + 2)
     if weight <= FIELDS_PER_BATCH:
         yield seconds, weight
         return
     ordered = sorted(seconds)
     for half in (ordered[: count // 2], ordered[count // 2 :]):
-        some = {second: seconds[second] for second in half}
-        yield from _runs(some, retention, bounded=bounded)
+        yield from _runs({second: seconds[second] for second in half}, retention, now)

@@ -1,0 +1,80 @@
+"""The servers of one test worker, and how each is made as new before every test."""
+
+import os
+from typing import Any
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from support.servers import BINARIES, Server, Unavailable
+
+#: There, a server that cannot be had is a failure.
+IN_CI = os.environ.get("CI") == "true"
+
+
+class Fleet:
+    """The servers of one test worker, each started when first asked for."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, Server] = {}
+        self._settings: dict[str, dict[str, str]] = {}
+
+    def get(self, name: str) -> Server:
+        """Return the server of that name, as new; skip (in CI: fail) where it cannot be had."""
+        if name not in self._servers:
+            try:
+                self._servers[name] = Server(name)
+            except Unavailable as exc:
+                if IN_CI and BINARIES[name].end:
+                    pytest.fail(str(exc), pytrace=False)
+                pytest.skip(str(exc))
+        server = self._servers[name]
+        if not server.running:
+            server.start()
+        server.resume()
+        try:
+            self._renew(server)
+        except redis.RedisError:  # a password, a paused server, a setting that cannot be set back
+            server.kill()
+            server.start()
+            self._renew(server)
+        return server
+
+    def _renew(self, server: Server) -> None:
+        """Undo whatever a test may have done to the server."""
+        client: Any  # its execute_command has no types
+        # Brief: while CLIENT PAUSE holds back everything, UNPAUSE is held back too.
+        options: dict[str, Any] = {"retry": Retry(NoBackoff(), 0), "socket_timeout": 1.0}
+        with server.client(decode_responses=True, **options) as client:
+            client.execute_command("CLIENT", "UNPAUSE")
+            client.execute_command("REPLICAOF", "NO", "ONE")
+            for user in client.execute_command("ACL", "USERS"):
+                if user != "default":
+                    client.execute_command("ACL", "DELUSER", user)
+            client.execute_command(
+                *("ACL", "SETUSER", "default", "reset", "on", "nopass", "~*", "&*", "+@all")
+            )
+            now = settings_of(client)
+            as_new = self._settings.setdefault(server.name, now)
+            for setting, value in as_new.items():
+                if now.get(setting) != value:
+                    client.execute_command("CONFIG", "SET", setting, value)
+            client.execute_command("FLUSHALL")
+            client.execute_command("SCRIPT", "FLUSH")
+            if not server.name.startswith("redis-6"):
+                client.execute_command("FUNCTION", "FLUSH")
+            client.execute_command("SLOWLOG", "RESET")
+            client.execute_command("CONFIG", "RESETSTAT")
+
+    def close(self) -> None:
+        """End them all."""
+        for server in self._servers.values():
+            server.close()
+
+
+def settings_of(client: Any) -> dict[str, str]:
+    """Return all settings of the server."""
+    found: dict[str, str] = client.config_get()
+    return found
