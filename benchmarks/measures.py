@@ -171,19 +171,14 @@ def parse_only() -> float:
 
 def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
     """Bytes that a full counter takes, by the server's own sum: ours and the listing's."""
-    now = int(time.time())
-    seconds = {
-        _within(now // width * width - width * age, width, now): 1
-        for width, samples in DEFAULT_RETENTION.items()
-        for age in range(samples)
-    }
     _empty(conn)
     store = _store(url)
-    write_counts(store, {"page:0": seconds})  # the script is loaded once, whatever is counted
+    now = int(time.time())
+    write_counts(store, {"page:0": _full(now)})  # the script is loaded once, whatever is counted
     store.close()  # nor do the buffers of connections belong to a counter
     before = _used(conn)
     for number in range(1, count + 1):
-        write_counts(store, {f"page:{number}": seconds})
+        write_counts(store, {f"page:{number}": _full(int(time.time()))})
     store.close()
     ours = (_used(conn) - before) / count
     copy = {
@@ -211,6 +206,15 @@ def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
 def _empty(conn: redis.Redis) -> None:
     """Empty the server, and return when its memory is free again."""
     conn.execute_command("FLUSHALL", "SYNC")  # type: ignore[no-untyped-call]
+
+
+def _full(now: int) -> dict[int, int]:
+    """Return events that fill 120 slices of each precision, no more."""
+    return {
+        _within(now // width * width - width * age, width, now): 1
+        for width, samples in DEFAULT_RETENTION.items()
+        for age in range(samples)
+    }
 
 
 def _within(start: int, width: int, now: int) -> int:

@@ -193,10 +193,11 @@ def test_an_event_of_which_nobody_can_know_is_an_error(
         book.update_counter(callers, "x", 1, EXAMPLE)
         monkeypatch.setattr(book._store(callers), "clock", HastyClock(evict))
         meter.count("x")
-        for call in (
+        calls: tuple[Callable[[], None], ...] = (
             lambda: meter.count("x"),
             lambda: book.update_counter(callers, "x", 1, EXAMPLE),
-        ):
+        )
+        for call in calls:
             proxy.drop_replies(1)
             with pytest.raises(StoreUnavailable) as caught:
                 call()
