@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,26 @@ def test_one_that_does_not_become_ready_is_waited_for_in_vain() -> None:
     assert state is not None
     assert not state.ready
     release(first)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_one_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch, ready: bool) -> None:
+    """Once it is ready the place is not free; where it ends before, the next one has it."""
+    monkeypatch.setattr(place, "PATIENCE", 10.0)
+    first, second = Place(URL, None), Place(URL, None)
+    assert first.take()
+    taken: list[bool] = []
+    waiting = threading.Thread(target=lambda: taken.append(second.take()))
+    waiting.start()
+    waiting.join(0.1)
+    assert waiting.is_alive()
+    if ready:
+        first.ready()
+    else:
+        release(first)
+    waiting.join(10)
+    assert taken == [not ready]
+    release(first if ready else second)
 
 
 def test_looking_never_looks_like_running() -> None:

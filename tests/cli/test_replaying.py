@@ -124,6 +124,17 @@ def test_the_projects_own_log_is_accounted_for(redmeter: Run, meter: Meter) -> N
     }
 
 
+def test_the_newest_line_becomes_now(redmeter: Run, tmp_path: Path) -> None:
+    """By the server's clock; the others keep their distance from it."""
+    log = tmp_path / "log"
+    log.write_text("".join(line_at(1_431_857_103 - n) for n in (7200, 0, 60)))
+    before = int(time.time())
+    report = report_of(redmeter("replay", str(log), "--shift-to-now", "--json"))
+    now = int(report["newest"]) + report["shift"]
+    assert before <= now <= time.time()
+    assert samples(redmeter, "hits", "60") == {(now - n) // 60 * 60: 1 for n in (0, 60)}
+
+
 def test_query_strings_are_never_stored(redmeter: Run, client: Any) -> None:
     """They may hold passwords: no key, field or member has any of them."""
     redmeter("replay", str(OWN_LOG), "--shift-to-now")

@@ -98,15 +98,15 @@ def test_eviction_that_takes_watermarks_fails_where_there_is_a_limit(
 
 
 def test_memory_that_is_nearly_used_up_is_a_warning(store: Store, client: Any) -> None:
-    """Above nine tenths of maxmemory."""
-    used = int(client.info("memory")["used_memory"])
-    client.config_set("maxmemory", int(used / 0.95))
+    """Above nine tenths of maxmemory, on a server and to the byte."""
+    client.config_set("maxmemory", int(client.info("memory")["used_memory"] / 0.95))
     first, second = found(examine(store), "memory")
     assert first.level == "ok"
-    assert second.level == "warn"
-    assert second.text.endswith("% of maxmemory is used")
-    client.config_set("maxmemory", used * 2)
-    assert len(found(examine(store), "memory")) == 1
+    assert (second.level, second.fix) == ("warn", "raise maxmemory")
+    told = {"maxmemory_policy": "noeviction", "maxmemory": "1000"}
+    assert len(list(findings.memory(told | {"used_memory": "900"}, {}))) == 1
+    _, second = findings.memory(told | {"used_memory": "911"}, {})
+    assert second.text == "91% of maxmemory is used"
 
 
 @pytest.mark.parametrize(

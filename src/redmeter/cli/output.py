@@ -19,6 +19,7 @@ from rich.text import Text
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
+        """Raise the error that Rich is handling, where it would end the process: see app.py."""
         raise
 
 
