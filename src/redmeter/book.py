@@ -19,7 +19,8 @@ from functools import lru_cache
 import redis
 
 from redmeter import cleaning
-from redmeter.keys import Retention, check_time, slice_start
+from redmeter.errors import InvalidSetting, shown
+from redmeter.keys import MAX_SAMPLES, Retention, check_time, slice_start
 from redmeter.kinds import counter
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
@@ -30,7 +31,8 @@ from redmeter.store.opening import check_client, location_of
 
 #: Widths of the slices, seconds.
 PRECISION: Sequence[int] = [1, 5, 60, 300, 3600, 18000, 86400]
-#: How many samples of each precision clean_counters() leaves.
+#: How many samples of each precision are left: by update_counter() at the present time, for up to
+#: 254 of them, and by clean_counters().
 SAMPLE_COUNT = 120
 #: Set to True, this ends clean_counters() within a second.
 QUIT = False
@@ -70,9 +72,9 @@ def update_counter(
     counts = {name: {second: count}}
     outcome = store.write(
         lambda retention: counter.operations(store.keys, retention, counts, totals=False),
-        retention=_retention(tuple(PRECISION), SAMPLE_COUNT),
+        retention=_kept(tuple(PRECISION), SAMPLE_COUNT),
         refuse=False,  # no time is refused: the book's own example is of 2012
-        trim=not now,
+        trim=not now and SAMPLE_COUNT <= MAX_SAMPLES,  # larger hashes are the cleaner's
     )
     check_written(outcome, store)
 
@@ -133,5 +135,11 @@ def _store(conn: "redis.Redis") -> Store:
 
 
 @lru_cache(maxsize=8)
-def _retention(precisions: tuple[int, ...], samples: int) -> Retention:
-    return Retention(dict.fromkeys(precisions, samples))
+def _kept(precisions: tuple[int, ...], samples: int) -> dict[int, int]:
+    """Check PRECISION and SAMPLE_COUNT, which have no other limits than to be whole numbers."""
+    for number in (*precisions, samples):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise InvalidSetting(
+                "PRECISION, SAMPLE_COUNT", f"{shown(number, 40)} is not a whole number above 0"
+            )
+    return dict.fromkeys(precisions, samples)

@@ -77,6 +77,7 @@ def clean(
     samples: Mapping[int, int] | None = None,
     other_samples: int = OTHER_SAMPLES,
     progress: Callable[[Report, int], None] | None = None,
+    quit: Callable[[], bool] = lambda: False,  # noqa: A002
 ) -> Report:
     """Make one pass.
 
@@ -87,6 +88,7 @@ def clean(
         samples: precision -> samples, instead of the store's retention.
         other_samples: for precisions that are not in there.
         progress: called after each page, with the report so far and the size of the index.
+        quit: asked before each call; once it says True, the pass stops as for the budget.
 
     Raises:
         ClockDisagreement: the clocks differ wildly; nothing was touched.
@@ -96,7 +98,7 @@ def clean(
     report = Report(cursor=cursor)
     view, (size,) = store.read([("ZCARD", store.keys.known)])
     _check_clock(view.now - store.clock.wall())
-    rules = _Rules(view.retention if samples is None else samples, other_samples, passes)
+    rules = _Rules(view.retention if samples is None else samples, other_samples, passes, quit)
     while True:
         done = _clean_page(store, rules, report)
         report.seconds = store.clock.monotonic() - started
@@ -104,7 +106,7 @@ def clean(
             report.cursor = 0
         if progress:
             progress(report, raised(size))
-        if done or report.seconds >= budget:
+        if done or report.seconds >= budget or quit():
             break
     if done:
         store.ask([("HSET", store.keys.cleaned, store.keys.prefix, int(view.now))])
@@ -136,7 +138,14 @@ def run(
         started = clock.monotonic()
         try:
             kept, other = samples() if samples else (None, OTHER_SAMPLES)
-            report = clean(store, passes=passes, cursor=cursor, samples=kept, other_samples=other)
+            report = clean(
+                store,
+                passes=passes,
+                cursor=cursor,
+                samples=kept,
+                other_samples=other,
+                quit=quit,
+            )
             cursor = report.cursor
             if on_pass:
                 on_pass(report)
@@ -197,13 +206,17 @@ def _check_clock(difference: float) -> None:
         raise ClockDisagreement(difference, MAX_CLOCK_DIFFERENCE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Rules:
-    """What to keep, and what is due."""
+    """What to keep, what is due, and when to stop."""
 
     kept: Mapping[int, int]
     other_samples: int
     passes: int
+    quit: Callable[[], bool]
+    #: Whether hashes that were large are written anew; no more once that did not help, as on a
+    #: server that stores only shorter ones compactly.
+    compact: bool = True
 
     def samples(self, precision: int) -> int:
         return self.kept.get(precision, self.other_samples)
@@ -218,7 +231,9 @@ def _clean_page(store: Store, rules: _Rules, report: Report) -> bool:
     seen, removed, large = _clean_stretch(store, report.cursor, _PAGE, rules, report)
     report.cursor += seen - removed
     for entry in large:
-        if _clean_large(store, rules.samples(int(entry.partition(b":")[0])), entry, report):
+        if rules.quit():
+            break
+        if _clean_large(store, rules, entry, report):
             (rank,) = store.ask([("ZREVRANK", store.keys.known, entry)])
             if isinstance(rank, int):  # its entry goes the way of all that have no hash
                 _clean_stretch(store, rank, 1, rules, report)
@@ -240,6 +255,7 @@ def _clean_stretch(
             f"{store.clock.wall():.6f}",
             store.keys.count_of(""),
             _LARGE,
+            int(rules.compact),
             rules.other_samples,
             *itertools.chain.from_iterable(rules.kept.items()),
         ],
@@ -254,7 +270,7 @@ def _clean_stretch(
     return seen, removed, large
 
 
-def _clean_large(store: Store, samples: int, entry: bytes, report: Report) -> bool:
+def _clean_large(store: Store, rules: _Rules, entry: bytes, report: Report) -> bool:
     """Clean a hash of very many fields in steps, then bring it back to the compact form.
 
     Between two steps others may write; each step removes only fields that it has seen to be gone.
@@ -265,15 +281,18 @@ def _clean_large(store: Store, samples: int, entry: bytes, report: Report) -> bo
     key = store.keys.count_of("").encode() + entry
     precision = int(entry.partition(b":")[0])
     view, _ = store.read()
-    last = int(min(view.now, store.clock.wall())) - samples * precision
+    last = int(min(view.now, store.clock.wall())) - rules.samples(precision) * precision
     left = 0
     for fields in _scan(store, key):
         gone = [start for start in fields if _start(start, default=last + 1) <= last]
         left += len(fields) - len(gone)
         if gone:
             report.slices_removed += raised(store.ask([("HDEL", key, *gone)])[0])
-    if 0 < left <= _FIELDS:
-        report.compacted += raised(COMPACT.run(store.link, [key], [_FIELDS]))
+        if rules.quit():
+            return False
+    if 0 < left <= _FIELDS and rules.compact:
+        rules.compact = bool(raised(COMPACT.run(store.link, [key], [_FIELDS])))
+        report.compacted += rules.compact
     return left == 0
 
 

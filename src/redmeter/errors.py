@@ -137,7 +137,13 @@ class ClockDisagreement(RedmeterError):
 
 
 class StoreError(RedmeterError):
-    """Something about the server or about the data in it."""
+    """Something about the server or about the data in it.
+
+    Attributes:
+        sent: whether something was sent, then or before, that may have been applied.
+    """
+
+    sent: bool = False
 
 
 class StoreUnavailable(StoreError):

@@ -190,6 +190,8 @@ def check_prefix(prefix: str) -> str:
         raise InvalidSetting(
             "prefix", "no braces (they are Redis Cluster's) and no control characters"
         )
+    if prefix == BARE_OWN:
+        raise InvalidSetting("prefix", f"{BARE_OWN} belongs to the store without a prefix")
     return prefix
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from redmeter import store as stores
 from redmeter.clock import SYSTEM, Clock
-from redmeter.keys import Retention, check_time, slice_start
+from redmeter.keys import check_time, slice_start
 from redmeter.kinds import counter
 from redmeter.model import Operations, Ranked, Series
 from redmeter.names import canonical
@@ -110,7 +110,7 @@ class Meter:
             return
         counts = {series: {second: amount}}
 
-        def build(retention: Retention) -> Operations:
+        def build(retention: Mapping[int, int]) -> Operations:
             return counter.operations(store.keys, retention, counts)
 
         check_written(store.write(build), store)

@@ -251,9 +251,21 @@ def test_precisions_and_samples_are_read_at_each_call(conn: Any) -> None:
     book.PRECISION = [0]
     with pytest.raises(InvalidSetting):
         book.update_counter(conn, "e")
-    book.PRECISION, book.SAMPLE_COUNT = [60], 100_000
+    book.PRECISION, book.SAMPLE_COUNT = [60], 0
     with pytest.raises(InvalidSetting):
         book.update_counter(conn, "e")
+    book.PRECISION, book.SAMPLE_COUNT = list(range(1, 31)), 100_000
+    book.update_counter(conn, "e")
+    assert len(book.get_counter(conn, "e", 30)) == 1
+
+
+def test_a_counter_that_both_write_never_expires(conn: Any) -> None:
+    """The listings renew no time to live, so a shared hash is given none."""
+    book.update_counter(conn, "hits")
+    listings.update(conn, "hits")
+    book.update_counter(conn, "hits")
+    assert {conn.ttl(f"count:{precision}:hits") for precision in listings.PRECISIONS} == {-1}
+    assert sum(count for _, count in book.get_counter(conn, "hits", 86400)) == 3
 
 
 def _cleaner(conn: Any) -> threading.Thread:

@@ -436,3 +436,28 @@ def test_a_meter_that_is_off_never_touches_the_network(spoiled: None) -> None:
     with Meter("off") as meter:
         meter.count("x")
     Meter("redis://example.invalid").close()
+
+
+_HANDLER = """
+import signal, sys
+from redmeter import Meter
+meter = Meter(sys.argv[1])
+meter.count("x")
+handled = 0
+def handler(*_):
+    global handled
+    handled += 1
+    meter.count("x")
+signal.signal(signal.SIGALRM, handler)
+for turn in range(500):
+    signal.setitimer(signal.ITIMER_REAL, 0.00001 + turn % 20 * 0.00002)
+    meter.count("x")
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(meter.total("x") - handled, handled > 10)
+meter.close()
+"""
+
+
+def test_a_signal_handler_may_count_in_the_midst_of_a_count(any_server: Server) -> None:
+    """Nothing that it interrupts is waited for, and each event is stored once."""
+    assert _script(_HANDLER, any_server.url) == "501 True"

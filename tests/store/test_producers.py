@@ -124,9 +124,7 @@ pool = Producers()
 pool.give_back(pool.borrow())
 lent = [pool.borrow() for _ in range(POOL)]   # none is left: a copy of the pool would block
 pool.give_back(lent.pop())                    # and one lies idle
-lent.append(pool.borrow())
-pool.give_back(lent.pop())
-mine = {each.id for each in lent} | {pool._idle[-1].id}
+mine = {each.id for each in pool._all}
 read, write = os.pipe()
 if os.fork() == 0:
     theirs = [pool.borrow() for _ in range(POOL)]

@@ -1,12 +1,11 @@
 """Stores on private servers: writing by the batch, and clocks that break things while one waits."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from redmeter import Meter
 from redmeter.clock import SystemClock
-from redmeter.keys import Retention
 from redmeter.kinds import counter
 from redmeter.model import Batch, Operations, Outcome
 from redmeter.store import Store
@@ -41,7 +40,7 @@ def count(store: Store, name: str, second: int, amount: int = 1, **options: Any)
 def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -> Outcome:
     """Write counts in one batch."""
 
-    def build(retention: Retention) -> Operations:
+    def build(retention: Mapping[int, int]) -> Operations:
         return counter.operations(store.keys, retention, counts)
 
     return store.write(build, **options)

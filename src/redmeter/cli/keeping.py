@@ -104,8 +104,8 @@ def retention(
         if wanted:
             kept = store.change_retention(wanted)
             output.note(
-                "changed: every writer goes by it from its next write on, "
-                "and what is no longer kept is removed"
+                "changed: every writer goes by it from its next write on; "
+                "what is no longer kept expires"
             )
         else:
             kept = store.read()[0].retention

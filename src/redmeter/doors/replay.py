@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.doors.lines import DamagedGzip
-from redmeter.errors import InvalidName, StoreUnavailable
+from redmeter.errors import InvalidName, StoreError
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
@@ -167,7 +167,7 @@ def _write(
     for part in counter.portions(counts, store.binding().retention, now=now):
         try:
             written = write_counts(store, part, now=now)
-        except (StoreUnavailable, KeyboardInterrupt) as error:
+        except (StoreError, KeyboardInterrupt) as error:
             if getattr(error, "sent", True):
                 report.uncertain += sum(sum(seconds.values()) for seconds in part.values())
             raise

@@ -7,23 +7,31 @@ own, or parent and child would share numbers.
 One batch of a producer is under way at a time, since a later one would make an earlier one look
 applied. Synchronous callers therefore borrow a producer for each call from a small pool: as many
 watermark keys as there ever were calls at once, at most POOL, not one per thread or per call.
+
+A signal handler may count while its own thread is in here, so nothing is held that it could wait
+for: a producer is taken by trying its lock, never by waiting for one in particular.
 """
 
 import os
 import secrets
 import threading
-from collections import deque
+import time
 
 #: Most producers of one store in one process, and so most synchronous writes at a time.
 POOL = 8
+#: Seconds between two tries while all are out, and after which another one is made all the same:
+#: whoever holds them may be the very thread that asks, below a signal handler.
+POLL, PATIENCE = 0.001, 30.0
 
 
 class Producer:
     """One source of numbered batches; use it from one thread at a time."""
 
-    __slots__ = ("acknowledged", "id", "number")
+    __slots__ = ("acknowledged", "id", "lock", "number")
 
     def __init__(self) -> None:
+        #: Held by who has borrowed it.
+        self.lock = threading.Lock()
         self.renew()
 
     def renew(self) -> None:
@@ -47,25 +55,28 @@ class Producers:
         self._start()
 
     def _start(self) -> None:
-        self._idle: deque[Producer] = deque()
-        self._places = threading.Semaphore(POOL)
+        self._all = [Producer() for _ in range(POOL)]
         # Last: who sees it must not find the parent's producers any more.
         self._pid = os.getpid()
 
     def borrow(self) -> Producer:
         """Return a producer for one batch; waits while POOL of them are out."""
         if self._pid != os.getpid():
-            self._start()  # forked: its producers, and a semaphore perhaps held, are the parent's
-        self._places.acquire()
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return Producer()
+            self._start()  # forked: these producers are the parent's, and so are their locks
+        # Always from the first: as few of them as possible ever write.
+        waited = 0.0
+        while True:
+            for producer in self._all:
+                if producer.lock.acquire(blocking=False):
+                    return producer
+            if waited >= PATIENCE:
+                self._all.append(Producer())
+            time.sleep(POLL)
+            waited += POLL
 
     def give_back(self, producer: Producer) -> None:
         """Take a producer back, also after a call that was broken off.
 
         Its next number is higher; its batch, should it arrive after that, is refused as old.
         """
-        self._idle.append(producer)
-        self._places.release()
+        producer.lock.release()

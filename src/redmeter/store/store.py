@@ -10,11 +10,11 @@ store itself: what time is it, and what is kept.
 
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import StoreRefused, StoreUnavailable
+from redmeter.errors import AccessDenied, StoreRefused, StoreUnavailable
 from redmeter.keys import Keys, Retention
 from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.store import binding as bindings
@@ -162,9 +162,9 @@ class Store:
 
     def write(
         self,
-        build: Callable[[Retention], Operations],
+        build: Callable[[Mapping[int, int]], Operations],
         *,
-        retention: Retention | None = None,
+        retention: Mapping[int, int] | None = None,
         refuse: bool = True,
         trim: bool = True,
     ) -> Outcome:
@@ -190,8 +190,8 @@ class Store:
     def _write(
         self,
         producer: Producer,
-        build: Callable[[Retention], Operations],
-        retention: Retention | None,
+        build: Callable[[Mapping[int, int]], Operations],
+        retention: Mapping[int, int] | None,
         refuse: bool,
         trim: bool,
     ) -> Outcome:
@@ -200,12 +200,10 @@ class Store:
         started, attempt = self.clock.monotonic(), 0
         while True:
             try:
-                bound = Binding(retention, "") if retention else self.binding()
-                batch = Batch(producer.id, number, build(bound.retention))
+                kept, version = (retention, "") if retention is not None else self.binding()
+                batch = Batch(producer.id, number, build(kept))
                 must_exist = sent and producer.acknowledged
-                outcome = self.send(
-                    batch, bound.version, must_exist=must_exist, refuse=refuse, trim=trim
-                )
+                outcome = self.send(batch, version, must_exist=must_exist, refuse=refuse, trim=trim)
                 producer.acknowledged = True
                 return outcome
             except RetentionChanged:
@@ -216,7 +214,11 @@ class Store:
                 error.sent = sent
                 self._wait(attempt if sent else ATTEMPTS, started, error)
                 self._reconnect()
+            except AccessDenied as error:
+                error.sent = sent
+                raise
             except StoreRefused as error:
+                error.sent = sent
                 if error.code == "WRONGTYPE" and attempt == 0:
                     # Somebody else uses the watermark's key.
                     if sent:
@@ -266,6 +268,8 @@ class Store:
                 int(refuse),
                 int(trim),
                 keys.count_bytes,
+                # A bare store is shared with programs that renew no time to live, and swept.
+                int(bool(keys.prefix)),
                 *operations.args,
             ),
         )

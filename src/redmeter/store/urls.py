@@ -25,7 +25,9 @@ _OPTIONS = {
     *("encoding", "encoding_errors"),
 }
 #: Of these, what we set ourselves: accepted, since URLs are shared with other programs.
-_IGNORED = ("decode_responses", "encoding", "encoding_errors", "retry_on_timeout")
+_IGNORED = (
+    *("decode_responses", "encoding", "encoding_errors", "max_connections", "retry_on_timeout"),
+)
 
 
 @dataclass(frozen=True, slots=True)

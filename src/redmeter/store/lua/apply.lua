@@ -13,7 +13,8 @@
 -- ARGV[6]  1: refuse slices that are aged or far in the future
 -- ARGV[7]  1: trim what has left the retention
 -- ARGV[8]  bytes of a counter's key before its entry in known:
--- ARGV[9…] runs of operations: code, how many, then their arguments
+-- ARGV[9] 1: hashes that are made here expire; otherwise a cleaner sweeps them
+-- ARGV[10…] runs of operations: code, how many, then their arguments
 --   slice  add to slices of counters' hashes; one text of "precision samples start amount …"
 --   add    add to fields of hashes; field, amount for each
 --
@@ -44,7 +45,8 @@ local time = call('TIME')
 local server = time[1] + time[2] / 1000000
 -- The earlier of the two clocks: neither of them, running ahead, can push out live samples.
 local now = math.min(server, tonumber(ARGV[3]))
-local refuse, trim, before = ARGV[6] == '1', ARGV[7] == '1', tonumber(ARGV[8])
+local refuse, trim, expire = ARGV[6] == '1', ARGV[7] == '1', ARGV[9] == '1'
+local before = tonumber(ARGV[8])
 local reply = {1}
 
 local function reject(i, reason)
@@ -76,12 +78,12 @@ end
 -- A hash has new slices: renew how long it lives, and its entry in the index. That is done with
 -- an eighth to spare, so that it is seldom needed.
 local function renew(key, precision, samples, newest)
-  local ttl = call('TTL', key)
+  local ttl = expire and call('TTL', key)
   local wanted = (samples + 1) * precision + math.max(0, math.ceil(newest - server))
-  if ttl < wanted then
+  if not expire or ttl < wanted then
     -- A hash that had data but no time to live is another program's, which would not renew it:
     -- it stays without, and is the cleaner's to sweep.
-    if ttl >= 0 or call('HLEN', key) <= appended then
+    if expire and (ttl >= 0 or call('HLEN', key) <= appended) then
       call('EXPIRE', key, whole(wanted + math.ceil(samples * precision / 8)))
     end
     call('ZADD', KEYS[3], 0, string.sub(key, before + 1))
@@ -134,7 +136,7 @@ function run.add(i, a, count)
   return i + count, a
 end
 
-local i, a, last = 4, 9, #ARGV
+local i, a, last = 4, 10, #ARGV
 while a <= last do
   i, a = run[ARGV[a]](i, a + 2, tonumber(ARGV[a + 1]))
 end

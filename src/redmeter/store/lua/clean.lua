@@ -7,8 +7,9 @@
 -- ARGV[4] the caller's clock, Unix seconds
 -- ARGV[5] what stands before an entry in the key of its hash
 -- ARGV[6] most fields of a hash that are looked at here; larger ones are only named
--- ARGV[7] samples to keep of a precision that is not among the following
--- ARGV[8…] precision, samples, …
+-- ARGV[7] 1: also name hashes that were large and are not stored compactly yet
+-- ARGV[8] samples to keep of a precision that is not among the following
+-- ARGV[9…] precision, samples, …
 -- Returns {entries seen, of them not due, slices removed, hashes removed, entries removed,
 --   {entries whose hash is large, or was}, {entries that are none, or whose key holds something else}}.
 -- Nothing live is ever removed: looking and removing are one step here, and the time is the
@@ -23,8 +24,8 @@ local call = redis.call
 local time = call('TIME')
 local now = math.floor(math.min(time[1] + time[2] / 1000000, tonumber(ARGV[4])))
 local passes, before, most = tonumber(ARGV[3]), ARGV[5], tonumber(ARGV[6])
-local kept = {}
-for a = 8, #ARGV, 2 do kept[tonumber(ARGV[a])] = tonumber(ARGV[a + 1]) end
+local compact, kept = ARGV[7] == '1', {}
+for a = 9, #ARGV, 2 do kept[tonumber(ARGV[a])] = tonumber(ARGV[a + 1]) end
 
 local unused, bare, large, strange = {}, {}, {}, {}
 local work, not_due, slices = 0, 0, 0
@@ -41,7 +42,7 @@ local function turn_to(entry)
   end
   prefix = text .. ':'
   due = passes % math.max(1, math.floor(precision / 60)) == 0
-  samples = kept[precision] or tonumber(ARGV[7])
+  samples = kept[precision] or tonumber(ARGV[8])
   -- A slice counts while it started less than `samples` slices ago.
   last = now - samples * precision
   last_text = string.format('%.0f', last)
@@ -113,7 +114,7 @@ local function clean(entry)
     call('HDEL', key, unpack(list))
   end
   -- It was large once, and still takes ten times the memory.
-  if call('OBJECT', 'ENCODING', key) == 'hashtable' then large[#large + 1] = entry end
+  if compact and call('OBJECT', 'ENCODING', key) == 'hashtable' then large[#large + 1] = entry end
   ttl = ttl or call('TTL', key)
   if ttl >= 0 then prolong(key, ttl, fields) end
 end

@@ -4,7 +4,7 @@
 --
 -- KEYS[1] the hash
 -- ARGV[1] most fields that are written anew
--- Returns 1 written anew · 0 left as it was (compact already, or too large).
+-- Returns 1 compact now · 0 as it was: compact already, too large, or for this server's settings.
 -- Cost: 1 µs a field. Retry: safe, nothing is lost or changed. Cluster: one key.
 
 if redis.call('OBJECT', 'ENCODING', KEYS[1]) ~= 'hashtable' then return 0 end
@@ -16,4 +16,5 @@ redis.call('HSET', KEYS[1], all[1], all[2])
 redis.call('UNLINK', KEYS[1])
 redis.call('HSET', KEYS[1], unpack(all))
 if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ttl) end
+if redis.call('OBJECT', 'ENCODING', KEYS[1]) == 'hashtable' then return 0 end
 return 1
