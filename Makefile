@@ -24,6 +24,7 @@ $(READY): pyproject.toml constraints.txt
 up: $(READY) ## start the embedded server and the cleaner in the background
 	@$(BIN)/redmeter up --detach
 	@echo "the command is here: $(BIN)/redmeter"
+	@echo "a log is here too:   $(BIN)/redmeter replay tests/data/access.log --shift-to-now"
 
 stop: $(READY) ## end what `make up` started
 	@$(BIN)/redmeter stop

@@ -172,15 +172,16 @@ def parse_only() -> float:
 def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
     """Bytes that a full counter takes, by the server's own sum: ours and the listing's."""
     _empty(conn)
+    others = _clients(conn)
     store = _store(url)
     now = int(time.time())
     write_counts(store, {"page:0": _full(now)})  # the script is loaded once, whatever is counted
     store.close()  # nor do the buffers of connections belong to a counter
-    before = _used(conn)
+    before = _used(conn, others)
     for number in range(1, count + 1):
         write_counts(store, {f"page:{number}": _full(int(time.time()))})
     store.close()
-    ours = (_used(conn) - before) / count
+    ours = (_used(conn, others) - before) / count
     copy = {
         width: [
             (
@@ -192,7 +193,7 @@ def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
         for width in listings.PRECISIONS
     }
     _empty(conn)
-    before = _used(conn)
+    before = _used(conn, others)
     pipe = conn.pipeline(transaction=False)
     for number in range(count):
         for width, slices in copy.items():
@@ -200,7 +201,7 @@ def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
                 pipe.hincrby(f"count:{width}:page:{number}", str(start), amount)
             pipe.zadd("known:", {f"{width}:page:{number}": 0})
         pipe.execute()
-    return ours, (_used(conn) - before) / count
+    return ours, (_used(conn, others) - before) / count
 
 
 def _empty(conn: redis.Redis) -> None:
@@ -263,5 +264,14 @@ def memory_week(conn: redis.Redis, url: str) -> tuple[float, float]:
     return sizes[0], sizes[1]
 
 
-def _used(conn: redis.Redis) -> int:
-    return int(conn.info("memory")["used_memory"])
+def _used(conn: redis.Redis, clients: int) -> int:
+    """Bytes in use, once no more clients are connected than there were."""
+    for _ in range(500):
+        if _clients(conn) <= clients:
+            break
+        time.sleep(0.01)
+    return int(conn.info("memory")["used_memory"])  # type: ignore[index]
+
+
+def _clients(conn: redis.Redis) -> int:
+    return int(conn.info("clients")["connected_clients"])  # type: ignore[index]

@@ -129,7 +129,7 @@ def replay(conn: redis.Redis, url: str) -> Iterator[Row]:
 
 def memory(conn: redis.Redis, url: str) -> Iterator[Row]:
     """What a full counter takes."""
-    ours, theirs = measures.memory_full(conn, url, 500)
+    ours, theirs = measures.memory_full(conn, url, 150)
     yield Row(
         "memory, a full counter (7 x 120)",
         f"{ours:,.0f} B",

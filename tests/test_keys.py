@@ -235,6 +235,13 @@ def test_a_change_adds_replaces_and_removes() -> None:
         retention.changed([(1, 0), (60, 0)])
 
 
+@pytest.mark.parametrize("words", [["60=1", "60=2"], ["60=1", "5=1", "060=1"], ["60=0", "60=0"]])
+def test_a_change_that_names_a_precision_twice_is_refused(words: list[str]) -> None:
+    """However it is spelled: which of them is meant, nobody knows."""
+    with pytest.raises(InvalidSetting, match="retention: precision 60 is given twice"):
+        parse_changes(words)
+
+
 @pytest.mark.parametrize(
     "precision", [2, 0, -1, 60.0, "60", True, None, 10**5000, [60]], ids=of_type
 )

@@ -165,17 +165,19 @@ def parse_changes(words: Iterable[str]) -> list[tuple[int, int]]:
     """Read `60=240 300=0` given as words: (precision, samples) pairs, 0 meaning "no longer kept".
 
     Raises:
-        InvalidSetting: a word is not PRECISION=SAMPLES.
+        InvalidSetting: a word is not PRECISION=SAMPLES, or a precision is given twice.
     """
-    changes = []
+    changes: dict[int, int] = {}
     for word in words:
         precision, equals, count = word.partition("=")
         if not equals or not precision.isdecimal() or not count.isdecimal() or len(word) > 40:
             raise InvalidSetting(
                 "retention", f"{word!r:.40} is not PRECISION=SAMPLES, e.g. 60=240 (seconds=samples)"
             )
-        changes.append((int(precision), int(count)))
-    return changes
+        if int(precision) in changes:
+            raise InvalidSetting("retention", f"precision {int(precision)} is given twice")
+        changes[int(precision)] = int(count)
+    return list(changes.items())
 
 
 def check_prefix(prefix: str) -> str:

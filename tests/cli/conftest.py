@@ -1,6 +1,7 @@
 """The command on a private server: in this process where that tells enough, else in its own."""
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,10 +96,16 @@ def client(server: Server) -> Iterator[Any]:
         yield client
 
 
+def with_command(path: str) -> str:
+    """Return a PATH on which this environment's `redmeter` is found, as it is when activated."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{path}"
+
+
 @pytest.fixture
 def home(server: Server, tmp_path: Path) -> Iterator[Home]:
     """A home in which commands run as processes, on the private server."""
     home = Home(tmp_path, server.url)
+    home.env["PATH"] = with_command(home.env["PATH"])
     yield home
     home.close()
 
@@ -107,5 +114,6 @@ def home(server: Server, tmp_path: Path) -> Iterator[Home]:
 def lone_home(tmp_path: Path) -> Iterator[Home]:
     """A home in which commands run as processes, on the embedded server."""
     home = Home(tmp_path)
+    home.env["PATH"] = with_command(home.env["PATH"])
     yield home
     home.close()

@@ -2,12 +2,14 @@
 
 import os
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redmeter import Meter, __version__
-from redmeter.cli.app import app
+from redmeter.cli.app import app, called
 from support.commands import Done, Home, is_clean
 from support.servers import Server
 
@@ -181,3 +183,47 @@ def test_piped_output_is_clean(redmeter: Run, home: Home, meter: Meter) -> None:
             assert rows
             assert all(row.count("\t") == header.count("\t") for row in rows)
     assert home.run("names") == redmeter("names")
+
+
+def make_program(path: Path) -> str:
+    """Make a program that can be found."""
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "path", "shown"),
+    [
+        (".", "a/bin:other", "redmeter"),
+        (".", "other", "a/bin/redmeter"),
+        (".", "other:a/bin", "a/bin/redmeter"),
+        ("a/bin", "other", "./redmeter"),
+        ("other", "other", "{root}/a/bin/redmeter"),
+    ],
+)
+def test_the_command_is_shown_as_it_can_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, path: str, shown: str
+) -> None:
+    """By its name where the shell finds this very program, else by the shortest path to it."""
+    program = make_program(tmp_path / "a/bin/redmeter")
+    make_program(tmp_path / "other/redmeter")
+    monkeypatch.setenv("PATH", ":".join(str(tmp_path / each) for each in path.split(":")))
+    monkeypatch.chdir(tmp_path / folder)
+    monkeypatch.setattr(sys, "argv", [program])
+    assert called() == shown.format(root=tmp_path)
+
+
+def test_a_module_is_shown_as_the_command_beside_its_python_or_as_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path that a shell would take apart is quoted."""
+    python = make_program(tmp_path / "my env/python")
+    monkeypatch.setattr(sys, "argv", ["/lib/redmeter/__main__.py"])
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert called() == "'my env/python' -m redmeter"
+    (tmp_path / "my env/redmeter").write_text("")
+    assert called() == "'my env/redmeter'"

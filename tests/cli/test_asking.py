@@ -8,6 +8,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.keys import slice_start
+from redmeter.reading import catalogue
 from support.commands import Done, is_clean
 
 Run = Any
@@ -86,6 +87,31 @@ def test_nothing_found_is_still_json(redmeter: Run, words: list[str]) -> None:
     """An empty list, and the same exit code as without --json."""
     done = redmeter(*words, "--json")
     assert (done.code, done.out) == (1, "[]\n")
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_an_empty_pattern_of_names_is_refused(redmeter: Run, option: tuple[str, ...]) -> None:
+    """Exit code 2, and what to give instead."""
+    done = redmeter("names", "", *option)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: PATTERN: is empty and matches nothing: leave it out for all")
+
+
+def test_names_are_suggested_where_there_are_too_many_to_look_through(
+    redmeter: Run, meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that begin alike are found all the same; else the hint is where to look."""
+    for number in range(9):
+        meter.count(f"sales{number}")
+    meter.count("hits")
+    monkeypatch.setattr(catalogue, "MAX_NAMES", 5)
+    done = redmeter("series", "hitz")
+    assert (done.code, "redmeter names lists what there is" in done.err) == (1, True)
+    assert redmeter("series", "hits2").err.endswith("there is: hits\n")
+    assert redmeter("names", "hit*").out == "NAME\tTOTAL\nhits\t1\n"
+    done = redmeter("names")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("begin the pattern with more literal text\n")
 
 
 def test_series_are_columns_in_a_pipe(redmeter: Run, meter: Meter) -> None:
@@ -187,6 +213,67 @@ def test_top_ranks_the_values_of_a_label(redmeter: Run, meter: Meter) -> None:
     assert redmeter("top", "requests", "--by", "route", "-p", "1d").out == (
         "ROUTE\tCOUNT\tSHARE\n/\t8\t80.0%\n(without)\t1\t10.0%\n/about\t1\t10.0%\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--by", "route"], "error: --by: name a counter, e.g. redmeter top http_requests --by"),
+        (["hits", "--by", ""], "error: --by: name a label, e.g. redmeter top http_requests --by"),
+    ],
+)
+def test_top_by_label_needs_a_counter_and_a_label(
+    redmeter: Run, meter: Meter, words: list[str], told: str
+) -> None:
+    """Exit code 2 and an example, not a ranking of something else."""
+    meter.count("hits")
+    done = redmeter("top", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(told)
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_top_by_a_label_that_no_series_has_lists_those_there_are(
+    redmeter: Run, meter: Meter, option: tuple[str, ...]
+) -> None:
+    """Exit code 1, also where the counter has no labels at all."""
+    meter.count("http", labels={"route": "/", "method": "GET"})
+    meter.count("http", labels={"route": "/", "status": "2xx"})
+    meter.count("http")
+    meter.count("http2", labels={"other": "1"})
+    meter.count("hits")
+    out = "[]\n" if option else ""
+    assert redmeter("top", "http", "--by", "nope", *option) == Done(
+        1,
+        out,
+        "error: no series of http has the label nope; there are: method, route, status\n",
+    )
+    done = redmeter("top", 'http2{other="1"}', "--by", "nope", *option)
+    assert done.err.endswith("has the label nope; there are: other\n")
+    done = redmeter("top", "hits", "--by", "nope", *option)
+    assert done == Done(1, out, "error: hits has no labels; leave --by out\n")
+
+
+def test_top_ranks_what_lacks_a_label_that_older_series_have(redmeter: Run, meter: Meter) -> None:
+    """The label is there, though within these slices nothing had it."""
+    meter.count("requests", labels={"route": "/"}, at=time.time() - 7200)
+    meter.count("requests")
+    done = redmeter("top", "requests", "--by", "route", "-p", "60", "-n", "5")
+    assert done == Done(0, "ROUTE\tCOUNT\tSHARE\n(without)\t1\t100.0%\n", "")
+
+
+def test_top_hints_at_a_precision_that_looks_further_back_if_there_is_one(
+    redmeter: Run, meter: Meter
+) -> None:
+    """One that is kept, and coarser than the one that was asked for."""
+    meter.count("hits", at=time.time() - 86400 * 100)
+    assert "; -p 1d looks further back; there is: hits" in redmeter("top", "-p", "5h").err
+    done = redmeter("top", "-p", "1d")
+    assert done.code == 1
+    assert done.err == "error: nothing happened in the newest 60 slices of 1d; there is: hits\n"
+    assert redmeter("retention", "86400=0", "18000=0").code == 0
+    assert "; -p 1h looks further back; " in redmeter("top").err
+    assert "looks further back" not in redmeter("top", "-p", "1h").err
 
 
 def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:

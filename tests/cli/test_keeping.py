@@ -167,6 +167,8 @@ def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
         ["60=1000"],
         ["0=5"],
         ["60=1.5"],
+        ["60=1", "60=2"],
+        ["1min=5", "300=5", "60=5"],
         ["1w=5"],
         ["60=5", "oops"],
         [f"{p}=0" for p in (1, 5, 60, 300, 3600, 18000, 86400)],

@@ -77,6 +77,44 @@ def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
 
 
 @pytest.mark.slow
+def test_what_to_do_next_can_be_typed_where_the_command_is_on_no_path(home: Home) -> None:
+    """Every line names the program by its path: up in either form, and replay."""
+    program = home.work / ".venv" / "bin" / "redmeter"
+    program.parent.mkdir(parents=True)
+    code = "from redmeter.cli import main; main()"
+    program.write_text(f"#!{sys.executable} -P\n{code}\n")
+    program.chmod(0o755)
+    (home.work / "access.log").write_text("")
+    home.env["PATH"] = "/usr/bin:/bin"
+
+    def run(words: str) -> Done:
+        done = subprocess.run(
+            ["sh", "-c", words], cwd=home.work, env=home.env, capture_output=True, text=True
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    done = run(".venv/bin/redmeter up --detach")
+    hints = done.out.splitlines()[1:]
+    assert hints == [
+        "try:  .venv/bin/redmeter replay access.log --shift-to-now",
+        "      .venv/bin/redmeter series hits -p 1h",
+        "      .venv/bin/redmeter doctor",
+    ]
+    assert done.err.endswith(" · .venv/bin/redmeter stop ends it\n")
+    assert run(".venv/bin/redmeter up").out.splitlines()[1:] == hints
+    stamp = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime())
+    (home.work / "access.log").write_text(f'- - - [{stamp}] "GET / HTTP/1.1" 200 1\n')
+    done = run(hints[0].removeprefix("try:"))
+    assert done.err.splitlines() == [
+        "next: .venv/bin/redmeter series hits -p 1h",
+        "      .venv/bin/redmeter top http_requests --by route -p 1d",
+    ]
+    for line in done.err.removeprefix("next:").splitlines() + hints[1:]:
+        assert run(line).code == 0
+    assert run(".venv/bin/redmeter stop").out.startswith("stopped: ")
+
+
+@pytest.mark.slow
 def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
     """All say that it is up; one process and one server run."""
     home = lone_home

@@ -230,20 +230,22 @@ def test_hashes_that_their_writers_keep_in_order_are_not_touched(
 
 
 def test_a_hash_that_others_go_on_with_lives_as_long_as_its_newest_sample(
-    client: Any, bare: Store
+    client: Any, open_store: OpenStore
 ) -> None:
     """We gave it a time to live, they do not renew it: the cleaner does, and never shortens it."""
+    store, key = open_store(), "redmeter:count:60:x"
     now = int(server_time(client))
-    fill(client, 60, [now - 60 * i for i in range(100)])
-    client.expire("count:60:x", 300)
-    clean(bare)
-    assert client.ttl("count:60:x") >= 119 * 60
-    client.expire("count:60:x", 10**6)
-    clean(bare)
-    assert client.ttl("count:60:x") > 10**6 - 10
-    client.persist("count:60:x")
-    clean(bare)
-    assert client.ttl("count:60:x") == -1
+    client.hset(key, mapping={str(now - 60 * i): 1 for i in range(100)})
+    client.zadd("redmeter:known:", {"60:x": 0})
+    client.expire(key, 300)
+    clean(store)
+    assert client.ttl(key) >= 119 * 60
+    client.expire(key, 10**6)
+    clean(store)
+    assert client.ttl(key) > 10**6 - 10
+    client.persist(key)
+    clean(store)
+    assert client.ttl(key) == -1
 
 
 # --- Schedule ------------------------------------------------------------------------------

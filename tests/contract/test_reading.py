@@ -19,6 +19,7 @@ from redmeter import (
 )
 from redmeter.keys import DEFAULT_RETENTION, Retention, slice_start
 from redmeter.names import canonical
+from redmeter.reading import catalogue
 from redmeter.reading.catalogue import read_names
 from redmeter.reading.rankings import rank
 from redmeter.reading.series import Grid, read_series, read_totals, window
@@ -227,7 +228,7 @@ def test_more_candidates_than_a_ranking_may_count_are_an_error(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pattern has to be narrowed; within the limit it answers."""
-    from redmeter.reading import catalogue, rankings
+    from redmeter.reading import rankings
 
     store = open_store()
     now = int(server_time(client))
@@ -315,6 +316,54 @@ def test_names_match_a_pattern(
     names = ["a", "ab", "abc", "b", "A", "a*", "点击量"]
     count_all(store, {name: {now: 1} for name in names})
     assert read_names(store, pattern) == found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("n1*", ["n1", "n10", "n11", 'n1{a="1"}', "n1点"]),
+        ("n1[01]", ["n10", "n11"]),
+        ("n1?", ["n10", "n11", "n1点"]),
+        ("n1", ["n1"]),
+        ('n1{a="1"}', ['n1{a="1"}']),
+        ("n1点*", ["n1点"]),
+        ("m[", ["m["]),
+        ("none*", []),
+        ("n1\ud800*", []),
+        ("\ud800", []),
+    ],
+)
+def test_what_a_pattern_begins_with_narrows_what_is_looked_at(
+    client: Any,
+    open_store: OpenStore,
+    monkeypatch: pytest.MonkeyPatch,
+    pattern: str,
+    found: list[str],
+) -> None:
+    """However many other names there are; a ranking does the same."""
+    store = open_store()
+    now = int(server_time(client))
+    names = ["n1", "n10", "n11", 'n1{a="1"}', "n1点", "m[", "n", "n2", *(f"o{i}" for i in range(9))]
+    count_all(store, {name: {now: 1} for name in names})
+    monkeypatch.setattr(catalogue, "MAX_NAMES", 5 if "\ud800" not in pattern else 50)
+    assert read_names(store, pattern) == found
+    assert sorted(str(row.key) for row in rank(store, pattern, DAY)) == found
+
+
+@pytest.mark.parametrize("pattern", ["*", "n*", "?1", "[n]1*"])
+def test_a_pattern_that_begins_with_too_little_text_is_told_to_begin_with_more(
+    client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """Of names and of rankings; where a label is ranked there is no pattern to begin."""
+    store = open_store()
+    now = int(server_time(client))
+    count_all(store, {f'n1{{a="{i}"}}': {now: 1} for i in range(6)})
+    monkeypatch.setattr(catalogue, "MAX_NAMES", 5)
+    for call in (lambda: read_names(store, pattern), lambda: rank(store, pattern, DAY)):
+        with pytest.raises(LimitExceeded, match="begin the pattern with more literal text"):
+            call()
+    with pytest.raises(LimitExceeded, match="give labels fewer values"):
+        rank(store, "n1", DAY, by="a")
 
 
 def test_hostile_names_stay_themselves(client: Any, open_meter: OpenMeter) -> None:

@@ -211,6 +211,28 @@ def test_counters_of_other_programs_want_a_cleaner(store: Store, client: Any) ->
     assert only(examine(store), "cleaner").text.startswith("has never run")
 
 
+def test_a_cleaner_that_is_not_needed_so_far_is_no_warning(store: Store, client: Any) -> None:
+    """And why it is not."""
+    assert only(examine(store), "cleaner") == Finding(
+        "ok", "cleaner", "has never run (not needed so far: hashes expire by themselves)"
+    )
+
+
+def test_counters_without_prefix_beside_want_a_cleaner(store: Store, client: Any) -> None:
+    """Until one has run, here or there."""
+    client.zadd("known:", {"60:a": 0})
+    cleaner = only(examine(store), "cleaner")
+    assert cleaner.level == "warn"
+    assert cleaner.text.startswith("has never run; the counters without prefix beside do not")
+    fix = "run one: redmeter up, or redmeter clean from cron; for those beside with "
+    assert cleaner.fix == fix + '--prefix ""'
+    client.hset("redmeter:bare:cleaned:", "", int(time.time()))
+    assert only(examine(store), "cleaner").level == "ok"
+    client.delete("redmeter:bare:cleaned:")
+    client.hset("redmeter:cleaned:", "redmeter:", int(time.time()))
+    assert only(examine(store), "cleaner").level == "ok"
+
+
 def test_a_store_without_prefix_beside_is_told(store: Store, client: Any) -> None:
     """Counters of the listings, or of redmeter.book; and ours, seen from there."""
     client.zadd("known:", {"60:a": 0, "60:b": 0})

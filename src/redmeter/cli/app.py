@@ -5,8 +5,11 @@ import functools
 import logging
 import os
 import re
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
@@ -159,6 +162,29 @@ def seconds(text: str) -> int:
     if found is None or found[2] not in _UNITS:
         raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1min, 5h, 1d")
     return int(found[1]) * _UNITS[found[2]]
+
+
+def called() -> str:
+    """Return how to call this command from here: `redmeter` where that finds it, else its path.
+
+    A path below the working directory is relative to it, e.g. `.venv/bin/redmeter`.
+    """
+    program, module = Path(sys.argv[0]), ""
+    if program.name != "redmeter":  # python -m redmeter
+        program = Path(sys.executable).with_name("redmeter")
+    if not program.is_file():
+        program, module = Path(sys.executable), " -m redmeter"
+    found = shutil.which("redmeter")
+    try:
+        if found is not None and program.samefile(found):
+            return "redmeter"
+        path = program.absolute()
+        if path.is_relative_to(Path.cwd()):
+            path = path.relative_to(Path.cwd())
+    except OSError:  # the working directory is gone
+        return "redmeter"
+    text = str(path) if len(path.parts) > 1 else f"./{path}"  # else the shell would look in PATH
+    return shlex.quote(text) + module
 
 
 def _version(wanted: bool) -> None:

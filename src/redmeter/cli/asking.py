@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import difflib
+import glob
 import time
 from typing import Annotated
 
@@ -20,9 +21,9 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.errors import InvalidSetting
+from redmeter.errors import InvalidName, InvalidSetting, LimitExceeded
 from redmeter.model import Ranked, Series
-from redmeter.names import canonical
+from redmeter.names import canonical, parse_name
 from redmeter.reading import catalogue, rankings
 from redmeter.reading.series import read_series, read_totals
 from redmeter.store import Store
@@ -48,6 +49,10 @@ def names(
     json: AsJson = False,
 ) -> None:
     """List the counters, with their grand totals."""
+    if not pattern:
+        raise InvalidSetting(
+            "PATTERN", "is empty and matches nothing: leave it out for all, or give one as 'http_*'"
+        )
     with opened(url, prefix) as store:
         found = catalogue.read_names(store, pattern)
         totals: dict[str, int] = {}
@@ -125,8 +130,9 @@ def _show(store: Store, names: list[str], precision: int, json: bool) -> list[st
 )
 def top(
     name: Annotated[
-        str, typer.Argument(help="With --by: a name without labels. Else a pattern of names.")
-    ] = "*",
+        str | None,
+        typer.Argument(help="With --by: a name without labels. Else a pattern of names, or all."),
+    ] = None,
     by: Annotated[str | None, typer.Option("--by", help="Add up by this label.")] = None,
     precision: Precision = "60",
     slices: Annotated[
@@ -143,19 +149,53 @@ def top(
     What is added up are the newest slices, the running one included.
     """
     width = seconds(precision)
+    if by is not None and (not by or name is None):
+        missing = "name a counter" if by else "name a label"
+        raise InvalidSetting("--by", f"{missing}, e.g. redmeter top http_requests --by route")
+    name = "*" if name is None else name
     with opened(url, prefix) as store:
         if slices is None:
             kept = store.read()[0].retention
             slices = min(_SLICES, kept[kept.check(width)])
         rows = rankings.rank(store, name, width, by=by, slices=slices, limit=limit)
+        unknown = ""
+        if by and all(row.key is None for row in rows):
+            unknown = _unknown_label(store, name, by)
+            rows = [] if unknown else rows
         if json:
             output.as_json([dataclasses.asdict(row) for row in rows])
         elif rows:
             _rank(rows, by)
+        if unknown:
+            fail(unknown, NOT_FOUND)
         if not rows:
-            window = f"the newest {slices} slices of {output.span(width)}"
-            hint = _suggestion(store, name)
-            fail(f"nothing happened in {window}; -p 1d looks further back; {hint}", NOT_FOUND)
+            window = f"the newest {output.many(slices, 'slice')} of {output.span(width)}"
+            hint = _farther(store, width, slices) + _suggestion(store, name)
+            fail(f"nothing happened in {window}; {hint}", NOT_FOUND)
+
+
+def _unknown_label(store: Store, name: str, by: str) -> str:
+    """Return what to say where no label set of a name has a label; "" where one has, or none is."""
+    literal = glob.escape(name)
+    series = catalogue.read_names(store, literal) + catalogue.read_names(store, literal + "{*")
+    labels: set[str] = set()
+    for one in series:
+        with contextlib.suppress(InvalidName):  # written by someone else
+            labels.update(key for key, _ in parse_name(one).labels)
+    if by in labels:
+        return ""
+    if labels:
+        return f"no series of {name} has the label {by}; there are: {', '.join(sorted(labels))}"
+    return f"{name} has no labels; leave --by out" if series else ""
+
+
+def _farther(store: Store, width: int, slices: int) -> str:
+    """Return which coarser precision looks further back; "" where none does."""
+    reach = {p: p * min(_SLICES, kept) for p, kept in store.read()[0].retention.items()}
+    farthest = max(reach, key=lambda precision: reach[precision])
+    if farthest <= width or reach[farthest] <= slices * width:
+        return ""
+    return f"-p {output.span(farthest)} looks further back; "
 
 
 def _rank(rows: list[Ranked], by: str | None) -> None:
@@ -201,11 +241,12 @@ def _as_dict(one: Series, total: int) -> dict[str, object]:
 def _suggestion(store: Store, name: str) -> str:
     """Return what a user may have meant: other label sets, or names that look alike."""
     base = name.partition("{")[0].rstrip("*")
-    there = catalogue.read_names(store)
-    alike = (
-        [found for found in there if found.startswith(base + "{")]
-        or [found for found in there if found.startswith(base[:4])]
-        or difflib.get_close_matches(base, there[:_COMPARED])
-    )
+    alike: list[str] = []
+    with contextlib.suppress(LimitExceeded):  # too many to look through
+        alike = (
+            catalogue.read_names(store, glob.escape(base) + "{*")
+            or catalogue.read_names(store, glob.escape(base[:4]) + "*")
+            or difflib.get_close_matches(base, catalogue.read_names(store)[:_COMPARED])
+        )
     some = ", ".join(alike[:_SUGGESTED])
     return f"there is: {some}" if some else "redmeter names lists what there is"

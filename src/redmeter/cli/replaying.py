@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import STORE, AsJson, Prefix, Url, command, opened
+from redmeter.cli.app import STORE, AsJson, Prefix, Url, called, command, opened
 from redmeter.doors import lines
 from redmeter.doors import replay as door
 from redmeter.errors import InvalidSetting
@@ -209,6 +209,10 @@ def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
     for reason, count in report.refused.items():
         output.line(f"{many(count, 'slice')} refused by the server ({reason})")
     if report.kept and complete:
-        output.note(
-            "next: redmeter series hits -p 1h · redmeter top http_requests --by route -p 1d"
-        )
+        call = called()
+        first, second = f"{call} series hits -p 1h", f"{call} top http_requests --by route -p 1d"
+        if call == "redmeter":
+            output.note(f"next: {first} · {second}")
+        else:  # a path is too long for two on a line
+            output.note(f"next: {first}")
+            output.note(f"      {second}")

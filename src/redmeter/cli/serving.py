@@ -17,7 +17,7 @@ import typer
 
 from redmeter import cleaning
 from redmeter.cli import output
-from redmeter.cli.app import STORE, Prefix, Url, command, fail, opened
+from redmeter.cli.app import STORE, Prefix, Url, called, command, fail, opened
 from redmeter.cli.place import PATIENCE, Place, has_ended, running, wait
 from redmeter.errors import ClockDisagreement
 from redmeter.store import Store, embedded
@@ -25,11 +25,7 @@ from redmeter.store import Store, embedded
 #: The log of a detached process is begun anew beyond this size, bytes.
 LOG_SIZE = 1_000_000
 
-_NEXT = (
-    "try:  redmeter replay access.log --shift-to-now",
-    "      redmeter series hits -p 1h",
-    "      redmeter doctor",
-)
+_NEXT = ("replay access.log --shift-to-now", "series hits -p 1h", "doctor")
 
 
 @command(
@@ -63,7 +59,8 @@ def up(
             _say("is up", place.location)
             output.note("cleaning every minute; Ctrl-C ends it")
             _clean(store)
-    output.note("ended" + ("; redmeter stop ends the embedded server too" if place.path else ""))
+    more = f"; {called()} stop ends the embedded server too" if place.path else ""
+    output.note(f"ended{more}")
 
 
 def _clean(store: Store) -> None:
@@ -124,7 +121,7 @@ def _detach(place: Place) -> None:
         fail(said.removeprefix("error: ") or f"it ended with code {child.returncode}", STORE)
     if state.pid == child.pid:
         _say("is up", place.location)
-        output.note(f"log: {place.log} · redmeter stop ends it")
+        output.note(f"log: {place.log} · {called()} stop ends it")
     else:  # somebody else was faster
         child.wait()
         _say_running(place)
@@ -145,5 +142,6 @@ def _say_running(place: Place) -> None:
 
 def _say(what: str, location: str) -> None:
     output.line(f"redmeter {what}: {location}")
-    for line in _NEXT:
-        output.line(line)
+    call = called()
+    for number, words in enumerate(_NEXT):
+        output.line(f"{'      ' if number else 'try:  '}{call} {words}")

@@ -203,11 +203,15 @@ def contents(prefix: str, version: str, count: int, sample: Sample) -> Iterator[
         )
 
 
-def cleaner(now: float, count: int, sample: Sample, ended: str) -> Iterator[Finding]:
+def cleaner(
+    now: float, count: int, sample: Sample, ended: str, uncleaned: int = 0
+) -> Iterator[Finding]:
     """Judge whether the cleaner keeps up.
 
     Args:
         ended: when its last whole pass ended, Unix seconds; "" where there was none.
+        uncleaned: index entries of the store without prefix beside, if no cleaner of ours has
+            been there: the listings write counters that do not expire.
     """
     lag = now - int(ended) if ended.isdecimal() else None
     fix = "run one: redmeter up, or redmeter clean from cron"
@@ -216,7 +220,12 @@ def cleaner(now: float, count: int, sample: Sample, ended: str) -> Iterator[Find
         text += f"; {sample.bare} of {sample.size} index entries have no hash any more"
     late = lag is None or lag > CLEANER_LATE
     needed = count > 0 and (sample.bare > 0 or sample.endless > 0)
-    warned = late and needed
+    if lag is None and uncleaned:
+        text += "; the counters without prefix beside do not expire by themselves"
+        fix += '; for those beside with --prefix ""'
+    elif lag is None and not needed:
+        text += " (not needed so far: hashes expire by themselves)"
+    warned = late and (needed or (lag is None and uncleaned > 0))
     yield Finding("warn" if warned else "ok", "cleaner", text, fix if warned else "")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redmeter.errors import StoreError
-from redmeter.keys import DEFAULT_PREFIX, Retention, parse_entry
+from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding, Level, Sample
 from redmeter.store import Store
@@ -67,10 +67,12 @@ def examine(store: Store) -> Health:
             ("CONFIG", "GET", "*"),
             ("ZCARD", "known:"),
             ("ZCARD", f"{DEFAULT_PREFIX}known:"),
+            ("HGET", Keys("").cleaned, ""),
             ("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED),
         ]
     )
-    told, kind, number, drawn, cleaned, index, totals, settings, bare, prefixed, scanned = replies
+    told, kind, number, drawn, cleaned, index, totals, settings, *others, scanned = replies
+    bare, prefixed, bare_cleaned = others
     difference = view.now - store.clock.wall()
     info = _info(raised(told))
     config = {} if isinstance(settings, StoreError) else _text_map(settings)
@@ -102,7 +104,8 @@ def examine(store: Store) -> Health:
     if usable:
         ended = cleaned.decode(errors="replace") if isinstance(cleaned, bytes) else ""
         found += findings.contents(keys.prefix, view.version, count, sample)
-        found += findings.cleaner(view.now, count, sample, ended)
+        uncleaned = 0 if isinstance(bare_cleaned, bytes) or not keys.prefix else _number(bare)
+        found += findings.cleaner(view.now, count, sample, ended, uncleaned)
     else:
         found += findings.unusable(keys.known, kind.decode())
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))

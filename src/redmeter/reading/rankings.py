@@ -6,7 +6,7 @@ from redmeter.errors import InvalidName, LimitExceeded
 from redmeter.keys import slice_start
 from redmeter.model import Ranked
 from redmeter.names import parse_name
-from redmeter.reading.catalogue import candidates, matching
+from redmeter.reading.catalogue import candidates
 from redmeter.store import Store
 from redmeter.store.link import Command, raised
 
@@ -47,9 +47,10 @@ def rank(
     """
     if not 1 <= limit <= MAX_ROWS:
         raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
-    view, names = candidates(store, precision, name if by else None)
-    if not by:
-        names = list(matching(names, name))
+    if by:
+        view, names = candidates(store, precision, base=name)
+    else:
+        view, names = candidates(store, precision, pattern=name)
     kept = view.retention[precision]
     if not 1 <= slices <= kept:
         raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")

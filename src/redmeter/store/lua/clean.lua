@@ -25,6 +25,8 @@ local time = call('TIME')
 local now = math.floor(math.min(time[1] + time[2] / 1000000, tonumber(ARGV[4])))
 local passes, before, most = tonumber(ARGV[3]), ARGV[5], tonumber(ARGV[6])
 local compact, kept = ARGV[7] == '1', {}
+-- Without a prefix, writers give no time to live.
+local expiring = before ~= 'count:'
 for a = 9, #ARGV, 2 do kept[tonumber(ARGV[a])] = tonumber(ARGV[a + 1]) end
 
 local unused, bare, large, strange = {}, {}, {}, {}
@@ -92,7 +94,7 @@ local function clean(entry)
   end
   -- Small ones are cheaper to look at than to ask about. Otherwise, what its writers trim and let
   -- expire needs nothing, unless it may expire before it was looked at twice more.
-  local ttl = count > 16 and call('TTL', key)
+  local ttl = expiring and count > 16 and call('TTL', key)
   local soon = math.max(samples * precision / 2, 3 * 60, 3 * precision)
   if ttl and ttl > soon and count <= samples + 2 then return end
   if count > most then
@@ -114,9 +116,13 @@ local function clean(entry)
     call('HDEL', key, unpack(list))
   end
   -- It was large once, and still takes ten times the memory.
-  if compact and call('OBJECT', 'ENCODING', key) == 'hashtable' then large[#large + 1] = entry end
-  ttl = ttl or call('TTL', key)
-  if ttl >= 0 then prolong(key, ttl, fields) end
+  if compact and count > 16 and call('OBJECT', 'ENCODING', key) == 'hashtable' then
+    large[#large + 1] = entry
+  end
+  if expiring then
+    ttl = ttl or call('TTL', key)
+    if ttl >= 0 then prolong(key, ttl, fields) end
+  end
 end
 
 local page = call('ZREVRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)
