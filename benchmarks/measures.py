@@ -270,8 +270,8 @@ def _used(conn: redis.Redis, clients: int) -> int:
         if _clients(conn) <= clients:
             break
         time.sleep(0.01)
-    return int(conn.info("memory")["used_memory"])  # type: ignore[index]
+    return int(conn.info("memory")["used_memory"])
 
 
 def _clients(conn: redis.Redis) -> int:
-    return int(conn.info("clients")["connected_clients"])  # type: ignore[index]
+    return int(conn.info("clients")["connected_clients"])
