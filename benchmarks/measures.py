@@ -172,16 +172,14 @@ def parse_only() -> float:
 def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
     """Bytes that a full counter takes, by the server's own sum: ours and the listing's."""
     _empty(conn)
-    others = _clients(conn)
     store = _store(url)
     now = int(time.time())
     write_counts(store, {"page:0": _full(now)})  # the script is loaded once, whatever is counted
-    store.close()  # nor do the buffers of connections belong to a counter
-    before = _used(conn, others)
+    before = _used(conn)
     for number in range(1, count + 1):
         write_counts(store, {f"page:{number}": _full(int(time.time()))})
     store.close()
-    ours = (_used(conn, others) - before) / count
+    ours = (_used(conn) - before) / count
     copy = {
         width: [
             (
@@ -193,7 +191,7 @@ def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
         for width in listings.PRECISIONS
     }
     _empty(conn)
-    before = _used(conn, others)
+    before = _used(conn)
     pipe = conn.pipeline(transaction=False)
     for number in range(count):
         for width, slices in copy.items():
@@ -201,7 +199,7 @@ def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
                 pipe.hincrby(f"count:{width}:page:{number}", str(start), amount)
             pipe.zadd("known:", {f"{width}:page:{number}": 0})
         pipe.execute()
-    return ours, (_used(conn, others) - before) / count
+    return ours, (_used(conn) - before) / count
 
 
 def _empty(conn: redis.Redis) -> None:
@@ -264,14 +262,8 @@ def memory_week(conn: redis.Redis, url: str) -> tuple[float, float]:
     return sizes[0], sizes[1]
 
 
-def _used(conn: redis.Redis, clients: int) -> int:
-    """Bytes in use, once no more clients are connected than there were."""
-    for _ in range(500):
-        if _clients(conn) <= clients:
-            break
-        time.sleep(0.01)
-    return int(conn.info("memory")["used_memory"])
-
-
-def _clients(conn: redis.Redis) -> int:
-    return int(conn.info("clients")["connected_clients"])
+def _used(conn: redis.Redis) -> int:
+    """Bytes that data take: values, keys and the tables that hold them; no buffers, no scripts."""
+    stats = conn.memory_stats()
+    tables: dict[object, int] = stats.get("db.0", {})
+    return int(stats["dataset.bytes"]) + sum(tables.values())

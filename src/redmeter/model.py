@@ -72,8 +72,7 @@ class Ranked:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(NamedTuple):
     """What a batch does, flat, as the script takes it: see store/lua/apply.lua.
 
     keys: one data key for each operation, in order.
@@ -84,8 +83,7 @@ class Operations:
     args: tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """The immutable unit of writing. Sent as often as it takes, it is applied once."""
 
     #: Who writes: 128 random bits, in hexadecimal.

@@ -85,11 +85,19 @@ def operations(
     data_keys: list[str] = []
     slices_text: list[str] = []
     for name, seconds in counts.items():
-        newest = max(seconds, default=-math.inf)
+        if not seconds:
+            continue
+        newest = max(seconds)
         slices, width = seconds, 1
         for precision, samples in retention.items():
             oldest = -math.inf if now is None else now - (samples + 1) * precision
             if newest + precision <= oldest:
+                continue
+            if len(seconds) == 1:  # one event, counted at once
+                start = newest - newest % precision
+                if start >= oldest:
+                    data_keys.append(f"{before}{precision}:{name}")
+                    slices_text.append(f"{precision} {samples} {start} {seconds[newest]}")
                 continue
             # A width that is a multiple of the last one sums up fewer, wider slices.
             slices = _by_slice(seconds if precision % width else slices, precision)
@@ -110,9 +118,6 @@ def operations(
 
 
 def _by_slice(seconds: Mapping[int, int], precision: int) -> Mapping[int, int]:
-    if len(seconds) == 1:
-        ((second, amount),) = seconds.items()
-        return {second // precision * precision: amount}
     slices: dict[int, int] = {}
     for second, amount in seconds.items():
         start = second // precision * precision
