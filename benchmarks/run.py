@@ -92,7 +92,10 @@ def clean(conn: redis.Redis, url: str) -> Iterator[Row]:
             rounds.append((mine, _time(measures.listing_pass(conn), 1)))
         mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
         ratio = statistics.median(a / b for a, b in rounds)
+        with measures.pinging(url) as alone:
+            time.sleep(3 * mine)
         floor = f"longest call {max(calls) * 1e3:.1f} ms, PING beside it {max(waits) * 1e3:.1f} ms"
+        floor += f" (alone {max(alone) * 1e3:.1f} ms)"
         what = f"cleaning 3,000 x 7, {samples} samples each"
         yield Row(what, milli(mine), milli(theirs), ratio, target, floor)
 

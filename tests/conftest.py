@@ -5,6 +5,7 @@ REDMETER_TEST_SERVERS names what `any_server` runs on: a comma list of names out
 """
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,11 @@ from hypothesis import settings
 from support.fleet import IN_CI, Fleet
 from support.proxy import Proxy
 from support.servers import BINARIES, Server
+
+# Started in the background, we may have inherited that Ctrl-C is ignored; so would every process
+# that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None)

@@ -264,7 +264,7 @@ def test_ctrl_c_at_the_starters_terminal_does_not_reach_the_server(home: Home) -
     starter.stdout.readline()
     starter.stdout.readline()
     os.killpg(starter.pid, signal.SIGINT)
-    assert starter.wait() != 0
+    assert starter.wait(20) != 0
     info = home.info()
     assert os.getsid(info.pid) == os.getsid(info.supervisor_pid) != starter.pid
     assert home.client(info.socket).ping()
