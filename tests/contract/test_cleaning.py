@@ -248,6 +248,18 @@ def test_a_hash_that_others_go_on_with_lives_as_long_as_its_newest_sample(
     assert client.ttl(key) == -1
 
 
+def test_a_hash_that_may_expire_before_the_pass_after_next_is_looked_at(
+    client: Any, open_store: OpenStore
+) -> None:
+    """More than half of a short retention is left, and still less than two minutes."""
+    key, now = "redmeter:count:1:x", int(server_time(client))
+    client.hset(key, mapping={str(now - i): 1 for i in range(30)})
+    client.zadd("redmeter:known:", {"1:x": 0})
+    client.expire(key, 90)
+    clean(open_store())
+    assert client.ttl(key) >= 115
+
+
 # --- Schedule ------------------------------------------------------------------------------
 
 
