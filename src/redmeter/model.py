@@ -1,12 +1,12 @@
 """The values that pass between the layers, all of them immutable.
 
 Upwards: Sample, Series, Ranked. Downwards: Operations, Batch, Rejection, Outcome.
-Imports nothing of ours.
+What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 
 class Sample(NamedTuple):
@@ -116,3 +116,85 @@ class Outcome:
     #: True where nobody can know: it was sent, and its watermark is gone.
     uncertain: bool = False
     rejections: tuple[Rejection, ...] = field(default=())
+
+
+class Loss(NamedTuple):
+    """Events that one precision of a series lacks."""
+
+    #: aged, future, memory, overflow, WRONGTYPE, denied …: see docs/faults.md.
+    reason: str
+    series: str
+    #: Slice width, seconds; 0 stands for the grand total.
+    precision: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderHealth:
+    """What a recorder knows of itself, since it started or was forked.
+
+    An event is one of what was counted (`count("a", 3)` is three), or one setting of a gauge.
+    At any moment recorded == stored + buffered + uncertain + dropped.
+    """
+
+    #: Who writes: 128 random bits, in hexadecimal.
+    producer: str
+    #: Which of the processes this is: 0, 1, 2 …; None while none is needed.
+    instance: int | None
+    #: When it began, Unix seconds.
+    started: float
+    #: Events taken in.
+    recorded: int
+    #: Events of batches that the store has applied; what single precisions lack is in `losses`.
+    stored: int
+    #: Events in memory, not stored yet.
+    buffered: int
+    #: Events of which nobody can know whether they were stored.
+    uncertain: int
+    #: Events given up whole: neither a slice nor the grand total has them.
+    dropped: int
+    #: What single precisions lack, and why; also of events that were dropped.
+    losses: tuple[Loss, ...]
+    #: Events that went to a series labelled overflow="true", since their name has too many series.
+    overflowed: int
+    #: Series in memory, and an estimate of what they and their events take, bytes.
+    series: int
+    buffer_bytes: int
+    #: Batches that the store has answered, and how often one was sent again.
+    batches: int
+    retried: int
+    #: When a batch was last stored, Unix seconds; None where none was yet.
+    last_flush: float | None
+    #: Trouble in the background: what -> how often; and the text of the last.
+    troubles: Mapping[str, int]
+    last_trouble: str
+
+    def lost(self) -> dict[str, dict[int, int]]:
+        """Return the losses summed over all series: reason -> {precision: events}."""
+        found: dict[str, dict[int, int]] = {}
+        for loss in self.losses:
+            by_precision = found.setdefault(loss.reason, {})
+            by_precision[loss.precision] = by_precision.get(loss.precision, 0) + loss.events
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all but the series' names, in types that JSON has."""
+        return {
+            "producer": self.producer,
+            "instance": self.instance,
+            "started": self.started,
+            "recorded": self.recorded,
+            "stored": self.stored,
+            "buffered": self.buffered,
+            "uncertain": self.uncertain,
+            "dropped": self.dropped,
+            "lost": {r: {str(p): n for p, n in some.items()} for r, some in self.lost().items()},
+            "overflowed": self.overflowed,
+            "series": self.series,
+            "buffer_bytes": self.buffer_bytes,
+            "batches": self.batches,
+            "retried": self.retried,
+            "last_flush": self.last_flush,
+            "troubles": dict(self.troubles),
+            "last_trouble": self.last_trouble,
+        }
