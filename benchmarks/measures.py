@@ -18,16 +18,16 @@ from redmeter.doors import replay as door
 from redmeter.formats import access_log
 from redmeter.keys import DEFAULT_RETENTION
 from redmeter.reading.series import read_series
-from redmeter.recording.direct import write_counts
 from redmeter.store import Store
 from redmeter.store import open as open_store
+from support.stores import store_all
 
 LOG = Path(__file__).parents[2] / "shared" / "data" / "apache_access.log"
 
 
 def updates(conn: redis.Redis, url: str) -> dict[str, Callable[[], object]]:
     """Our two ways to update a counter at once."""
-    meter = Meter(url)
+    meter = Meter(url, sync=True)
     other = redis.Redis(unix_socket_path=conn.connection_pool.connection_kwargs["path"], db=1)
     return {
         "Meter.count": lambda: meter.count("hits"),
@@ -174,10 +174,10 @@ def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
     _empty(conn)
     store = _store(url)
     now = int(time.time())
-    write_counts(store, {"page:0": _full(now)})  # the script is loaded once, whatever is counted
+    store_all(store, {"page:0": _full(now)})  # the script is loaded once, whatever is counted
     before = _used(conn)
     for number in range(1, count + 1):
-        write_counts(store, {f"page:{number}": _full(int(time.time()))})
+        store_all(store, {f"page:{number}": _full(int(time.time()))})
     store.close()
     ours = (_used(conn) - before) / count
     copy = {
@@ -242,12 +242,12 @@ def memory_week(conn: redis.Redis, url: str) -> tuple[float, float]:
     clock = ManualClock(now - 121 * 86400)
     store = _store(url, clock=clock)
     while clock.wall() < now - 7 * 86400:
-        write_counts(store, {"page": {int(clock.wall()): 1}})
+        store_all(store, {"page": {int(clock.wall()): 1}})
         clock.advance(3600)
     clock.set_wall(now - 7 * 86400)
     while clock.wall() < now:
         second = int(clock.wall())
-        write_counts(store, {"page": {second - age: 1 for age in range(60)}})
+        store_all(store, {"page": {second - age: 1 for age in range(60)}})
         clock.advance(60)
     for width in listings.PRECISIONS:
         for age in range(120):

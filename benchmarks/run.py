@@ -1,4 +1,4 @@
-"""Measure against the listings of the book, and print one table.
+"""Measure against the listings of the book and prometheus_client, and print one table.
 
     python benchmarks/run.py [WORD …] [--server valkey-9.1]
 
@@ -13,9 +13,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import redis
@@ -23,52 +22,14 @@ import redis
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
 import measures  # noqa: E402
+import recording  # noqa: E402
 from support.servers import Server  # noqa: E402
-
-
-@dataclass
-class Row:
-    """One line of the table."""
-
-    what: str
-    ours: str
-    other: str
-    ratio: float | None
-    target: str
-    floor: str = ""
-
-
-def turns(
-    ours: Callable[[], object], other: Callable[[], object], *, rounds: int, calls: int
-) -> tuple[float, float, float]:
-    """Time two functions in turn.
-
-    Returns:
-        Median seconds a call of each, and the median of the rounds' ratios.
-    """
-    pairs = [(_time(ours, calls), _time(other, calls)) for _ in range(rounds)]
-    mine, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
-    return mine, theirs, statistics.median(a / b for a, b in pairs)
-
-
-def _time(function: Callable[[], object], calls: int) -> float:
-    started = time.perf_counter()
-    for _ in range(calls):
-        function()
-    return (time.perf_counter() - started) / calls
-
-
-def micro(seconds: float) -> str:
-    return f"{seconds * 1e6:.1f} us"
-
-
-def milli(seconds: float) -> str:
-    return f"{seconds * 1e3:.0f} ms"
+from table import Row, micro, milli, seconds, turns  # noqa: E402
 
 
 def update(conn: redis.Redis, url: str) -> Iterator[Row]:
     """One synchronous update of a counter at seven precisions, acknowledged."""
-    floor = f"PING {micro(_time(conn.ping, 2_000))}"
+    floor = f"PING {micro(seconds(conn.ping, 2_000))}"
     for name, ours in measures.updates(conn, url).items():
         mine, theirs, ratio = turns(ours, measures.listing_update(conn), rounds=25, calls=200)
         yield Row(f"one update, {name}", micro(mine), micro(theirs), ratio, "<= 0.7", floor)
@@ -82,14 +43,14 @@ def clean(conn: redis.Redis, url: str) -> Iterator[Row]:
         calls: list[float] = []
         for _ in range(3):
             measures.fill_for_cleaning(conn, 3_000, samples)
-            mine = _time(measures.our_pass(conn), 1)
+            mine = seconds(measures.our_pass(conn), 1)
             measures.fill_for_cleaning(conn, 3_000, samples)
             with measures.pinging(url) as longest_wait, measures.slowest_call(conn) as longest_call:
                 measures.our_pass(conn)()
             waits += longest_wait
             calls += longest_call
             measures.fill_for_cleaning(conn, 3_000, samples)
-            rounds.append((mine, _time(measures.listing_pass(conn), 1)))
+            rounds.append((mine, seconds(measures.listing_pass(conn), 1)))
         mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
         ratio = statistics.median(a / b for a, b in rounds)
         with measures.pinging(url) as alone:
@@ -110,7 +71,7 @@ def read(conn: redis.Redis, url: str) -> Iterator[Row]:
         milli(other),
         ratio,
         "<= 0.333",
-        f"the replies alone {milli(_time(floor, 3))}",
+        f"the replies alone {milli(seconds(floor, 3))}",
     )
 
 
@@ -122,8 +83,8 @@ def replay(conn: redis.Redis, url: str) -> Iterator[Row]:
     rounds = []
     for _ in range(5):
         conn.flushall()
-        lines, seconds = measures.replay(url)
-        rounds.append((seconds / lines, 2 * _time(measures.listing_update(conn), 1_000)))
+        lines, taken = measures.replay(url)
+        rounds.append((taken / lines, 2 * seconds(measures.listing_update(conn), 1_000)))
     mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(a / b for a, b in rounds)
     floor = f"parsing alone {micro(measures.parse_only())}"
@@ -168,6 +129,7 @@ ROWS = {
     "replay": replay,
     "memory": memory,
     "import": importing,
+    **recording.ROWS,
 }
 
 
@@ -193,7 +155,7 @@ def main() -> None:
     options = parser.parse_args()
     line = "{:<38} {:>10} {:>11} {:>8} {:>9}   {}"
     with private_server(options.server) as (conn, url):
-        print(line.format("", "ours", "listing", "ratio", "target", "floor"))
+        print(line.format("", "ours", "other", "ratio", "target", "floor"))
         for name, measure in ROWS.items():
             if options.words and not any(word in name for word in options.words):
                 continue

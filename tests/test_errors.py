@@ -198,7 +198,7 @@ def test_no_message_and_no_traceback_holds_a_password(secret: str) -> None:
         nobody.bind(("127.0.0.1", 0))  # does not listen: refuses
         port = nobody.getsockname()[1]
         url = f"redis://user:{quote(secret, safe='')}@127.0.0.1:{port}/3"
-        with redmeter.Meter(url, timeout=0.5, clock=ManualClock()) as meter:
+        with redmeter.Meter(url, timeout=0.5, sync=True, clock=ManualClock()) as meter:
             texts = [repr(meter), repr(meter._store)]
             for use in (lambda: meter.count("hits"), lambda: meter.total("hits")):
                 with pytest.raises(StoreUnavailable) as caught:

@@ -279,6 +279,12 @@ def test_keys_are_byte_for_byte_what_the_format_says() -> None:
     assert (keys.known, keys.count(5, "hits")) == ("known:", "count:5:hits")
     assert (keys.meta, keys.total) == ("redmeter:bare:meta:", "redmeter:bare:total:")
     assert keys.batch("ab") == "redmeter:bare:batch:ab"
+    assert (keys.gauges, keys.gauge(5, "q")) == ("redmeter:bare:gauges:", "redmeter:bare:gauge:5:q")
+    keys = Keys()
+    assert (keys.gauges, keys.gauge(60, "q")) == ("redmeter:gauges:", "redmeter:gauge:60:q")
+    keys = Keys("")
+    assert (keys.writers, keys.reports) == ("redmeter:bare:writers:", "redmeter:bare:reports:")
+    assert (keys.instances, Keys("a:").instances) == ("redmeter:bare:instances:", "a:instances:")
 
 
 @given(prefixes, precisions, names, precisions, names)
@@ -306,7 +312,8 @@ def test_no_counter_has_the_key_of_anything_else(prefix: str, precision: int, na
     """The families do not overlap."""
     keys = Keys(prefix)
     others = {keys.known, keys.meta, keys.total, keys.batch(name), keys.batch("0" * 32)}
-    assert len(others) == 5
+    others |= {keys.gauges, keys.gauge(precision, name)}
+    assert len(others) == 7
     assert keys.count(precision, name) not in others
 
 
@@ -317,6 +324,8 @@ def test_an_entry_of_the_index_leads_to_its_hash(prefix: str, precision: int, na
     key = keys.count(precision, name)
     assert keys.count_of(text) == key
     assert key.encode()[keys.count_bytes :] == text.encode()
+    assert keys.gauge_of(text) == keys.gauge(precision, name)
+    assert keys.gauge(precision, name).encode()[keys.gauge_bytes :] == text.encode()
     assert parse_entry(text) == (precision, name)
 
 

@@ -22,7 +22,7 @@ bounds = st.none() | st.integers(-15, 15)
 
 @given(series, bounds, bounds, bounds.filter(lambda step: step != 0))
 def test_a_series_is_the_sequence_of_its_samples(
-    some: Series, start: int | None, stop: int | None, step: int | None
+    some: Series[int], start: int | None, stop: int | None, step: int | None
 ) -> None:
     """Its length, order, members, slices and ends are those of a list of samples."""
     samples = [
@@ -41,7 +41,7 @@ def test_a_series_is_the_sequence_of_its_samples(
 
 
 @given(series)
-def test_a_series_ends_where_its_samples_end(some: Series) -> None:
+def test_a_series_ends_where_its_samples_end(some: Series[int]) -> None:
     """An index past either end is an IndexError, not a sample at a time made up."""
     for index in (len(some), -len(some) - 1, 10**6, -(10**6)):
         with pytest.raises(IndexError):

@@ -25,7 +25,7 @@ def test_each_setting_is_described_and_its_default_can_be_given(setting: Setting
     """A sentence of help, a variable of its own, and a default that its reader accepts."""
     assert setting.help.endswith(".")
     assert setting.variable == "REDMETER_" + setting.name.upper()
-    assert setting.unit in ("", "seconds")
+    assert setting.unit in ("", "seconds", "bytes", "series", "label sets")
     assert (setting.unit == "seconds") is isinstance(setting.default, float)
     assert setting.read(setting.default) == setting.default
     assert setting.read(str(setting.default)) == setting.default

@@ -76,7 +76,7 @@ def update_counter(
         refuse=False,  # no time is refused: the book's own example is of 2012
         trim=not now and SAMPLE_COUNT <= MAX_SAMPLES,  # larger hashes are the cleaner's
     )
-    check_written(outcome, store)
+    check_written(outcome, store.location)
 
 
 def get_counter(

@@ -3,11 +3,12 @@
 Writers trim what they write, and their hashes expire; left for the cleaner are the counters that
 other programs write, the entries of those that nobody writes any more, and hashes that grew large.
 
-A pass walks the index once. By the book's schedule a pass is made every minute, and a precision of
-N minutes is looked at in every Nth. Work is cut into calls of some milliseconds, so that no other
-client waits; a time budget ends a pass early, and the next goes on from there. Looking and
-removing are one atomic step, so any number of cleaners may run beside any number of writers, and
-one that is killed half way leaves nothing half done.
+A pass walks the index of counters once, and that of gauges, where there are any. By the book's
+schedule a pass is made every minute, and a precision of N minutes is looked at in every Nth. Work
+is cut into calls of some milliseconds, so that no other client waits; a time budget ends a pass
+early, and the next goes on from there. Looking and removing are one atomic step, so any number of
+cleaners may run beside any number of writers, and one that is killed half way leaves nothing half
+done.
 
 The time is the earlier of the server's clock and this machine's. Where they differ by more than
 MAX_CLOCK_DIFFERENCE, one of them is badly wrong and nothing is touched.
@@ -23,7 +24,7 @@ from redmeter.keys import entry as entry_of
 from redmeter.keys import parse_entry
 from redmeter.names import canonical
 from redmeter.store import Store
-from redmeter.store.link import pairs, raised
+from redmeter.store.link import Command, pairs, raised
 from redmeter.store.scripts import CLEAN, COMPACT
 
 #: Largest difference between the server's clock and ours, seconds.
@@ -59,12 +60,12 @@ class Report:
     strange: list[str] = field(default_factory=list)
     #: Seconds the pass took.
     seconds: float = 0.0
-    #: Where the next pass goes on; 0 where this one came to the end.
+    #: Where the next pass goes on, below 0 among the gauges; 0 where this one came to the end.
     cursor: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether the whole index was walked."""
+        """Whether all was walked."""
         return self.cursor == 0
 
 
@@ -85,9 +86,10 @@ def clean(
         passes: how many passes were made before; 0 looks at every precision.
         budget: seconds after which to stop; at least one page is done.
         cursor: where an earlier pass stopped.
-        samples: precision -> samples, instead of the store's retention.
+        samples: precision -> samples of counters, instead of the store's retention. Gauges, which
+            no other program writes, always go by that.
         other_samples: for precisions that are not in there.
-        progress: called after each page, with the report so far and the size of the index.
+        progress: called after each page, with the report so far and the size of the indexes.
         quit: asked before each call; once it says True, the pass stops as for the budget.
 
     Raises:
@@ -96,16 +98,23 @@ def clean(
     """
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
-    view, (size,) = store.read([("ZCARD", store.keys.known)])
+    keys = store.keys
+    view, (size, gauges) = store.read([("ZCARD", keys.known), ("ZCARD", keys.gauges)])
     _check_clock(view.now - store.clock.wall())
-    rules = _Rules(view.retention if samples is None else samples, other_samples, passes, quit)
+    kept = view.retention if samples is None else samples
+    walks = (
+        _Walk(keys.known, keys.count_of(""), kept, other_samples, passes, quit),
+        _Walk(keys.gauges, keys.gauge_of(""), view.retention, OTHER_SAMPLES, passes, quit),
+    )
     while True:
-        done = _clean_page(store, rules, report)
+        done = _clean_page(store, walks[report.cursor < 0], report)
+        if done and report.cursor >= 0 and gauges != 0:
+            report.cursor, done = _rank(0, among_gauges=True), False
         report.seconds = store.clock.monotonic() - started
         if done:
             report.cursor = 0
         if progress:
-            progress(report, raised(size))
+            progress(report, raised(size) + raised(gauges))
         if done or report.seconds >= budget or quit():
             break
     if done:
@@ -162,7 +171,7 @@ def run(
 
 
 def forget(store: Store, name: str) -> bool:
-    """Remove a counter with all its samples and its grand total.
+    """Remove a counter with all its samples and its grand total, and the gauge of that name.
 
     Returns:
         Whether there was anything.
@@ -175,23 +184,20 @@ def forget(store: Store, name: str) -> bool:
     view, _ = store.read()
     keys = store.keys
     # Also at precisions that are no longer kept, or that another program chose.
-    precisions = {*view.retention, *_precisions(store, series)}
-    replies = store.ask(
-        [
-            ("UNLINK", *(keys.count(precision, series) for precision in precisions)),
-            ("ZREM", keys.known, *(entry_of(precision, series) for precision in precisions)),
-            ("HDEL", keys.total, series),
-        ]
-    )
-    removed = [raised(reply) for reply in replies]
+    commands: list[Command] = [("HDEL", keys.total, series)]
+    for index, key_of in ((keys.known, keys.count_of), (keys.gauges, keys.gauge_of)):
+        precisions = {*view.retention, *_precisions(store, index, series)}
+        entries = [entry_of(precision, series) for precision in precisions]
+        commands += [("UNLINK", *map(key_of, entries)), ("ZREM", index, *entries)]
+    removed = [raised(reply) for reply in store.ask(commands)]
     return any(removed)
 
 
-def _precisions(store: Store, name: str) -> Iterator[int]:
-    """Walk the index for the precisions at which a name has an entry."""
+def _precisions(store: Store, index: str, name: str) -> Iterator[int]:
+    """Walk an index for the precisions at which a name has an entry."""
     cursor, ending = b"0", b":" + name.encode()
     while True:
-        cursor, page = raised(store.ask([("ZSCAN", store.keys.known, cursor, "COUNT", 1_000)])[0])
+        cursor, page = raised(store.ask([("ZSCAN", index, cursor, "COUNT", 1_000)])[0])
         for member, _ in pairs(page):
             if member.endswith(ending):
                 parsed = parse_entry(member.decode(errors="replace"))
@@ -207,9 +213,12 @@ def _check_clock(difference: float) -> None:
 
 
 @dataclass(slots=True)
-class _Rules:
-    """What to keep, what is due, and when to stop."""
+class _Walk:
+    """One index, what to keep of what it names, what is due, and when to stop."""
 
+    index: str
+    #: What stands before an entry in the key of its hash.
+    head: str
     kept: Mapping[int, int]
     other_samples: int
     passes: int
@@ -222,42 +231,49 @@ class _Rules:
         return self.kept.get(precision, self.other_samples)
 
 
-def _clean_page(store: Store, rules: _Rules, report: Report) -> bool:
+def _rank(cursor: int, *, among_gauges: bool) -> int:
+    """Turn a cursor into a rank of its index, or the other way round: 0, 1 … and -1, -2 …"""
+    return -1 - cursor if among_gauges else cursor
+
+
+def _clean_page(store: Store, walk: _Walk, report: Report) -> bool:
     """Clean what the next stretch of the index names; tell whether that was the last.
 
     The index is walked from its end, by rank: what is removed there moves nothing that comes later.
     What others add or remove meanwhile may hide an entry until the next pass, or show one twice.
     """
-    seen, removed, large = _clean_stretch(store, report.cursor, _PAGE, rules, report)
-    report.cursor += seen - removed
+    among_gauges = report.cursor < 0
+    rank = _rank(report.cursor, among_gauges=among_gauges)
+    seen, removed, large = _clean_stretch(store, rank, _PAGE, walk, report)
+    report.cursor = _rank(rank + seen - removed, among_gauges=among_gauges)
     for entry in large:
-        if rules.quit():
+        if walk.quit():
             break
-        if _clean_large(store, rules, entry, report):
-            (rank,) = store.ask([("ZREVRANK", store.keys.known, entry)])
+        if _clean_large(store, walk, entry, report):
+            (rank,) = store.ask([("ZREVRANK", walk.index, entry)])
             if isinstance(rank, int):  # its entry goes the way of all that have no hash
-                _clean_stretch(store, rank, 1, rules, report)
+                _clean_stretch(store, rank, 1, walk, report)
                 report.looked_at -= 1
     return seen == 0
 
 
 def _clean_stretch(
-    store: Store, rank: int, count: int, rules: _Rules, report: Report
+    store: Store, rank: int, count: int, walk: _Walk, report: Report
 ) -> tuple[int, int, list[bytes]]:
     """Run the script; return how many entries it saw and removed, and whose hashes are large."""
     reply = CLEAN.run(
         store.link,
-        [store.keys.known],
+        [walk.index],
         [
             rank,
             count,
-            rules.passes,
+            walk.passes,
             f"{store.clock.wall():.6f}",
-            store.keys.count_of(""),
+            walk.head,
             _LARGE,
-            int(rules.compact),
-            rules.other_samples,
-            *itertools.chain.from_iterable(rules.kept.items()),
+            int(walk.compact),
+            walk.other_samples,
+            *itertools.chain.from_iterable(walk.kept.items()),
         ],
     )
     seen, not_due, slices, hashes, removed, large, strange = raised(reply)
@@ -270,7 +286,7 @@ def _clean_stretch(
     return seen, removed, large
 
 
-def _clean_large(store: Store, rules: _Rules, entry: bytes, report: Report) -> bool:
+def _clean_large(store: Store, walk: _Walk, entry: bytes, report: Report) -> bool:
     """Clean a hash of very many fields in steps, then bring it back to the compact form.
 
     Between two steps others may write; each step removes only fields that it has seen to be gone.
@@ -278,21 +294,21 @@ def _clean_large(store: Store, rules: _Rules, entry: bytes, report: Report) -> b
     Returns:
         Whether nothing was left of it.
     """
-    key = store.keys.count_of("").encode() + entry
+    key = walk.head.encode() + entry
     precision = int(entry.partition(b":")[0])
     view, _ = store.read()
-    last = int(min(view.now, store.clock.wall())) - rules.samples(precision) * precision
+    last = int(min(view.now, store.clock.wall())) - walk.samples(precision) * precision
     left = 0
     for fields in _scan(store, key):
         gone = [start for start in fields if _start(start, default=last + 1) <= last]
         left += len(fields) - len(gone)
         if gone:
             report.slices_removed += raised(store.ask([("HDEL", key, *gone)])[0])
-        if rules.quit():
+        if walk.quit():
             return False
-    if 0 < left <= _FIELDS and rules.compact:
-        rules.compact = bool(raised(COMPACT.run(store.link, [key], [_FIELDS])))
-        report.compacted += rules.compact
+    if 0 < left <= _FIELDS and walk.compact:
+        walk.compact = bool(raised(COMPACT.run(store.link, [key], [_FIELDS])))
+        report.compacted += walk.compact
     return left == 0
 
 

@@ -4,10 +4,15 @@ Everything that other programs may rely on is decided here and told in docs/stor
 
     PREFIX known:                    sorted set, every counter hash as PRECISION:NAME, score 0
     PREFIX count:PRECISION:NAME      hash, slice start -> count
+    OWN    gauges:                   sorted set, every gauge hash as PRECISION:NAME, score 0
+    OWN    gauge:PRECISION:NAME      hash, slice start -> last value and its time
     OWN    total:                    hash, NAME -> everything counted
     OWN    batch:PRODUCER            string, highest batch number applied
     OWN    cleaned:                  hash, PREFIX -> when a cleaner's last pass ended
     OWN    meta:                     hash, what the store is: format, retention
+    OWN    writers:                  sorted set, PRODUCER, score: when it last told of itself
+    OWN    reports:                  hash, PRODUCER -> what it told, JSON
+    OWN    instances:                hash, PRODUCER -> which of the processes it is: 0, 1, 2 …
 
 PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
 and `redmeter:bare:` where PREFIX is empty: nothing of ours lies bare in a user's database, and two
@@ -211,10 +216,17 @@ class Keys:
         self.meta = f"{own}meta:"
         self.total = f"{own}total:"
         self.cleaned = f"{own}cleaned:"
+        self.writers = f"{own}writers:"
+        self.reports = f"{own}reports:"
+        self.instances = f"{own}instances:"
+        self.gauges = f"{own}gauges:"
         self._batch = f"{own}batch:"
         self._count = f"{prefix}count:"
+        self._gauge = f"{own}gauge:"
         #: How many bytes of a counter's key stand before its entry in `known:`.
         self.count_bytes = len(self._count.encode())
+        #: How many bytes of a gauge's key stand before its entry in `gauges:`.
+        self.gauge_bytes = len(self._gauge.encode())
 
     def count(self, precision: int, name: str) -> str:
         """Return the key of a counter's hash, e.g. `redmeter:count:60:hits`."""
@@ -224,18 +236,33 @@ class Keys:
         """Return the key of the hash that an entry of `known:` stands for."""
         return self._count + entry
 
+    def gauge(self, precision: int, name: str) -> str:
+        """Return the key of a gauge's hash, e.g. `redmeter:gauge:60:queue`."""
+        return f"{self._gauge}{precision}:{name}"
+
+    def gauge_of(self, entry: str) -> str:
+        """Return the key of the hash that an entry of `gauges:` stands for."""
+        return self._gauge + entry
+
+    def series_of(self, key: str) -> tuple[int, str] | None:
+        """Return precision and name of the hash of a key; None where it is none of a series."""
+        for family in (self._count, self._gauge):
+            if key.startswith(family):
+                return parse_entry(key[len(family) :])
+        return None
+
     def batch(self, producer: str) -> str:
         """Return the key of a producer's watermark."""
         return self._batch + producer
 
 
 def entry(precision: int, name: str) -> str:
-    """Return a counter's entry in `known:`, e.g. `60:hits`."""
+    """Return an entry of an index, `known:` or `gauges:`, e.g. `60:hits`."""
     return f"{precision}:{name}"
 
 
 def parse_entry(text: str) -> tuple[int, str] | None:
-    """Read an entry of `known:`, or return None where it is none (`60*60:hits`, `:x`)."""
+    """Read an entry of an index, or return None where it is none (`60*60:hits`, `:x`)."""
     precision, colon, name = text.partition(":")
     if (
         not colon
@@ -246,6 +273,14 @@ def parse_entry(text: str) -> tuple[int, str] | None:
         return None
     width = int(precision)
     return (width, name) if 1 <= width <= MAX_PRECISION else None
+
+
+def span(seconds: int) -> str:
+    """Return a width in words: 300 is 5min."""
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds % unit == 0:
+            return f"{seconds // unit}{name}"
+    return f"{seconds}s"
 
 
 def _whole(value: object) -> bool:

@@ -1,28 +1,41 @@
 """Meter: what an application uses. Records through recording/, asks through reading/."""
 
+import weakref
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from redmeter import settings
 from redmeter import store as stores
 from redmeter.clock import SYSTEM, Clock
-from redmeter.keys import check_time, slice_start
-from redmeter.kinds import counter
-from redmeter.model import Operations, Ranked, Series
+from redmeter.keys import check_time
+from redmeter.model import Ranked, RecorderHealth, Series
 from redmeter.names import canonical
 from redmeter.reading import catalogue, rankings
 from redmeter.reading import series as reading
-from redmeter.recording.direct import check_written
+from redmeter.recording.cells import Counter, Gauge
+from redmeter.recording.direct import DirectRecorder
+from redmeter.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     import redis
 
 
+#: How long close() and the exit of a process wait for the last flush, seconds.
+CLOSE_SECONDS = 2.0
+
+# See recording/cells.py: another 1, or True, takes the longer way.
+_ONE = 1
+
+
 class Meter:
     """Counts what happens in an application, and answers how often it did.
 
-    Connects to nothing and starts nothing before its first use; safe to share between threads.
-    With the URL `off`, every call does nothing and readings are empty.
+    Recording touches memory only; a background thread stores what was recorded, once a second, and
+    keeps it while the store is away. It starts with the first event. Constructing a Meter
+    connects to nothing and starts nothing. Safe to share between threads, tasks and forked
+    processes, and to use in signal handlers. With the URL `off`, every call does nothing and
+    readings are empty.
 
     Args:
         url: `redis://`, `rediss://`, `unix://`, `embedded://PATH` or `off`. None: REDMETER_URL,
@@ -31,6 +44,13 @@ class Meter:
         prefix: what stands before every key.
         retention: precision (seconds) -> number of newest samples kept, should the store be new.
         timeout: how long to wait for the store, seconds.
+        sync: store each event at once, and raise where that fails: for scripts that need the
+            answer now.
+        flush_interval: how long what was recorded waits in memory, seconds.
+        buffer_bytes: how much memory may hold what is not stored yet, about.
+        max_series: how many series to tell apart; all further ones become `(other)`.
+        max_label_sets: how many of one name; all further ones become one, labelled
+            `overflow="true"`.
         clock: where time comes from.
 
     Raises:
@@ -45,9 +65,19 @@ class Meter:
         prefix: str | None = None,
         retention: Mapping[int, int] | str | None = None,
         timeout: float | None = None,
+        sync: bool = False,
+        flush_interval: float | None = None,
+        buffer_bytes: int | None = None,
+        max_series: int | None = None,
+        max_label_sets: int | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
-        self._clock = clock
+        interval = settings.resolve("flush_interval", flush_interval)
+        limits = {
+            "limit": settings.resolve("buffer_bytes", buffer_bytes),
+            "max_series": settings.resolve("max_series", max_series),
+            "max_label_sets": settings.resolve("max_label_sets", max_label_sets),
+        }
         self._store = stores.open(
             url,
             client=client,
@@ -56,6 +86,15 @@ class Meter:
             timeout=timeout,
             clock=clock,
         )
+        self._recorder: Recorder | DirectRecorder
+        if sync or self._store is None:
+            self._recorder = DirectRecorder(self._store, clock.wall)
+        else:
+            self._recorder = Recorder(self._store, interval=interval, **limits)
+            # A meter that nobody holds any more still stores what it has.
+            weakref.finalize(self, self._recorder.close_soon).atexit = False
+        self._now = clock.wall
+        self._by_name = self._recorder.by_name
 
     def __repr__(self) -> str:
         return f"<Meter {self._store.location if self._store else 'off'}>"
@@ -72,7 +111,11 @@ class Meter:
         self.close()
 
     def close(self) -> None:
-        """Close the connections, unless they are the caller's."""
+        """Store what was recorded, for 2 s at most, and close the connections, unless yours.
+
+        What is recorded afterwards starts everything again.
+        """
+        self._recorder.close(CLOSE_SECONDS)
         if self._store is not None:
             self._store.close()
 
@@ -86,7 +129,7 @@ class Meter:
         labels: Mapping[str, str] | None = None,
         at: float | None = None,
     ) -> None:
-        """Count that something happened, at every precision that is kept. Returns when stored.
+        """Count that something happened, at every precision that is kept.
 
         Args:
             name: 1 to 200 bytes, see redmeter.names; may carry labels.
@@ -99,21 +142,74 @@ class Meter:
             InvalidName: the name or a label is not allowed.
             InvalidValue: amount or time out of range.
             TypeError: the amount is not a whole number.
-            StoreError: the store cannot be reached or refuses; a part of the event may have been
-                refused by itself, e.g. because a slice would pass 2^63 - 1.
+            StoreError: only with sync=True: the store cannot be reached or refuses; a part of the
+                event may have been refused by itself, e.g. as a slice would pass 2^63 - 1.
         """
-        series = canonical(name, labels)
-        counter.check_amount(amount)
-        second = slice_start(self._clock.wall() if at is None else check_time(at), 1)
-        store = self._store
-        if store is None:
-            return
-        counts = {series: {second: amount}}
+        if amount is _ONE and labels is None and at is None:
+            try:
+                counter = self._by_name[name]
+            except (KeyError, TypeError):
+                pass
+            else:
+                time = self._now()
+                if time < counter.due:
+                    counter.events.append(time)
+                else:
+                    counter.put(time, time)
+                return
+        self._recorder.count(name, amount, labels, at)
 
-        def build(retention: Mapping[int, int]) -> Operations:
-            return counter.operations(store.keys, retention, counts)
+    def counter(self, name: str, *, labels: Mapping[str, str] | None = None) -> Counter:
+        """Return the counter of a series, bound: `inc()` is the fastest way to count.
 
-        check_written(store.write(build), store)
+        Raises:
+            InvalidName: see count().
+        """
+        return self._recorder.counter(name, labels)
+
+    def gauge(
+        self, name: str, *, labels: Mapping[str, str] | None = None, per_process: bool = False
+    ) -> Gauge:
+        """Return the gauge of a series: `set(value)` says what it is now.
+
+        Of each slice the newest value stays, by the time at which it was set. Counters and gauges
+        of one name are two series.
+
+        Args:
+            name, labels: see count().
+            per_process: each process has its own, told apart by a label `instance`: 0, 1, 2 …,
+                given out by the store; the number of a process that ended goes to another one.
+
+        Raises:
+            InvalidName: see count().
+        """
+        return self._recorder.gauge(name, labels, per_process=per_process)
+
+    def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
+        """Store what was recorded before this call.
+
+        Args:
+            timeout: how long to try, seconds.
+
+        Returns:
+            Whether nothing is waiting any more. health() tells what was lost on the way.
+        """
+        return self._recorder.flush(timeout)
+
+    def flush_on_sigterm(self) -> None:
+        """From now on, flush when SIGTERM comes, then do what would have been done.
+
+        By default SIGTERM ends a process at once, and what was recorded within the last second is
+        lost. Servers such as gunicorn and uvicorn end gracefully and need nothing of this.
+
+        Raises:
+            ValueError: not called in the main thread.
+        """
+        self._recorder.flush_on_sigterm()
+
+    def health(self) -> RecorderHealth:
+        """Return what this process' recording knows of itself: stored, waiting, lost, and why."""
+        return self._recorder.health()
 
     # Asking
 
@@ -125,7 +221,7 @@ class Meter:
         labels: Mapping[str, str] | None = None,
         since: float | None = None,
         until: float | None = None,
-    ) -> Series:
+    ) -> Series[int]:
         """Return the kept samples of a counter, oldest first.
 
         Args:
@@ -148,7 +244,7 @@ class Meter:
         precision: int,
         since: float | None = None,
         until: float | None = None,
-    ) -> dict[str, Series]:
+    ) -> dict[str, Series[int]]:
         """Return the kept samples of many counters, in one round trip. See series().
 
         Raises:

@@ -6,24 +6,27 @@ What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+#: What a sample is: int for counters; float for gauges, or None where there is a gap.
+V = TypeVar("V", covariant=True)
 
 
-class Sample(NamedTuple):
+class Sample(NamedTuple, Generic[V]):
     """What one slice of a series holds."""
 
     #: Start of the slice, Unix seconds (UTC).
     start: int
-    #: How often it happened in [start, start + precision).
-    value: int
+    #: Of [start, start + precision): how often it happened, or what was measured last.
+    value: V
 
 
 @dataclass(frozen=True, slots=True)
-class Series(Sequence[Sample]):
+class Series(Sequence[Sample[V]], Generic[V]):
     """The kept samples of one series at one precision, oldest first, without holes.
 
-    A sequence of Sample; `values` are the bare numbers. Slices between two samples in which
-    nothing happened are zeros. Empty where nothing is kept.
+    A sequence of Sample; `values` are the bare numbers. Slices after the oldest sample in which
+    nothing happened are zeros of a counter, and None of a gauge. Empty where nothing is kept.
     """
 
     name: str
@@ -31,7 +34,7 @@ class Series(Sequence[Sample]):
     precision: int
     #: Start of the oldest slice, Unix seconds.
     start: int
-    values: tuple[int, ...]
+    values: tuple[V, ...]
     #: Whether the newest slice is still running, so that its value may grow.
     partial: bool
 
@@ -39,10 +42,10 @@ class Series(Sequence[Sample]):
         return len(self.values)
 
     @overload
-    def __getitem__(self, index: int) -> Sample: ...
+    def __getitem__(self, index: int) -> Sample[V]: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+    def __getitem__(self, index: slice) -> Sequence[Sample[V]]: ...
+    def __getitem__(self, index: int | slice) -> Sample[V] | Sequence[Sample[V]]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self.values)))]
         value = self.values[index]
@@ -50,13 +53,13 @@ class Series(Sequence[Sample]):
             index += len(self.values)
         return Sample(self.start + index * self.precision, value)
 
-    def __iter__(self) -> Iterator[Sample]:
+    def __iter__(self) -> Iterator[Sample[V]]:
         starts = range(self.start, self.start + len(self.values) * self.precision, self.precision)
         return map(Sample, starts, self.values)
 
     @property
-    def total(self) -> int:
-        """The sum of all samples."""
+    def total(self: "Series[int]") -> int:
+        """The sum of all samples of a counter."""
         return sum(self.values)
 
 

@@ -52,6 +52,21 @@ def _seconds(name: str, low: float, high: float) -> Callable[[Any], float]:
     return read
 
 
+def _whole(name: str, low: int, high: int, unit: str) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        try:
+            number = int(value)
+        except (TypeError, ValueError, OverflowError):
+            number = -1
+        if isinstance(value, bool | float) or not low <= number <= high:
+            raise InvalidSetting(
+                name, f"{shown(value, 40)} is not a whole number of {unit}, {low} to {high}"
+            )
+        return number
+
+    return read
+
+
 def _retention(value: Any) -> Retention:
     if isinstance(value, Retention):
         return value
@@ -86,6 +101,35 @@ SETTINGS: tuple[Setting, ...] = (
         _seconds("timeout", 0.01, 300.0),
         "seconds",
         "How long to wait for a connection, and for each answer.",
+    ),
+    Setting(
+        "flush_interval",
+        1.0,
+        _seconds("flush_interval", 0.01, 3600.0),
+        "seconds",
+        "How long what was recorded waits in memory until it is sent.",
+    ),
+    Setting(
+        "buffer_bytes",
+        16 * 2**20,
+        _whole("buffer_bytes", 2**16, 2**40, "bytes"),
+        "bytes",
+        "How much memory may hold what is not stored yet, about; above it, old fine slices are "
+        "given up, and counted.",
+    ),
+    Setting(
+        "max_series",
+        10_000,
+        _whole("max_series", 1, 10_000_000, "series"),
+        "series",
+        "How many series one process tells apart; all further ones become (other).",
+    ),
+    Setting(
+        "max_label_sets",
+        2_000,
+        _whole("max_label_sets", 1, 10_000_000, "label sets"),
+        "label sets",
+        'How many of one name; all further ones become one series, labelled overflow="true".',
     ),
     Setting(
         "embedded_idle",

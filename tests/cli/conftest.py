@@ -85,7 +85,7 @@ def screen(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.fixture
 def meter(server: Server) -> Iterator[Meter]:
     """A meter on the server of the commands."""
-    with Meter(server.url) as meter:
+    with Meter(server.url, sync=True) as meter:
         yield meter
 
 

@@ -117,7 +117,7 @@ def test_a_password_is_shown_by_no_command(redmeter: Run, server: Server, client
     """Neither in output nor in errors, though the location is."""
     client.execute_command("ACL", "SETUSER", "ada", "on", ">hidden-secret", "~*", "+@all")
     url = server.url.replace("://", "://ada:hidden-secret@")
-    with Meter(url) as meter:
+    with Meter(url, sync=True) as meter:
         meter.count("hits")
     for words in [*READING, ["doctor", "--json"], ["retention", "60=100"], ["series", "nothing"]]:
         done = redmeter(*words, "--url", url)
@@ -128,7 +128,7 @@ def test_a_password_is_shown_by_no_command(redmeter: Run, server: Server, client
 def test_the_prefix_comes_from_option_or_environment(redmeter: Run, server: Server) -> None:
     """The option wins."""
     for prefix in ("a:", "b:"):
-        with Meter(server.url, prefix=prefix) as meter:
+        with Meter(server.url, prefix=prefix, sync=True) as meter:
             meter.count(f"of-{prefix[0]}")
     assert "of-a" in redmeter("names", REDMETER_PREFIX="a:").out
     assert "of-b" in redmeter("names", "--prefix", "b:", REDMETER_PREFIX="a:").out
@@ -165,9 +165,10 @@ def test_an_output_that_knows_only_ascii_gets_escapes(home: Home, meter: Meter) 
     """No crash, and JSON stays JSON."""
     meter.count("点击量")
     ascii_only = {"PYTHONIOENCODING": "ascii"}
-    assert home.run("names", env=ascii_only).out == "NAME\tTOTAL\n\\u70b9\\u51fb\\u91cf\t1\n"
+    listed = "NAME\tKIND\tTOTAL\n\\u70b9\\u51fb\\u91cf\tcounter\t1\n"
+    assert home.run("names", env=ascii_only).out == listed
     done = home.run("names", "--json", env=ascii_only)
-    assert done.out == '[{"name": "\\u70b9\\u51fb\\u91cf", "total": 1}]\n'
+    assert done.out == '[{"name": "\\u70b9\\u51fb\\u91cf", "kind": "counter", "total": 1}]\n'
 
 
 def test_piped_output_is_clean(redmeter: Run, home: Home, meter: Meter) -> None:

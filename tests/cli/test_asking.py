@@ -1,15 +1,21 @@
 """names, series, top: what they print for people, pipes and programs."""
 
 import json
+import re
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from redmeter import Meter
+from redmeter import store as stores
 from redmeter.keys import slice_start
 from redmeter.reading import catalogue
+from redmeter.store import Store
 from support.commands import Done, is_clean
+from support.servers import Server
+from support.stores import measure
 
 Run = Any
 
@@ -42,7 +48,10 @@ def test_names_are_listed_with_their_totals(redmeter: Run, meter: Meter) -> None
     meter.count("点击量", 2)
     meter.count("hits", 40)
     assert redmeter("names") == Done(
-        0, 'NAME\tTOTAL\nhits\t40\nsignups{plan="pro"}\t3\n点击量\t2\n', ""
+        0,
+        'NAME\tKIND\tTOTAL\nhits\tcounter\t40\nsignups{plan="pro"}\tcounter\t3\n'
+        "点击量\tcounter\t2\n",
+        "",
     )
 
 
@@ -50,7 +59,7 @@ def test_names_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
     """One document on one line; every script stands as it is."""
     meter.count("点击量", 2)
     done = redmeter("names", "--json")
-    assert done == Done(0, '[{"name": "点击量", "total": 2}]\n', "")
+    assert done == Done(0, '[{"name": "点击量", "kind": "counter", "total": 2}]\n', "")
 
 
 def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
@@ -67,7 +76,7 @@ def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
     ("words", "hint"),
     [
         (["names"], "nothing is counted yet; redmeter replay"),
-        (["names", "zz*"], "no counter matches zz*"),
+        (["names", "zz*"], "no counter or gauge matches zz*"),
         (["top"], "nothing happened in the newest 60 slices of 1min; -p 1d looks further"),
         (["series", "hits"], "nothing is counted under hits; redmeter names lists"),
         (["clean", "--forget", "hits"], "there is no counter hits; redmeter names lists"),
@@ -108,7 +117,7 @@ def test_names_are_suggested_where_there_are_too_many_to_look_through(
     done = redmeter("series", "hitz")
     assert (done.code, "redmeter names lists what there is" in done.err) == (1, True)
     assert redmeter("series", "hits2").err.endswith("there is: hits\n")
-    assert redmeter("names", "hit*").out == "NAME\tTOTAL\nhits\t1\n"
+    assert redmeter("names", "hit*").out == "NAME\tKIND\tTOTAL\nhits\tcounter\t1\n"
     done = redmeter("names")
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith("begin the pattern with more literal text\n")
@@ -137,8 +146,9 @@ def test_series_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
     meter.count("sales", 1, labels={"a": "1", "b": "2"}, at=now)
     done = redmeter("series", "hits", 'sales{b="2",a="1"}', "-p", "1d", "--json")
     start = slice_start(now, 86400)
+    common = {"kind": "counter", "precision": 86400, "partial": True}
     assert json.loads(done.out) == [
-        {"name": name, "precision": 86400, "total": n, "partial": True, "samples": [[start, n]]}
+        {"name": name, **common, "total": n, "samples": [[start, n]]}
         for name, n in (("hits", 4), ('sales{a="1",b="2"}', 1))
     ]
 
@@ -370,3 +380,105 @@ def test_watching_needs_a_terminal(redmeter: Run, meter: Meter) -> None:
     done = redmeter("series", "hits", "--watch")
     assert (done.code, done.out) == (2, "")
     assert "--watch: draws on a terminal" in done.err
+
+
+# --- Gauges --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(server: Server) -> Iterator[Store]:
+    """A store on the server of the commands."""
+    opened = stores.open(server.url)
+    assert opened is not None
+    yield opened
+    opened.close()
+
+
+def test_gauges_are_listed_beside_the_counters(redmeter: Run, meter: Meter, store: Store) -> None:
+    """With their kind, and no total; one of the same name as a counter has a line of its own."""
+    meter.count("queue", 3)
+    measure(store, {"queue": 17.5, "disk": 1.0}, time.time())
+    assert redmeter("names").out == (
+        "NAME\tKIND\tTOTAL\ndisk\tgauge\t\nqueue\tcounter\t3\nqueue\tgauge\t\n"
+    )
+    assert json.loads(redmeter("names", "d*", "--json").out) == [
+        {"name": "disk", "kind": "gauge", "total": None}
+    ]
+
+
+def test_a_gauge_is_columns_in_a_pipe(redmeter: Run, meter: Meter, store: Store) -> None:
+    """A gap is an empty column, not a zero; a counter may stand beside it."""
+    now = slice_start(time.time(), 86400)
+    measure(store, {"queue": -2.5}, now - 2 * 86400 + 7)
+    measure(store, {"queue": 0.0}, now + 3)
+    meter.count("hits", 4, at=now)
+    done = redmeter("series", "queue", "hits", "-p", "1d")
+    assert done == Done(
+        0,
+        "NAME\tSTART\tVALUE\n"
+        f"queue\t{now - 2 * 86400}\t-2.5\nqueue\t{now - 86400}\t\nqueue\t{now}\t0.0\n"
+        f"hits\t{now}\t4\n",
+        "",
+    )
+
+
+def test_a_gauge_is_json_with_null_for_a_gap(redmeter: Run, store: Store) -> None:
+    """As a counter is, without a total."""
+    now = slice_start(time.time(), 86400)
+    measure(store, {"queue": 17.25}, now - 2 * 86400)
+    assert json.loads(redmeter("series", "queue", "-p", "1d", "--json").out) == [
+        {
+            "name": "queue",
+            "kind": "gauge",
+            "precision": 86400,
+            "total": None,
+            "partial": True,
+            "samples": [[now - 2 * 86400, 17.25], [now - 86400, None], [now, None]],
+        }
+    ]
+
+
+def test_a_gauge_is_drawn_on_a_terminal(screen: Run, store: Store) -> None:
+    """Its lowest, highest and newest value on top, a chart, and the newest samples below."""
+    now = slice_start(time.time(), 86400)
+    for days, value in ((3, 1234.5), (1, -7.0), (0, 12.0)):
+        measure(store, {"queue": value}, now - days * 86400)
+    seen = screen("series", "queue", "-p", "1d").out
+    plain = re.sub("\x1b\\[[0-9;]*m", "", seen)
+    title = "queue · gauge, every 1d · 3 samples · lowest -7 · highest 1,234.5 · newest 12\n"
+    assert plain.startswith(title)
+    assert "1,234.5 ┤█" in plain
+    assert "     -7 ┤█ ▁▁" in plain
+    assert re.search(r"VALUE\s+\S+\s+1,234\.5\s", plain)
+
+
+def test_a_counter_comes_before_a_gauge_of_its_name(
+    redmeter: Run, meter: Meter, store: Store
+) -> None:
+    """The gauge is listed, and read where the counter is gone."""
+    meter.count("queue", 3)
+    measure(store, {"queue": 17.5}, time.time())
+    shown = json.loads(redmeter("series", "queue", "-p", "1d", "--json").out)
+    assert [(one["kind"], one["total"]) for one in shown] == [("counter", 3)]
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_a_gauge_without_samples_at_a_precision_is_not_missing(
+    redmeter: Run, store: Store, option: tuple[str, ...]
+) -> None:
+    """It was set some hours ago: no second has it."""
+    measure(store, {"queue": 17.5}, time.time() - 7200)
+    done = redmeter("series", "queue", "-p", "1", *option)
+    assert (done.code, done.err) == (0, "")
+    if option:
+        assert json.loads(done.out)[0]["samples"] == []
+    else:
+        assert done.out == "NAME\tSTART\tVALUE\n"
+
+
+def test_a_gauge_can_be_forgotten(redmeter: Run, store: Store) -> None:
+    """Nothing is left of it, and there is nothing to forget a second time."""
+    measure(store, {"queue": 17.5}, time.time())
+    assert redmeter("clean", "--forget", "queue") == Done(0, "forgotten: queue\n", "")
+    assert redmeter("clean", "--forget", "queue").code == 1
+    assert redmeter("series", "queue").code == 1

@@ -70,6 +70,55 @@ def test_counts_below_zero_are_no_crash() -> None:
     assert lines((-5, 8), 80)[7].endswith("┤ █")
 
 
+def gauge_lines(values: tuple[float | None, ...], columns: int = 80) -> list[str]:
+    """Draw a finished gauge and return its lines."""
+    series = Series[float | None]("queue", 60, 0, values, partial=False)
+    return chart.draw_gauge(series, columns).plain.splitlines()
+
+
+def test_a_gauge_is_drawn_from_zero_with_its_gaps() -> None:
+    """What was measured is at least a line, also a zero; what was not is empty."""
+    drawn = gauge_lines((0.0, None, 32.5, 65.0, None))
+    assert drawn[0] == "65 ┤   █ "
+    assert drawn[4] == "   ┤  ██ "
+    assert drawn[7] == " 0 ┤▁ ██ "
+
+
+def test_a_gauge_below_zero_is_drawn_from_its_lowest_value() -> None:
+    """Up to zero, where nothing is above it."""
+    drawn = gauge_lines((-8.0, -4.0, 0.0))
+    assert (drawn[0][-4:], drawn[7][-4:]) == ("┤  █", "┤▁██")
+    assert [line[:2] for line in drawn[:8]] == [" 0", *["  "] * 6, "-8"]
+    assert gauge_lines((4.0, -4.0))[7] == "-4 ┤█▁"
+
+
+@given(
+    st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=254),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(40, 200),
+)
+def test_any_gauge_fits_and_shows_each_column_that_has_a_value(
+    some: list[float | None], last: float, columns: int
+) -> None:
+    """However large, small or apart the values are; a column shows the last of its slices."""
+    values = (*some, last)
+    drawn = gauge_lines(values, columns)
+    assert max(map(len, drawn)) <= columns
+    lowest = drawn[7].partition("┤")[2]
+    group = -(-len(values) // len(lowest))
+    parts = chart._parts(values, group)
+    assert len(parts) == len(lowest)
+    assert [cell != " " for cell in lowest] == [any(v is not None for v in p) for p in parts]
+
+
+def test_neighbours_of_a_gauge_are_shown_by_the_last_of_them() -> None:
+    """They cannot be added up."""
+    drawn = gauge_lines((*[0.0] * 60, 64.0, 8.0, 64.0, None), 40)
+    assert "each column is 2 slices" in drawn[-1]
+    assert drawn[7].endswith("▁▁██")
+    assert drawn[6].endswith("  █")
+
+
 def test_a_bar_is_a_part_of_its_width() -> None:
     """To an eighth of a column."""
     assert chart.bar(1.0, 4).plain == "████"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
+from redmeter.clock import SystemClock
 from support.commands import Done, Home
 from support.servers import Server
 
@@ -39,7 +40,7 @@ def test_clean_says_what_it_removed(redmeter: Run, meter: Meter, client: Any) ->
         "left alone, since they are no counters: '60*60:e', '60*60:d', '60*60:c' … (2 more)"
     )
     assert (done.code, done.err) == (0, "")
-    assert redmeter("names").out == "NAME\tTOTAL\nlive\t1\n"
+    assert redmeter("names").out == "NAME\tKIND\tTOTAL\nlive\tcounter\t1\n"
 
 
 def test_clean_is_json_for_programs(redmeter: Run, client: Any) -> None:
@@ -100,7 +101,7 @@ def test_a_cleaner_refuses_to_work_by_a_wrong_clock(
     """Exit code 3, nothing touched."""
     write_stale(client, ["old"])
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 7200)
+    monkeypatch.setattr(SystemClock, "wall", staticmethod(lambda: now + 7200))
     done = redmeter("clean")
     assert (done.code, done.out) == (3, "")
     assert "Set both clocks (NTP)" in done.err
@@ -195,6 +196,7 @@ def test_a_running_meter_in_another_process_follows_a_change(
         "with Meter() as meter:\n"
         "    for _ in sys.stdin:\n"
         "        meter.count('hits')\n"
+        "        meter.flush()\n"
         "        print('counted', flush=True)\n"
         "sys.exit()\n"
     )
@@ -239,6 +241,25 @@ def test_doctor_is_json_for_programs(redmeter: Run, meter: Meter, server: Server
     assert set(health["bytes"]) == {"counters", "index", "totals"}
     assert {finding["topic"] for finding in health["findings"]} >= {"server", "clock", "memory"}
     assert all(set(f) == {"level", "topic", "text", "fix"} for f in health["findings"])
+
+
+def test_doctor_tells_of_the_writers(redmeter: Run, meter: Meter, client: Any) -> None:
+    """What they lost with what to do about it, in words; whole reports as JSON."""
+    assert "ok    writers      none seen within a day" in redmeter("doctor").out
+    report = {"lost": {"aged": {"1": 12}}, "host": "web-1", "pid": "7", "new": [1.5]}
+    client.zadd("redmeter:writers:", {"ada": int(time.time())})
+    client.hset("redmeter:reports:", "ada", json.dumps(report))
+    client.hset("redmeter:instances:", "ada", 3)
+    done = redmeter("doctor")
+    lines = [line for line in done.out.splitlines() if " writers " in line]
+    assert lines == [
+        "ok    writers      1 seen within 3min, 1 within a day",
+        "warn  writers      events lost, aged: 12 at 1s; by web-1 pid 7",
+    ]
+    assert "-> see why the store was away for so long" in done.out
+    (told,) = json.loads(redmeter("doctor", "--json").out)["writers"]
+    assert abs(told.pop("seen") - time.time()) < 30
+    assert told == {"producer": "ada", "instance": 3, "report": report}
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])

@@ -73,7 +73,7 @@ def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
     assert done == Done(0, said, "")
     assert home.processes() == {}
     assert home.run("stop") == Done(0, "nothing was running\n", "")
-    assert "hits\t1\n" in home.run("names").out  # the data stay
+    assert "hits\tcounter\t1\n" in home.run("names").out  # the data stay
 
 
 @pytest.mark.slow

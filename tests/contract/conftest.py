@@ -41,6 +41,7 @@ def open_meter(any_server: Server) -> Iterator[OpenMeter]:
     opened: list[Meter] = []
 
     def open_one(url: str | None = None, **options: Any) -> Meter:
+        options.setdefault("sync", True)  # what is counted is there when count() returns
         meter = Meter(None if "client" in options else url or any_server.url, **options)
         opened.append(meter)
         return meter

@@ -137,7 +137,7 @@ def test_nothing_happens_before_the_first_use(any_server: Server, client: Any) -
     """No connection, no thread, no key."""
     threads = threading.active_count()
     connections = client.info("stats")["total_connections_received"]
-    meter = Meter(any_server.url)
+    meter = Meter(any_server.url, sync=True)
     assert repr(meter)
     assert threading.active_count() == threads
     assert client.info("stats")["total_connections_received"] == connections
@@ -164,9 +164,9 @@ def test_the_environment_chooses_where_nothing_is_given(
     monkeypatch.setenv("REDMETER_URL", any_server.url)
     monkeypatch.setenv("REDMETER_PREFIX", "env:")
     monkeypatch.setenv("REDMETER_RETENTION", "60=5")
-    with Meter() as meter:
+    with Meter(sync=True) as meter:
         meter.count("x")
-    with Meter(prefix="code:") as meter:
+    with Meter(prefix="code:", sync=True) as meter:
         meter.count("x")
     with Meter("off") as meter:
         meter.count("y")
@@ -182,7 +182,7 @@ def test_closing_ends_the_connections_and_a_later_call_opens_another(
         return len(client.client_list())
 
     before = connected()
-    with Meter(any_server.url) as meter:
+    with Meter(any_server.url, sync=True) as meter:
         meter.count("x")
         assert connected() == before + 1
     eventually(lambda: connected() == before, what="the server sees the end")
@@ -191,7 +191,7 @@ def test_closing_ends_the_connections_and_a_later_call_opens_another(
     assert meter.total("x") == 2
     meter.close()
     eventually(lambda: connected() == before, what="the server sees the end")
-    Meter(any_server.url).close()
+    Meter(any_server.url, sync=True).close()
 
 
 def test_a_callers_client_is_used_and_never_closed(any_server: Server) -> None:
@@ -199,7 +199,7 @@ def test_a_callers_client_is_used_and_never_closed(any_server: Server) -> None:
     for options in ({}, {"decode_responses": True}, {"protocol": 3}):
         with any_server.client(**options) as own:
             own.flushall()
-            with Meter(client=own) as meter:
+            with Meter(client=own, sync=True) as meter:
                 meter.count("x", 2)
                 assert meter.total("x") == 2
                 assert meter.series("x", precision=DAY).values == (2,)
@@ -236,7 +236,7 @@ def test_no_server_is_an_error_that_says_where_it_was_looked_for(any_server: Ser
     """Without credentials, and within about the timeout."""
     from support.servers import free_port
 
-    meter = Meter(f"redis://me:s3cret-word@127.0.0.1:{free_port()}/2", timeout=0.1)
+    meter = Meter(f"redis://me:s3cret-word@127.0.0.1:{free_port()}/2", timeout=0.1, sync=True)
     for call in (lambda: meter.count("x"), lambda: meter.total("x"), lambda: meter.names()):
         with pytest.raises(StoreUnavailable) as caught:
             call()
@@ -289,7 +289,7 @@ _FORKS = """
 import os, sys, threading
 from redmeter import Meter
 
-meter = Meter(sys.argv[1])
+meter = Meter(sys.argv[1], sync=True)
 for _ in range(20):
     meter.count("x")
 children = []
@@ -321,7 +321,7 @@ _FORKED_WHILE_BUSY = """
 import os, sys, threading
 from redmeter import Meter
 
-meter = Meter(sys.argv[1])
+meter = Meter(sys.argv[1], sync=True)
 meter.count("x")
 stop = threading.Event()
 counted = [0] * 12
@@ -370,7 +370,7 @@ def connected():
     with redis.Redis.from_url(sys.argv[1]) as client:
         return len(client.client_list())
 
-meter = Meter(sys.argv[1])
+meter = Meter(sys.argv[1], sync=True)
 meter.count("parent", 11)
 meter.count("child", 7)
 before = connected()
@@ -441,7 +441,7 @@ def test_a_meter_that_is_off_never_touches_the_network(spoiled: None) -> None:
 _HANDLER = """
 import signal, sys
 from redmeter import Meter
-meter = Meter(sys.argv[1])
+meter = Meter(sys.argv[1], sync=True)
 meter.count("x")
 handled = 0
 def handler(*_):

@@ -13,7 +13,6 @@ from redmeter import AccessDenied, IncompatibleStore, InvalidSetting, StoreError
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.model import Outcome
-from redmeter.recording.direct import write_counts
 from redmeter.store.store import WATERMARK_SECONDS, RetentionChanged
 from support.proxy import Proxy
 from support.servers import Server
@@ -27,6 +26,7 @@ from support.stores import (
     count_all,
     samples,
     server_time,
+    store_all,
 )
 from support.waiting import eventually
 
@@ -133,10 +133,9 @@ def test_a_resend_whose_watermark_is_gone_is_uncertain_and_not_applied(
         (watermark,) = batch_keys(client)
         clock.on_sleep = lambda: client.delete(watermark)
         proxy.drop_replies(1)
-        written = write_counts(store, {"x": {second: 10}})
-        assert (written.events, written.uncertain) == (0, 10)
+        assert count(store, "x", second, 10).uncertain
         proxy.heal()
-        assert write_counts(store, {"x": {second: 3}}).events == 3
+        assert count(store, "x", second, 3).applied
         store.close()
     assert samples(client, key(1)) == {second: 14}
 
@@ -467,7 +466,7 @@ def test_every_event_lies_in_the_slice_of_its_floor(
     events: dict[int, int] = {}
     for ago, amount in zip(back, amounts, strict=False):
         events[now - ago] = events.get(now - ago, 0) + amount
-    write_counts(store, {"x": events})
+    store_all(store, {"x": events})
     for precision in (1, 7, 60, 3600):
         expected: dict[int, int] = {}
         for second, amount in events.items():
@@ -532,6 +531,73 @@ def test_a_slice_that_was_there_before_renews_nothing(client: Any, open_store: O
     client.expire(key(DAY), 1000)
     count(store, "x", now)
     assert client.ttl(key(DAY)) <= 1000
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(["new", "new", "short", "long", "endless"]), max_size=40), st.data()
+)
+def test_new_and_old_hashes_in_one_batch_each_live_as_long_as_they_should(
+    client: Any, open_store: OpenStore, some: list[str], data: st.DataObject
+) -> None:
+    """What is found out for many at once holds for each: also where only the first ones are new."""
+    client.flushall()
+    store = open_store(retention={60: 120})
+    states = ["new"] * data.draw(st.sampled_from([0, 31, 32, 33, 70])) + some
+    now = int(server_time(client))
+    before = {"short": 600, "long": 10**6, "endless": -1}
+    for number, state in enumerate(states):
+        if state != "new":
+            client.hset(key(60, f"n{number}"), str(slice_start(now, 60) - 60), 5)
+            if state != "endless":
+                client.expire(key(60, f"n{number}"), before[state])
+    # More than one slice for some of them.
+    counts = {f"n{n}": {now - 60 * i: 1 for i in range(1 + n % 3)} for n in range(len(states))}
+    assert count_all(store, counts) == Outcome()
+    indexed = set(client.zrange("redmeter:known:", 0, -1))
+    for number, state in enumerate(states):
+        found = key(60, f"n{number}")
+        assert (f"60:n{number}".encode() in indexed) is (state != "long")
+        if state in ("new", "short"):
+            assert lives_a_retention(client, found, 60, 120), state
+        else:
+            assert before[state] - 10 <= client.ttl(found) <= before[state]
+    store.close()
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_more_new_series_than_fit_one_command_are_all_indexed(
+    client: Any, open_store: OpenStore, usable: bool
+) -> None:
+    """Or each of them tells that it is not."""
+    store = open_store(retention={60: 5})
+    if not usable:
+        client.set("redmeter:known:", "theirs")
+    now = int(server_time(client))
+    outcome = count_all(store, {f"n{number}": {now: 1} for number in range(4100)})
+    told = [(rejection.key, rejection.reason) for rejection in outcome.rejections]
+    if usable:
+        assert told == []
+        assert client.zcard("redmeter:known:") == 4100
+    else:
+        assert told == [(key(60, f"n{number}"), "unkept") for number in range(4100)]
+
+
+@pytest.mark.parametrize("forbidden", ["hlen", "ttl", "pexpireat", "hdel"])
+def test_a_right_that_is_missing_for_the_rest_is_told_once_for_each_slice(
+    client: Any, open_store: OpenStore, limited: str, forbidden: str
+) -> None:
+    """Everything is counted all the same, and nothing twice."""
+    client.execute_command("ACL", "SETUSER", "app", f"-{forbidden}", "-zadd")
+    store = open_store(limited, retention={60: 3, 300: 3})
+    now = int(server_time(client))
+    client.hset(key(60), mapping={str(slice_start(now, 60) - 60 * i): 1 for i in range(1, 5)})
+    client.expire(key(60), 10)
+    outcome = count(store, "x", now)
+    assert reasons(outcome) == [(key(60), "unkept"), (key(300), "unkept")]
+    assert samples(client, key(300)) == {slice_start(now, 300): 1}
+    assert samples(client, key(60))[slice_start(now, 60)] == 1
+    assert client.hget("redmeter:total:", "x") == b"1"
 
 
 def test_a_life_is_never_shortened(client: Any, open_store: OpenStore) -> None:

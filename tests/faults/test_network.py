@@ -98,7 +98,7 @@ def test_sixty_counts_of_a_meter_are_stored_sixty_times(
     proxy: Proxy, conn: Any, loss: Fault, brisk: None
 ) -> None:
     """By a client of its own."""
-    with Meter(proxy.url) as meter:
+    with Meter(proxy.url, sync=True) as meter:
         meter.count("x", 0)
         loss(proxy)
         for _ in range(CALLS):
@@ -115,7 +115,7 @@ def test_sixty_counts_by_a_callers_client_are_stored_sixty_times(
 ) -> None:
     """From a store's very first word on."""
     proxy.drop_pattern("xx.")
-    meter = Meter(client=callers)
+    meter = Meter(client=callers, sync=True)
     for _ in range(CALLS):
         meter.count("x")
     proxy.heal()
@@ -126,7 +126,7 @@ def test_sixty_counts_by_a_callers_client_are_stored_sixty_times(
 def test_threads_through_a_bad_network_count_exactly(proxy: Proxy, conn: Any, brisk: None) -> None:
     """Each with a connection to itself; no reply is taken for another's."""
     done: list[bool] = []
-    with Meter(proxy.url) as meter:
+    with Meter(proxy.url, sync=True) as meter:
         meter.count("x", 0)
         proxy.drop_pattern("..x.x")
 
@@ -148,7 +148,7 @@ def test_threads_through_a_bad_network_count_exactly(proxy: Proxy, conn: Any, br
 
 def test_readings_survive_a_reply_that_is_lost(proxy: Proxy, conn: Any) -> None:
     """Asked once more, and never mixed up with another's answer."""
-    with Meter(proxy.url) as meter:
+    with Meter(proxy.url, sync=True) as meter:
         meter.count("x", 7)
         asks: tuple[Callable[[], bool], ...] = (
             lambda: meter.total("x") == 7,
@@ -166,7 +166,7 @@ def test_a_write_that_never_hears_an_answer_says_that_it_was_sent(
     proxy: Proxy, conn: Any, brisk: None
 ) -> None:
     """The batch may have been applied: here it was, once."""
-    with Meter(proxy.url, timeout=0.05) as meter:
+    with Meter(proxy.url, timeout=0.05, sync=True) as meter:
         meter.count("x", 0)
         proxy.drop_pattern("x")
         with pytest.raises(StoreUnavailable) as caught:
@@ -187,7 +187,7 @@ def test_an_event_of_which_nobody_can_know_is_an_error(
         conn.delete(*batch_keys(conn))
 
     with (
-        Meter(proxy.url, clock=HastyClock(evict)) as meter,
+        Meter(proxy.url, clock=HastyClock(evict), sync=True) as meter,
         redis.Redis("127.0.0.1", proxy.port) as callers,
     ):
         book.update_counter(callers, "x", 1, EXAMPLE)
@@ -223,7 +223,7 @@ def test_a_server_out_of_reach_is_an_error_within_about_the_timeout(
 ) -> None:
     """It says whether anything was sent; once the network heals, everything works again."""
     break_it, sent = BREAKS[way]
-    with Meter(proxy.url, timeout=0.2) as meter:
+    with Meter(proxy.url, timeout=0.2, sync=True) as meter:
         meter.count("x")
         break_it(proxy)
         began = time.monotonic()
@@ -268,7 +268,7 @@ def test_a_network_that_heals_between_two_tries_is_not_noticed(proxy: Proxy, con
 
     for break_it, _ in BREAKS.values():
         healed.clear()
-        with Meter(proxy.url, timeout=0.1, clock=HastyClock(heal)) as meter:
+        with Meter(proxy.url, timeout=0.1, clock=HastyClock(heal), sync=True) as meter:
             meter.count("x")
             break_it(proxy)
             meter.count("x")
@@ -278,7 +278,7 @@ def test_a_network_that_heals_between_two_tries_is_not_noticed(proxy: Proxy, con
 
 def test_a_slow_network_is_waited_for(proxy: Proxy, conn: Any) -> None:
     """As long as the timeout allows; longer is no answer, and still counts once."""
-    with Meter(proxy.url, timeout=0.3) as meter:
+    with Meter(proxy.url, timeout=0.3, sync=True) as meter:
         meter.count("x")
         proxy.delay(0.1)
         meter.count("x")
@@ -298,7 +298,7 @@ def test_a_server_slower_than_the_timeout_counts_once(
 ) -> None:
     """CLIENT PAUSE: requests pile up and are all carried out when it ends."""
     with (
-        Meter(server.url, timeout=0.2) as meter,
+        Meter(server.url, timeout=0.2, sync=True) as meter,
         server.client(socket_timeout=0.2, **retries) as callers,
     ):
         for amount in (1, 10):
@@ -316,7 +316,10 @@ def test_a_server_slower_than_the_timeout_counts_once(
 def test_a_server_killed_and_started_again_goes_on_counting(fleet: Any, tmp_path: Any) -> None:
     """With all that it had on disk; a connection that died meanwhile is found out unsent."""
     config = {"appendonly": "yes", "appendfsync": "always"}
-    with Server(config=config, dir=tmp_path / "data") as server, Meter(server.url) as meter:
+    with (
+        Server(config=config, dir=tmp_path / "data") as server,
+        Meter(server.url, sync=True) as meter,
+    ):
         for _ in range(3):
             for _ in range(20):
                 meter.count("x")
@@ -329,7 +332,7 @@ def test_a_server_killed_and_started_again_goes_on_counting(fleet: Any, tmp_path
 
 def test_a_restart_without_persistence_begins_anew(fleet: Any) -> None:
     """A new store, made by the next write; nothing negative, nothing twice."""
-    with Server() as server, Meter(server.url, retention={60: 5, DAY: 5}) as meter:
+    with Server() as server, Meter(server.url, retention={60: 5, DAY: 5}, sync=True) as meter:
         meter.count("x", 5)
         server.kill()
         server.start()
@@ -346,7 +349,7 @@ def test_a_server_that_comes_back_between_two_tries_is_not_noticed(tmp_path: Any
     config = {"appendonly": "yes", "appendfsync": "always"}
     with Server(config=config, dir=tmp_path / "data") as server:
         clock = HastyClock(lambda: server.start())
-        with Meter(server.url, clock=clock) as meter:
+        with Meter(server.url, clock=clock, sync=True) as meter:
             meter.count("x", 3)
             server.kill()
             meter.count("x", 4)
@@ -417,7 +420,7 @@ def test_a_wrong_password_is_access_denied_at_once(
     clock = HastyClock()
     with (
         caplog.at_level(logging.DEBUG),
-        Meter(f"redis://{user}127.0.0.1:{proxy.port}/0", clock=clock) as meter,
+        Meter(f"redis://{user}127.0.0.1:{proxy.port}/0", clock=clock, sync=True) as meter,
     ):
         asks: tuple[Callable[[], object], ...] = (
             lambda: meter.count("x"),
@@ -437,7 +440,7 @@ def test_a_wrong_password_is_access_denied_at_once(
 def test_the_right_password_lets_in_and_is_not_shown(server: Server, locked: None) -> None:
     """Neither by the meter nor by the store nor by an error."""
     url = f"redis://app:{SECRET}@127.0.0.1:{server.port}/0"
-    with Meter(url) as meter:
+    with Meter(url, sync=True) as meter:
         meter.count("x", 3)
         assert meter.total("x") == 3
         assert SECRET not in repr(meter)
@@ -474,7 +477,7 @@ def test_a_password_that_changes_while_one_is_connected_is_access_denied(
 ) -> None:
     """The user is deleted: his connections end, and new ones are not let in."""
     conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, "~*", "+@all")
-    with Meter(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0") as meter:
+    with Meter(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0", sync=True) as meter:
         meter.count("x")
         conn.execute_command("ACL", "DELUSER", "app")
         with pytest.raises(AccessDenied) as caught:
@@ -489,7 +492,7 @@ def test_a_command_that_is_forbidden_ends_the_call_at_once(server: Server, conn:
         *("ACL", "SETUSER", "app", "on", ">" + SECRET, "~*", "+@all", "-evalsha", "-eval")
     )
     clock = HastyClock()
-    with Meter(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0", clock=clock) as meter:
+    with Meter(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0", clock=clock, sync=True) as meter:
         with pytest.raises(AccessDenied) as caught:
             meter.count("x")
         assert caught.value.code == "NOPERM"
@@ -503,7 +506,7 @@ def test_no_error_on_the_way_shows_the_password(proxy: Proxy, conn: Any, brisk: 
     url = f"redis://default:{SECRET}@127.0.0.1:{proxy.port}/0"
     for break_it, _ in BREAKS.values():
         break_it(proxy)
-        with Meter(url, timeout=0.05, clock=HastyClock()) as meter:
+        with Meter(url, timeout=0.05, clock=HastyClock(), sync=True) as meter:
             with pytest.raises(StoreError) as caught:
                 meter.names()
             _keeps_secret(caught.value)

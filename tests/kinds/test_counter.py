@@ -133,25 +133,28 @@ def test_grand_totals_are_left_out_on_demand_only(events: Counts, wanted: bool) 
 
 
 @settings(max_examples=60)
-@given(counts, retentions, seconds, st.floats(0, 1, exclude_max=True))
-def test_slices_that_have_left_the_retention_are_left_out(
-    events: Counts, retention: dict[int, int], second: int, fraction: float
+@given(counts, retentions, st.sampled_from([1, 2, 5, 7, 60, 3600]))
+def test_only_precisions_that_are_a_multiple_of_the_width_are_made(
+    events: Counts, retention: dict[int, int], width: int
 ) -> None:
-    """Exactly those that ended more than all the samples ago; the totals still count them."""
-    now = second + fraction
+    """They are as if every second were known; the totals count everything."""
+    by_width: Counts = {}
+    for name, by_second in events.items():
+        for second, amount in by_second.items():
+            start, slices = second // width * width, by_width.setdefault(name, {})
+            slices[start] = slices.get(start, 0) + amount
     everything, totals = decoded(operations(KEYS, retention, events))
-    kept, totals_too = decoded(operations(KEYS, retention, events, now=now))
-    live = [row for row in everything if row[3] + row[1] >= now - row[1] * row[2]]
-    assert kept == live
+    made, totals_too = decoded(operations(KEYS, retention, by_width, width=width))
+    assert sorted(made) == sorted(row for row in everything if row[1] % width == 0)
     assert totals_too == totals
 
 
-def test_the_running_slice_and_those_ahead_are_never_left_out() -> None:
-    """With one sample kept: the running one, the one before, and one of a clock that runs ahead."""
-    events = {"a": {600: 1, 540: 1, 480: 1, 420: 1, 6000: 1}}
-    slices, totals = decoded(operations(KEYS, {60: 1}, events, now=601.5))
-    assert sorted(start for *_, start, _ in slices) == [540, 600, 6000]
-    assert totals == [("a", 5)]
+def test_a_width_of_zero_adds_to_the_grand_total_alone() -> None:
+    """For events of which no slice is kept any more; without totals there is nothing to do."""
+    events = {"a": {600: 1, 540: 2}, "b": {0: 5}}
+    made = operations(KEYS, {1: 5, 60: 5}, events, width=0)
+    assert decoded(made) == ([], [("a", 3), ("b", 5)])
+    assert operations(KEYS, {1: 5}, events, totals=False, width=0) == Operations((), ())
 
 
 def test_operations_look_as_the_script_reads_them() -> None:
@@ -203,14 +206,20 @@ def test_portions_of_single_seconds_fit_a_batch(
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 5), st.integers(1, 3000), st.sampled_from([1, 2, 61, 4000]))
-def test_portions_of_long_stretches_fit_a_batch(names: int, count: int, step: int) -> None:
-    """By the default retention a part has 500 live slices, or those that one series can have."""
-    events = {f"n{name}": {second * step: 1 for second in range(count)} for name in range(names)}
-    most = max(FIELDS_PER_BATCH, sum(samples + 2 for samples in DEFAULT_RETENTION.values()))
-    for part in portions(events, DEFAULT_RETENTION, now=count * step):
-        slices, _ = decoded(operations(KEYS, DEFAULT_RETENTION, part, now=count * step))
-        assert len(slices) <= most < 2 * FIELDS_PER_BATCH
+@given(
+    st.integers(1, 5), st.integers(1, 3000), st.sampled_from([1, 2, 61, 4000]), st.integers(0, 8)
+)
+def test_portions_of_long_stretches_fit_a_batch(
+    names: int, count: int, step: int, widest: int
+) -> None:
+    """Whatever the width: no part has more slices than a batch is to have."""
+    width = (0, 1, 5, 60, 300, 3600, 18000, 86400, 7)[widest]
+    starts = [at * step // (width or 1) * (width or 1) for at in range(count)]
+    events = {f"n{n}": dict.fromkeys(starts, 1) for n in range(names)}
+    for part in portions(events, DEFAULT_RETENTION, width=width):
+        slices, totals = decoded(operations(KEYS, DEFAULT_RETENTION, part, width=width))
+        assert len(slices) <= FIELDS_PER_BATCH
+        assert len(totals) <= FIELDS_PER_BATCH
 
 
 @settings(max_examples=40)
@@ -232,28 +241,25 @@ def test_portions_written_one_by_one_add_up_to_the_same(
     assert totals == dict(sums)
 
 
-def test_a_days_seconds_of_a_series_make_few_batches() -> None:
-    """Of 516 slices that are still kept at its end."""
-    day = {"a": dict.fromkeys(range(86400), 1)}
+def test_a_days_minutes_of_a_series_make_few_batches() -> None:
+    """1,440 minutes, 288 times five of them, 24 hours, 5 times five of them, and a day."""
+    day = {"a": dict.fromkeys(range(0, 86400, 60), 1)}
     sizes = [
-        len(decoded(operations(KEYS, DEFAULT_RETENTION, part, now=86400))[0])
-        for part in portions(day, DEFAULT_RETENTION, now=86400)
+        len(decoded(operations(KEYS, DEFAULT_RETENTION, part, width=60))[0])
+        for part in portions(day, DEFAULT_RETENTION, width=60)
     ]
-    assert len(sizes) <= 4
-    assert 516 <= sum(sizes) <= 540
+    assert len(sizes) == 4
+    assert 1440 + 288 + 24 + 5 + 1 <= sum(sizes) <= 1800
     assert max(sizes) <= FIELDS_PER_BATCH
 
 
 @given(st.integers(1, 4000), retentions)
-def test_no_part_exceeds_a_batch_by_much_at_any_retention(
-    count: int, retention: dict[int, int]
-) -> None:
-    """Neither where everything is sent, nor where what is no longer kept is left out."""
+def test_no_part_exceeds_a_batch_at_any_retention(count: int, retention: dict[int, int]) -> None:
+    """However many slices a series has."""
     events = {"a": dict.fromkeys(range(count), 1)}
-    for now in (None, float(count)):
-        for part in portions(events, retention, now=now):
-            slices, _ = decoded(operations(KEYS, retention, part, now=now))
-            assert len(slices) <= FIELDS_PER_BATCH
+    for part in portions(events, retention):
+        slices, _ = decoded(operations(KEYS, retention, part))
+        assert len(slices) <= FIELDS_PER_BATCH
 
 
 @pytest.mark.parametrize(
@@ -264,6 +270,13 @@ def test_portions_are_no_more_than_needed(names: int, count: int, parts: int) ->
     events = {f"n{n}": dict.fromkeys(range(count), 1) for n in range(names)}
     assert len(list(portions(events, DEFAULT_RETENTION))) == parts
     assert list(portions({}, DEFAULT_RETENTION)) == []
+
+
+def test_grand_totals_alone_fill_batches_too() -> None:
+    """One field for each series, however many seconds it has."""
+    events = {f"n{number}": {1: 1, 10**6: 1} for number in range(1200)}
+    sizes = [len(part) for part in portions(events, DEFAULT_RETENTION, width=0)]
+    assert sizes == [500, 500, 200]
 
 
 # Amounts

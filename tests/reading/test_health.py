@@ -28,7 +28,7 @@ def client(server: Server) -> Iterator[Any]:
 @pytest.fixture
 def store(server: Server) -> Iterator[Store]:
     """A store in which one counter was counted."""
-    with Meter(server.url) as meter:
+    with Meter(server.url, sync=True) as meter:
         meter.count("hits")
     store = stores.open(server.url)
     assert store is not None

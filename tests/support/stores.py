@@ -6,8 +6,10 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.clock import SystemClock
-from redmeter.kinds import counter
-from redmeter.model import Batch, Operations, Outcome
+from redmeter.keys import slice_start
+from redmeter.kinds import counter, gauge
+from redmeter.model import Batch, Operations, Outcome, RecorderHealth
+from redmeter.recording.bulk import Bulk
 from redmeter.store import Store
 from redmeter.store.link import Link
 
@@ -42,6 +44,26 @@ def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -
 
     def build(retention: Mapping[int, int]) -> Operations:
         return counter.operations(store.keys, retention, counts)
+
+    return store.write(build, **options)
+
+
+def store_all(store: Store, counts: Mapping[str, Mapping[int, int]]) -> RecorderHealth:
+    """Write counts in as many batches as they need; tell what became of them."""
+    bulk, now = Bulk(store), store.clock.wall()
+    for name, seconds in counts.items():
+        for second, amount in seconds.items():
+            bulk.add(name, second, amount, now)
+    bulk.write(store.timeout, now)
+    return bulk.health()
+
+
+def measure(store: Store, values: Mapping[str, float], time: float, **options: Any) -> Outcome:
+    """Set gauges at a time, in one batch."""
+    given = {name: {slice_start(time, 1): (time, value)} for name, value in values.items()}
+
+    def build(retention: Mapping[int, int]) -> Operations:
+        return gauge.operations(store.keys, retention, given)
 
     return store.write(build, **options)
 

@@ -1,4 +1,4 @@
-"""names, series, top: what was counted."""
+"""names, series, top: what was counted and measured."""
 
 import contextlib
 import dataclasses
@@ -25,6 +25,7 @@ from redmeter.errors import InvalidName, InvalidSetting, LimitExceeded
 from redmeter.model import Ranked, Series
 from redmeter.names import canonical, parse_name
 from redmeter.reading import catalogue, rankings
+from redmeter.reading.gauges import read_gauges
 from redmeter.reading.series import read_series, read_totals
 from redmeter.store import Store
 
@@ -48,7 +49,7 @@ def names(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """List the counters, with their grand totals."""
+    """List the counters, with their grand totals, and the gauges."""
     if not pattern:
         raise InvalidSetting(
             "PATTERN", "is empty and matches nothing: leave it out for all, or give one as 'http_*'"
@@ -58,14 +59,21 @@ def names(
         totals: dict[str, int] = {}
         for at in range(0, len(found), 5_000):
             totals |= read_totals(store, found[at : at + 5_000])
+        gauges = catalogue.read_names(store, pattern, gauges=True)
+    rows = sorted(
+        [(name, "counter", totals[name]) for name in found]
+        + [(name, "gauge", None) for name in gauges],
+        key=lambda row: row[:2],
+    )
     if json:
-        output.as_json([{"name": name, "total": totals[name]} for name in found])
-    elif found:
-        output.table(["NAME", "TOTAL"], [(name, totals[name]) for name in found])
-    if not found and pattern == "*":
+        output.as_json([{"name": name, "kind": kind, "total": n} for name, kind, n in rows])
+    elif rows:
+        lines = [(name, kind, "" if total is None else total) for name, kind, total in rows]
+        output.table(["NAME", "KIND", "TOTAL"], lines, right=2)
+    if not rows and pattern == "*":
         fail("nothing is counted yet; redmeter replay access.log --shift-to-now does", NOT_FOUND)
-    if not found:
-        fail(f"no counter matches {pattern}; redmeter names lists what there is", NOT_FOUND)
+    if not rows:
+        fail(f"no counter or gauge matches {pattern}; redmeter names lists all", NOT_FOUND)
 
 
 @command(
@@ -74,7 +82,9 @@ def names(
     'redmeter series \'http_requests{method="GET",route="/",status="2xx"}\' -p 1d',
 )
 def series(
-    name: Annotated[list[str], typer.Argument(help="One or more counters, labels included.")],
+    name: Annotated[
+        list[str], typer.Argument(help="One or more counters or gauges, labels included.")
+    ],
     precision: Precision = "60",
     url: Url = None,
     prefix: Prefix = None,
@@ -83,7 +93,7 @@ def series(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Show the kept samples of counters, oldest first.
+    """Show the kept samples of counters and gauges, oldest first.
 
     On a terminal they are drawn; elsewhere they are columns.
     """
@@ -107,20 +117,43 @@ def series(
 
 
 def _show(store: Store, names: list[str], precision: int, json: bool) -> list[str]:
-    """Show series, and return the names of those under which nothing was ever counted."""
+    """Show series, and return the names of those under which there was never anything."""
     found = read_series(store, names, precision)
     totals = read_totals(store, names)
-    missing = [name for name, one in found.items() if not one and not totals[name]]
+    gauges = _gauges(store, [n for n, one in found.items() if not one and not totals[n]], precision)
+    missing = [n for n, one in found.items() if not one and not totals[n] and n not in gauges]
     if json:
-        output.as_json([_as_dict(one, totals[one.name]) for one in found.values()])
+        output.as_json(
+            [
+                _as_dict(gauges[name]) if name in gauges else _as_dict(one, totals[name])
+                for name, one in found.items()
+            ]
+        )
     elif output.is_terminal():
-        for one in found.values():
-            if one.name not in missing:
-                _draw(one, totals[one.name])
+        for name, one in found.items():
+            if name in gauges:
+                _draw_gauge(gauges[name])
+            elif name not in missing:
+                _draw(one, totals[name])
     elif len(missing) < len(found):
-        rows = [(one.name, s.start, s.value) for one in found.values() for s in one]
-        output.table(["NAME", "START", "COUNT"], rows)
+        all_of = [gauges.get(name, one) for name, one in found.items()]
+        rows = [
+            (one.name, s.start, "" if s.value is None else s.value) for one in all_of for s in one
+        ]
+        output.table(["NAME", "START", "VALUE" if gauges else "COUNT"], rows)
     return missing
+
+
+def _gauges(store: Store, names: list[str], precision: int) -> dict[str, Series[float | None]]:
+    """Return those names that are gauges; without samples where they have some elsewhere only."""
+    if not names:
+        return {}
+    found = read_gauges(store, names, precision)
+    return {
+        name: one
+        for name, one in found.items()
+        if one or catalogue.read_names(store, glob.escape(name), gauges=True)
+    }
 
 
 @command(
@@ -210,7 +243,7 @@ def _rank(rows: list[Ranked], by: str | None) -> None:
     output.table(columns, lines, right=2)
 
 
-def _draw(one: Series, total: int) -> None:
+def _draw(one: Series[int], total: int) -> None:
     ever = f" · total {total:,}" if total else ""  # what other programs count has none
     title = f"{one.name} · every {output.span(one.precision)}"
     if not one:
@@ -221,16 +254,41 @@ def _draw(one: Series, total: int) -> None:
     counted = f"{one.total:,} in {output.many(len(one), 'slice')}"
     output.line(f"{title} · {counted} · {newest}{ever}")
     output.block(chart.draw(one, output.width()))
+    _list(one, "COUNT")
+
+
+def _draw_gauge(one: Series[float | None]) -> None:
+    title = f"{one.name} · gauge, every {output.span(one.precision)}"
+    values = [value for value in one.values if value is not None]
+    if not values:
+        output.line(f"{title} · no samples are kept")
+        output.line()
+        return
+    low, high, newest = map(output.number, (min(values), max(values), values[-1]))
+    spread = f"lowest {low} · highest {high} · newest {newest}"
+    output.line(f"{title} · {output.many(len(values), 'sample')} · {spread}")
+    output.block(chart.draw_gauge(one, output.width()))
+    _list(one, "VALUE")
+
+
+def _list(one: Series[int] | Series[float | None], column: str) -> None:
+    """List the newest samples."""
     output.line()
     cut = [(f"… ({len(one) - _LISTED} more)", "")] if len(one) > _LISTED else []
-    rows = [(output.moment(s.start, one.precision), f"{s.value:,}") for s in one[-_LISTED:]]
-    output.table(["START (UTC)", "COUNT"], cut + rows, right=1)
+    rows = [
+        (output.moment(s.start, one.precision), "" if s.value is None else output.number(s.value))
+        for s in one[-_LISTED:]
+    ]
+    output.table(["START (UTC)", column], cut + rows, right=1)
     output.line()
 
 
-def _as_dict(one: Series, total: int) -> dict[str, object]:
+def _as_dict(
+    one: Series[int] | Series[float | None], total: int | None = None
+) -> dict[str, object]:
     return {
         "name": one.name,
+        "kind": "gauge" if total is None else "counter",
         "precision": one.precision,
         "total": total,
         "partial": one.partial,

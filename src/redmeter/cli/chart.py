@@ -4,11 +4,14 @@ A chart library was looked for; docs/design.md says why none is used.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from rich.text import Text
 
 from redmeter.cli import output
 from redmeter.model import Series
+
+V = TypeVar("V")
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 #: Lines that the columns take.
@@ -17,8 +20,8 @@ HEIGHT = 8
 _NARROWEST = 10
 
 
-def draw(series: Series, columns: int) -> Text:
-    """Draw a series.
+def draw(series: Series[int], columns: int) -> Text:
+    """Draw a counter's series.
 
     Args:
         series: with at least one sample.
@@ -30,20 +33,63 @@ def draw(series: Series, columns: int) -> Text:
     """
     sums, group = _fit(series.values, columns)
     top = max(sums)
-    top_width = len(f"{top:,}")
+    return _frame(series, [_steps(value, top) for value in sums], (f"{top:,}", "0"), group, columns)
+
+
+def draw_gauge(series: Series[float | None], columns: int) -> Text:
+    """Draw a gauge's series, from 0 or the lowest value below it to 0 or the highest above it.
+
+    A gap is empty; whatever was measured is at least a line.
+
+    Args:
+        series: with at least one sample.
+        columns: width of the terminal; where there are more samples, the last of neighbours stands
+            for them.
+    """
+    values = [value for value in series.values if value is not None]
+    low, high = min(0.0, *values), max(0.0, *values)
+    labels = output.number(high), output.number(low)
+    room = max(_NARROWEST, columns - max(map(len, labels)) - 2)
+    group = -(-len(series) // room)
+    drawn = [_last(part) for part in _parts(series.values, group)]
+    # Each part of the difference by itself, or that of the largest numbers would be infinite.
+    scale = max(high, -low) or 1.0
+    span = high / scale - low / scale or 1.0
+    steps = [
+        0 if value is None else max(1, int((value / scale - low / scale) / span * HEIGHT * 8))
+        for value in drawn
+    ]
+    return _frame(series, steps, labels, group, columns)
+
+
+def _frame(
+    series: Series[int] | Series[float | None],
+    steps: Sequence[int],
+    labels: tuple[str, str],
+    group: int,
+    columns: int,
+) -> Text:
+    """Draw columns of so many steps, between the axes.
+
+    Args:
+        labels: of the highest and the lowest line.
+        group: how many slices a column stands for.
+        columns: width of the terminal.
+    """
+    width = max(map(len, labels))
     drawn = Text(no_wrap=True)
     for row in range(HEIGHT, 0, -1):
-        label = f"{top:,}" if row == HEIGHT else "0" if row == 1 else ""
-        drawn.append(f"{label:>{top_width}} ┤", style="dim")
-        cells = "".join(_cell(value, top, row) for value in sums)
+        label = labels[0] if row == HEIGHT else labels[1] if row == 1 else ""
+        drawn.append(f"{label:>{width}} ┤", style="dim")
+        cells = "".join(_BLOCKS[max(0, min(8, step - (row - 1) * 8))] for step in steps)
         finished = len(cells) - series.partial
         drawn.append(cells[:finished], style="cyan")
         drawn.append(cells[finished:] + "\n", style="dim cyan")
-    drawn.append(" " * (top_width + 1) + "└" + "─" * len(sums) + "\n", style="dim")
-    notes = [_axis(series, len(sums), columns - top_width - 2)]
+    drawn.append(" " * (width + 1) + "└" + "─" * len(steps) + "\n", style="dim")
+    notes = [_axis(series, len(steps), columns - width - 2)]
     if group > 1:
         notes.append(f"each column is {group} slices")
-    indents = (min(top_width + 2, columns - len(note)) for note in notes)
+    indents = (min(width + 2, columns - len(note)) for note in notes)
     lines = (" " * indent + note for indent, note in zip(indents, notes, strict=True))
     drawn.append("\n".join(lines), style="dim")
     return drawn
@@ -54,16 +100,23 @@ def _fit(values: Sequence[int], columns: int) -> tuple[list[int], int]:
     group = 0
     while True:
         group += 1
-        # From the newest backwards, so that only the oldest column may cover less.
-        first = len(values) % group
-        starts = range(first, len(values), group)
-        sums = [sum(values[:first])] if first else []
-        sums += [sum(values[at : at + group]) for at in starts]
+        sums = [sum(part) for part in _parts(values, group)]
         if len(sums) <= max(_NARROWEST, columns - len(f"{max(sums):,}") - 2):
             return sums, group
 
 
-def _axis(series: Series, drawn: int, room: int) -> str:
+def _parts(values: Sequence[V], group: int) -> list[Sequence[V]]:
+    """Cut into parts of a length, from the newest backwards: only the oldest may be shorter."""
+    first = len(values) % group
+    parts = [values[:first]] if first else []
+    return parts + [values[at : at + group] for at in range(first, len(values), group)]
+
+
+def _last(values: Sequence[float | None]) -> float | None:
+    return next((value for value in reversed(values) if value is not None), None)
+
+
+def _axis(series: Series[int] | Series[float | None], drawn: int, room: int) -> str:
     """Return where the columns begin and end, as long as there is room for it."""
     start = output.moment(series.start, series.precision)
     end = output.moment(series[-1].start, series.precision)
@@ -77,14 +130,11 @@ def _axis(series: Series, drawn: int, room: int) -> str:
     return next((form for form in forms if form and len(form) <= room), start)
 
 
-def _cell(value: int, top: int, row: int) -> str:
-    """Return the block of one column in one line, 1 being the lowest."""
+def _steps(value: int, top: int) -> int:
+    """Return how many of HEIGHT * 8 steps high a count is."""
     if top <= 0:
-        return " "
-    steps = value * HEIGHT * 8 // top
-    if value and not steps:
-        steps = 1  # something is not nothing
-    return _BLOCKS[max(0, min(8, steps - (row - 1) * 8))]
+        return 0
+    return value * HEIGHT * 8 // top or int(value > 0)  # something is not nothing
 
 
 def bar(share: float, width: int = 20) -> Text:

@@ -141,7 +141,7 @@ _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", 
 def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
     """Look at the store and say what to do about it.
 
-    Looked at are server, clocks, memory, persistence, contents and cleaner.
+    Looked at are server, clocks, memory, persistence, contents, cleaner and writers.
     """
     with opened(url, prefix) as store:
         health = reading.examine(store)

@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from redmeter.keys import span as span
+
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
@@ -137,6 +139,13 @@ def many(count: int, one: str, more: str = "") -> str:
     return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
+def number(value: float) -> str:
+    """Return a measured value for people: a whole number in full, else six digits of it."""
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
+        return f"{int(value):,}"
+    return f"{value:,.6g}"
+
+
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[Show]:
     """Show progress, on a terminal."""
@@ -166,14 +175,6 @@ def moment(start: float, precision: int = 1) -> str:
         return datetime.fromtimestamp(start, UTC).strftime(form)
     except (ValueError, OverflowError, OSError):
         return str(start)
-
-
-def span(seconds: int) -> str:
-    """Return a width in words: 300 is 5min."""
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds % unit == 0:
-            return f"{seconds // unit}{name}"
-    return f"{seconds}s"
 
 
 def clear() -> None:

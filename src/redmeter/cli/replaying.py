@@ -9,6 +9,7 @@ import signal
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -20,7 +21,7 @@ from redmeter.cli import output
 from redmeter.cli.app import STORE, AsJson, Prefix, Url, called, command, opened
 from redmeter.doors import lines
 from redmeter.doors import replay as door
-from redmeter.errors import InvalidSetting
+from redmeter.errors import InvalidSetting, StoreError
 from redmeter.store import Store
 
 #: While following, what was read is written after so many seconds at the latest.
@@ -176,7 +177,20 @@ def _replay(
             flush=flush,
             report=report,
             progress=progress,
+            away=_Away() if brake.follow else None,
         )
+
+
+class _Away:
+    """Says once in a while that the store is away."""
+
+    def __init__(self) -> None:
+        self._said = -math.inf
+
+    def __call__(self, error: StoreError) -> None:
+        if time.monotonic() - self._said >= 60.0:
+            self._said = time.monotonic()
+            output.note(f"{error}; what is read is kept in memory until it is back")
 
 
 def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
@@ -207,7 +221,9 @@ def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
             f"{many(report.other_routes, 'hit')} in route (other): --max-routes tells more apart"
         )
     for reason, count in report.refused.items():
-        output.line(f"{many(count, 'slice')} refused by the server ({reason})")
+        output.line(
+            f"{many(count, 'count')} refused by the server ({reason}), not at all precisions"
+        )
     if report.kept and complete:
         call = called()
         first, second = f"{call} series hits -p 1h", f"{call} top http_requests --by route -p 1d"

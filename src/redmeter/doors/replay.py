@@ -11,22 +11,24 @@ the source fails on the way: the report is made as the work goes on.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from redmeter.clock import SYSTEM, Clock
 from redmeter.doors.lines import DamagedGzip
-from redmeter.errors import InvalidName, StoreError
+from redmeter.errors import InvalidName, StoreError, StoreUnavailable
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
-from redmeter.kinds import counter
 from redmeter.names import canonical
-from redmeter.recording.direct import write_counts
+from redmeter.recording.bulk import Bulk
+from redmeter.recording.tally import AGED, MEMORY
 from redmeter.store import Store
 
 #: Distinct (series, second) pairs held in memory before they are written.
 PENDING = 200_000
+#: Memory for what cannot be stored meanwhile, bytes, and seconds until it is tried again: of a
+#: source that may never end.
+FOLLOWING_BYTES, AWAY_SECONDS = 16 * 2**20, 5.0
 #: Malformed lines that are kept, and how much of each.
 SHOWN, SHOWN_CHARACTERS = 5, 120
 
@@ -54,7 +56,7 @@ class Report:
     #: Counts (two a hit that is kept) that the store has applied, or of which nobody can know.
     stored: int = 0
     uncertain: int = 0
-    #: Slices that the server refused, by reason.
+    #: Counts that the server refused at one precision or more, by reason.
     refused: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -72,7 +74,7 @@ def replay(
     flush: float = math.inf,
     report: Report | None = None,
     progress: Callable[[], None] | None = None,
-    clock: Clock = SYSTEM,
+    away: Callable[[StoreError], None] | None = None,
 ) -> Report:
     """Read a log to its end and store what it counts.
 
@@ -83,6 +85,8 @@ def replay(
         flush: write what was read at least so often, seconds: for a source that may never end.
         report: filled as the work goes on, for who wants to know how far it came before an error.
         progress: called after every batch of lines.
+        away: called where the store cannot be reached meanwhile; what was read is then kept in
+            memory, and only at the end not being able to store it is an error.
 
     Raises:
         StoreError: the store cannot be reached or refuses; `report.stored` counts are stored, and
@@ -91,23 +95,33 @@ def replay(
     """
     report = Report() if report is None else report
     report.shift = shift
-    routes = Routes(max_routes)
-    counts: dict[str, dict[int, int]] = {}
-    names: dict[tuple[str, str, int], str] = {}
+    routes, clock = Routes(max_routes), store.clock
     view, _ = store.read()
     store.binding()
+    bulk = Bulk(store, limit=math.inf if flush == math.inf else FOLLOWING_BYTES)
+    counts: dict[str, dict[int, int]] = {}
+    names: dict[tuple[str, str, int], str] = {}
     started = written_at = clock.monotonic()
     pending, now = 0, view.now
     hits = counts.setdefault(HITS, {})
 
-    def write() -> None:
+    def write(*, last: bool = True) -> None:
         nonlocal counts, hits, pending, written_at
-        # Taken out first: after an error nothing is sent a second time under another number.
-        full, counts = counts, {}
+        full, counts, pending = counts, {}, 0
         hits = counts.setdefault(HITS, {})
-        some, pending, written_at = pending, 0, clock.monotonic()
-        if some:
-            _write(store, full, now, report)
+        for name, seconds in full.items():
+            for second, amount in seconds.items():
+                bulk.add(name, second, amount, now)
+        written_at = clock.monotonic()
+        try:
+            bulk.write(store.timeout, now)
+        except StoreUnavailable as error:
+            if last or away is None:
+                raise
+            away(error)
+            written_at = clock.monotonic() + AWAY_SECONDS
+        finally:
+            _account(bulk, report)
 
     try:
         for batch in source:
@@ -144,7 +158,7 @@ def replay(
             report.lines += len(batch)
             report.other_routes = routes.overflowed
             if pending >= PENDING or clock.monotonic() - written_at >= flush:
-                write()
+                write(last=False)
             if progress:
                 progress()
     except (DamagedGzip, OSError):
@@ -154,27 +168,23 @@ def replay(
     return report
 
 
+def _account(bulk: Bulk, report: Report) -> None:
+    """Tell what became of the counts."""
+    health = bulk.health()
+    report.stored = health.stored
+    report.uncertain = health.uncertain + bulk.in_doubt
+    refused: dict[str, dict[str, int]] = {}
+    for reason, series, _, events in health.losses:
+        if reason not in (AGED, MEMORY, "future"):
+            by_series = refused.setdefault(reason, {})
+            by_series[series] = max(events, by_series.get(series, 0))
+    report.refused = {reason: sum(some.values()) for reason, some in refused.items()}
+
+
 def _bounds(retention: Retention, now: float) -> tuple[int, float]:
     """Return the oldest and the newest second of which any precision shows something, or will."""
     oldest = min(retention.oldest(precision, now) for precision in retention)
     return oldest, now + max(precision * samples for precision, samples in retention.items())
-
-
-def _write(
-    store: Store, counts: Mapping[str, Mapping[int, int]], now: float, report: Report
-) -> None:
-    """Write counts batch by batch, so that the report is right whenever one fails."""
-    for part in counter.portions(counts, store.binding().retention, now=now):
-        try:
-            written = write_counts(store, part, now=now)
-        except (StoreError, KeyboardInterrupt) as error:
-            if getattr(error, "sent", True):
-                report.uncertain += sum(sum(seconds.values()) for seconds in part.values())
-            raise
-        report.stored += written.events
-        report.uncertain += written.uncertain
-        for rejection in written.errors:
-            report.refused[rejection.reason] = report.refused.get(rejection.reason, 0) + 1
 
 
 def newest_time(source: Iterable[list[str]]) -> float | None:

@@ -1,6 +1,6 @@
-"""Which series there are, from the index `known:`.
+"""Which series there are, from the indexes: `known:` of counters, `gauges:` of gauges.
 
-Its members are PRECISION:NAME, all with score 0 and therefore in the order of their bytes, so the
+Their members are PRECISION:NAME, all with score 0 and therefore in the order of their bytes, so the
 entries of one precision are a range that is read without touching the others, and so are the
 label sets of one name, or the names that begin as a pattern does. Patterns are matched here, not
 by the server: nothing in a name can widen the match.
@@ -26,19 +26,21 @@ _NARROW_LABELS = (
 )
 
 
-def read_names(store: Store, pattern: str = "*") -> list[str]:
-    """Return the names of all counters that match, sorted.
+def read_names(store: Store, pattern: str = "*", *, gauges: bool = False) -> list[str]:
+    """Return the names of all counters, or of all gauges, that match, sorted.
 
     Args:
         pattern: `*` any text, `?` one character, `[abc]` one of these; the rest is literal. Only
             names that begin with what is literal at its beginning are looked at.
+        gauges: of gauges, instead of counters.
 
     Raises:
         LimitExceeded: over MAX_NAMES have to be looked at.
         StoreError: the server cannot be reached or refuses.
     """
     view, _ = store.read()
-    commands = [_matching_range(store, precision, pattern) for precision in view.retention]
+    index = store.keys.gauges if gauges else store.keys.known
+    commands = [_matching_range(index, precision, pattern) for precision in view.retention]
     found: set[str] = set()
     for precision, reply in zip(view.retention, store.ask(commands), strict=True):
         found.update(_names_of(reply, precision, _NARROW_PATTERN))
@@ -59,13 +61,12 @@ def candidates(
     """
     width = precision if isinstance(precision, int) else 0
     if base is None:
-        view, replies = store.read([_matching_range(store, width, pattern)])
+        view, replies = store.read([_matching_range(store.keys.known, width, pattern)])
         found = matching(_names_of(replies[0], width, _NARROW_PATTERN), pattern)
     else:
         whole = entry(width, base)
-        view, replies = store.read(
-            [_range(store, whole + "{"), ("ZSCORE", store.keys.known, whole)]
-        )
+        known = store.keys.known
+        view, replies = store.read([_range(known, whole + "{"), ("ZSCORE", known, whole)])
         found = _names_of(replies[0], width, _NARROW_LABELS)
         if replies[1] is not None and not isinstance(replies[1], StoreError):
             found = [*found, base]
@@ -81,14 +82,14 @@ def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
     return [name for name in names if matches(name)]
 
 
-def _matching_range(store: Store, precision: int, pattern: str) -> Command:
+def _matching_range(index: str, precision: int, pattern: str) -> Command:
     """All entries that can match: the one of that name, or those that begin as the pattern does."""
     found = _HEAD.match(pattern)
     head = found[0] if found else ""
-    return _range(store, entry(precision, head), alone=head == pattern)
+    return _range(index, entry(precision, head), alone=head == pattern)
 
 
-def _range(store: Store, start: str, *, alone: bool = False) -> Command:
+def _range(index: str, start: str, *, alone: bool = False) -> Command:
     """All entries that begin with a text: up to, and without, the next text of its length.
 
     Args:
@@ -96,7 +97,7 @@ def _range(store: Store, start: str, *, alone: bool = False) -> Command:
     """
     first = start.encode()
     end = b"[" + first if alone else b"(" + first[:-1] + bytes([first[-1] + 1])
-    return "ZRANGEBYLEX", store.keys.known, b"[" + first, end, "LIMIT", 0, MAX_NAMES + 1
+    return "ZRANGEBYLEX", index, b"[" + first, end, "LIMIT", 0, MAX_NAMES + 1
 
 
 def _names_of(reply: Reply, precision: int, fix: str) -> Sequence[str]:

@@ -131,17 +131,13 @@ def persistence(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[
     """Judge what a restart would lose."""
     if info.get("loading") == "1":
         yield Finding("warn", "persistence", "the server is still loading its data")
-    if info.get("aof_enabled") == "1":
-        if info.get("aof_last_write_status", "ok") != "ok":
-            yield Finding(
-                "fail", "persistence", "the last AOF write failed", "see its log; free disk space"
-            )
-        else:
-            yield Finding("ok", "persistence", "append-only file")
-    elif info.get("rdb_last_bgsave_status", "ok") != "ok":
-        yield Finding(
-            "fail", "persistence", "the last snapshot failed", "see its log; free disk space"
-        )
+    appends = info.get("aof_enabled") == "1"
+    if info.get("aof_last_write_status" if appends else "rdb_last_bgsave_status", "ok") != "ok":
+        what = "AOF write" if appends else "snapshot"
+        fix = "see its log; free disk space"
+        yield Finding("fail", "persistence", f"the last {what} failed", fix)
+    elif appends:
+        yield Finding("ok", "persistence", "append-only file")
     elif "save" not in config:
         yield Finding(
             "ok",
@@ -178,21 +174,13 @@ def contents(prefix: str, version: str, count: int, sample: Sample) -> Iterator[
     elif not version and prefix:
         yield Finding("warn", "counters", "there is no meta: key", "the next write restores it")
     if sample.strange:
-        shown = ", ".join(ascii(text) for text in sample.strange[:3])
-        yield Finding(
-            "warn",
-            "counters",
-            f"{len(sample.strange)} of {sample.size} index entries are none, e.g. {shown}",
-            "they are left alone; if no program of yours wrote them, ZREM them",
-        )
+        text = _examples(sample, sample.strange, "index entries are none")
+        fix = "they are left alone; if no program of yours wrote them, ZREM them"
+        yield Finding("warn", "counters", text, fix)
     if sample.wrong:
-        shown = ", ".join(ascii(text) for text in sample.wrong[:3])
-        yield Finding(
-            "fail",
-            "counters",
-            f"{len(sample.wrong)} of {sample.size} counters are not hashes, e.g. {shown}",
-            "another program uses these keys: choose another prefix",
-        )
+        text = _examples(sample, sample.wrong, "counters are not hashes")
+        fix = "another program uses these keys: choose another prefix"
+        yield Finding("fail", "counters", text, fix)
     if sample.endless and prefix:
         yield Finding(
             "warn",
@@ -246,6 +234,11 @@ def beside(prefix: str, bare: int, prefixed: int) -> Iterator[Finding]:
         )
     if prefix != DEFAULT_PREFIX and prefixed:
         yield Finding("ok", "beside", f"{prefixed:,} index entries under {DEFAULT_PREFIX}")
+
+
+def _examples(sample: Sample, texts: list[str], what: str) -> str:
+    """Say how many of a sample are something, and show three as ASCII."""
+    return f"{len(texts)} of {sample.size} {what}, e.g. {', '.join(map(ascii, texts[:3]))}"
 
 
 def _bytes(count: float) -> str:

@@ -1,8 +1,9 @@
 """Is the store well? What `redmeter doctor` says, and how it knows.
 
 Asked in three round trips at most, each bounded: what the server says of itself, a sample of the
-counters, and whether another program's counters lie beside ours. Nothing here needs CONFIG, which
-managed services forbid; where the server allows it, more is said.
+counters, and whether another program's counters lie beside ours. What writers tell of themselves
+comes with the first. Nothing here needs CONFIG, which managed services forbid; where the server
+allows it, more is said.
 """
 
 from dataclasses import dataclass, field
@@ -10,8 +11,10 @@ from typing import Any
 
 from redmeter.errors import StoreError
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
-from redmeter.reading import findings
+from redmeter.reading import findings, reports
+from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
+from redmeter.reading.writers import Writer
 from redmeter.store import Store
 from redmeter.store.link import Command, Reply, pairs, raised
 
@@ -39,6 +42,8 @@ class Health:
     estimated: bool
     #: Producers that wrote within the last two hours; None where there are too many keys to look.
     producers: int | None
+    #: Those who told of themselves within the last day, the newest first.
+    writers: list[Writer] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -69,10 +74,11 @@ def examine(store: Store) -> Health:
             ("ZCARD", f"{DEFAULT_PREFIX}known:"),
             ("HGET", Keys("").cleaned, ""),
             ("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED),
+            *writing.questions(keys),
         ]
     )
-    told, kind, number, drawn, cleaned, index, totals, settings, *others, scanned = replies
-    bare, prefixed, bare_cleaned = others
+    told, kind, number, drawn, cleaned, index, totals, settings, *others = replies
+    bare, prefixed, bare_cleaned, scanned, *published = others
     difference = view.now - store.clock.wall()
     info = _info(raised(told))
     config = {} if isinstance(settings, StoreError) else _text_map(settings)
@@ -108,6 +114,12 @@ def examine(store: Store) -> Health:
         found += findings.cleaner(view.now, count, sample, ended, uncleaned)
     else:
         found += findings.unusable(keys.known, kind.decode())
+    try:
+        health.writers, unreadable = writing.answers(view.now, published)
+    except StoreError as error:  # a key that is not ours, or an ACL that forbids to ask
+        found += reports.unknown(keys.writers, error)
+    else:
+        found += reports.writers(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
     return health
 

@@ -25,7 +25,7 @@ def read_series(
     *,
     since: float | None = None,
     until: float | None = None,
-) -> dict[str, Series]:
+) -> dict[str, Series[int]]:
     """Read the kept samples of many counters in one round trip.
 
     Args:
@@ -133,7 +133,7 @@ class Grid:
         self._fields = [b"%d" % start for start in self._starts]
         self._running = last + precision > now
 
-    def series(self, name: str, reply: Reply) -> Series:
+    def series(self, name: str, reply: Reply) -> Series[int]:
         """Lay a counter's hash on the grid, from its oldest sample that counts to the end.
 
         Raises:
@@ -147,7 +147,7 @@ class Grid:
         # Other slices too, or other spellings: sort it out number by number.
         return self._laid(name, list(map(slices_of(reply).get, self._starts)))
 
-    def _laid(self, name: str, counts: Sequence[bytes | int | None]) -> Series:
+    def _laid(self, name: str, counts: Sequence[bytes | int | None]) -> Series[int]:
         oldest = next((at for at, count in enumerate(counts) if count is not None), len(counts))
         start = self._first + oldest * self._precision
         values = tuple([int(count or 0) for count in counts[oldest:]])

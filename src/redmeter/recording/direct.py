@@ -1,61 +1,31 @@
-"""Write counts at once and wait for the store's answer."""
+"""Direct: record at once, and return when the store has answered; or not at all.
 
-from collections.abc import Mapping
-from functools import partial
-from typing import NamedTuple
+For scripts that need the answer now (`Meter(sync=True)`), for `redmeter.book`, and for `off`.
+"""
 
-from redmeter.errors import StoreRefused, StoreUnavailable
-from redmeter.keys import Retention
-from redmeter.kinds import counter
-from redmeter.model import Operations, Outcome, Rejection
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.keys import check_time
+from redmeter.kinds import counter, gauge
+from redmeter.kinds.counter import check_amount
+from redmeter.kinds.gauge import check_value
+from redmeter.model import Operations, Outcome, RecorderHealth
+from redmeter.names import canonical
+from redmeter.recording.cells import Counter, Gauge
+from redmeter.recording.instance import NUMBER_SECONDS, for_each_process, needs_instance, spelled
+from redmeter.recording.tally import TOTAL, Tally
 from redmeter.store import Store
 
 #: Why a slice may be left out without anything being wrong.
 _BY_TIME = ("aged", "future")
 
 
-class Written(NamedTuple):
-    """What became of some counts."""
-
-    #: Events of batches that the store has applied.
-    events: int
-    #: Events of which nobody can know whether they were applied.
-    uncertain: int
-    #: Single slices, or totals, that were not written, and why.
-    rejections: tuple[Rejection, ...]
-
-    @property
-    def errors(self) -> tuple[Rejection, ...]:
-        """Those that something is wrong with, rather than just late or early."""
-        return tuple(r for r in self.rejections if r.reason not in _BY_TIME)
-
-
-def write_counts(
-    store: Store, counts: Mapping[str, Mapping[int, int]], *, now: float | None = None
-) -> Written:
-    """Write counts, in as many batches as they need.
-
-    Args:
-        counts: series name (in its stored spelling) -> {Unix second -> how many}.
-        now: a time not later than the server's, to leave out beforehand what it would refuse.
-
-    Raises:
-        StoreError: from the first batch that could not be written; those before it are stored.
-    """
-    events = uncertain = 0
-    rejections: list[Rejection] = []
-    for part in counter.portions(counts, store.binding().retention, now=now):
-        outcome = store.write(partial(_operations, store, part, now))
-        size = sum(sum(seconds.values()) for seconds in part.values())
-        if outcome.uncertain:
-            uncertain += size
-        else:
-            events += size
-        rejections += outcome.rejections
-    return Written(events, uncertain, tuple(rejections))
-
-
-def check_written(outcome: Outcome, store: Store) -> None:
+def check_written(outcome: Outcome, location: str) -> None:
     """Raise what is wrong with the outcome of one event; being late or early is nothing wrong.
 
     Raises:
@@ -64,13 +34,149 @@ def check_written(outcome: Outcome, store: Store) -> None:
     """
     if outcome.uncertain:
         reason = "the event was sent, and what tells whether it was stored is gone"
-        raise StoreUnavailable(store.location, reason, sent=True)
+        raise StoreUnavailable(location, reason, sent=True)
     for rejection in outcome.rejections:
         if rejection.reason not in _BY_TIME:
             raise StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
 
 
-def _operations(
-    store: Store, counts: Mapping[str, Mapping[int, int]], now: float | None, retention: Retention
-) -> Operations:
-    return counter.operations(store.keys, retention, counts, now=now)
+class DirectCounter(Counter):
+    """A counter whose inc() returns when it is stored."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, name: str, recorder: "DirectRecorder") -> None:
+        self.name = name
+        self._recorder = recorder
+
+    def inc(self, amount: int = 1) -> None:
+        """Count that it happened, now. Raises: see Meter.count()."""
+        self._recorder.count(self.name, amount, None, None)
+
+
+class DirectGauge(Gauge):
+    """A gauge whose set() returns when it is stored."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, name: str, recorder: "DirectRecorder") -> None:
+        self.name = name
+        self._recorder = recorder
+
+    def set(self, value: float) -> None:
+        """Say what it is now. Raises: see Gauge.set() and Meter.count()."""
+        self._recorder.set(self.name, check_value(value))
+
+
+class DirectRecorder:
+    """Writes each event as a batch of its own, or, without a store, checks it and no more.
+
+    Args:
+        store: where to; None where the URL is `off`.
+        now: the clock.
+    """
+
+    def __init__(self, store: Store | None, now: Callable[[], float]) -> None:
+        self._store = store
+        self._now = now
+        self._instance: int | None = None
+        self._begin()
+        #: Nothing takes the short way of the buffered recorder.
+        self.by_name: dict[Any, Counter] = {}
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        # A signal handler may write while its own thread is in here.
+        self._lock = threading.RLock()
+        self._tally = Tally(self._now())
+        self._producer = secrets.token_hex(16)
+        self._numbered = 0.0
+
+    def count(
+        self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        """Count that something happened. See Meter.count()."""
+        series = canonical(name, labels)
+        check_amount(amount)
+        second = int(self._now() // 1 if at is None else check_time(at) // 1)
+        store = self._store
+        if store is None:
+            return
+        counts = {series: {second: amount}}
+        self._write(amount, lambda retention: counter.operations(store.keys, retention, counts))
+
+    def set(self, series: str, value: float) -> None:
+        """Set a gauge, given in its stored spelling."""
+        time, store = self._now(), self._store
+        if store is None:
+            return
+        if needs_instance(series):
+            series = spelled(series, self._number(store))
+        values = {series: {int(time // 1): (time, value)}}
+        self._write(1, lambda retention: gauge.operations(store.keys, retention, values))
+
+    def _write(self, events: int, build: Callable[[Mapping[int, int]], Operations]) -> None:
+        if self._pid != os.getpid():
+            self._begin()
+        store, tally = self._store, self._tally
+        assert store is not None, "the callers look"
+        try:
+            outcome = store.write(build)
+        except StoreError as error:
+            with self._lock:
+                tally.recorded += events
+                tally.trouble(getattr(error, "code", type(error).__name__), str(error))
+                if getattr(error, "sent", False):
+                    tally.uncertain += events
+                else:
+                    tally.dropped += events
+            raise
+        with self._lock:
+            tally.recorded += events
+            tally.batches += 1
+            if outcome.uncertain:
+                tally.uncertain += events
+            else:
+                tally.stored += events
+                tally.last_flush = self._now()
+            for rejection in outcome.rejections:
+                precision, series = store.keys.series_of(rejection.key) or (TOTAL, rejection.field)
+                tally.lose(rejection.reason, series, (precision,), rejection.amount)
+        check_written(outcome, store.location)
+
+    def _number(self, store: Store) -> int:
+        """Return the number of this process, asking for it again before it would be given away."""
+        now = store.clock.monotonic()
+        if self._instance is None or now - self._numbered > NUMBER_SECONDS:
+            self._instance = store.publish(self._producer, "{}", instance=True, ended=False)
+            self._numbered = now
+        assert self._instance is not None, "it was asked for"
+        return self._instance
+
+    def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
+        """Return the counter of a series. See Meter.counter()."""
+        return DirectCounter(canonical(name, labels), self)
+
+    def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
+        """Return the gauge of a series. See Meter.gauge()."""
+        series = canonical(name, labels)
+        return DirectGauge(for_each_process(series) if per_process else series, self)
+
+    def flush(self, timeout: float) -> bool:  # noqa: ARG002
+        """Nothing is ever waiting."""
+        return True
+
+    def close(self, timeout: float) -> bool:  # noqa: ARG002
+        """Nothing is ever waiting."""
+        return True
+
+    def close_soon(self) -> None:
+        """Nothing is ever waiting."""
+
+    def flush_on_sigterm(self) -> None:
+        """Nothing is ever waiting."""
+
+    def health(self) -> RecorderHealth:
+        """Return what the recorder knows of itself."""
+        with self._lock:
+            return self._tally.health(producer=self._producer, instance=self._instance)

@@ -79,9 +79,9 @@ def translate(error: Exception, location: str) -> StoreError:
         code = found if found != "ERR" or code is None else code
     if code in ("NOAUTH", "WRONGPASS", "NOPERM"):
         return AccessDenied(code, text)
-    network = isinstance(
-        error, client_errors.ConnectionError | client_errors.TimeoutError | OSError
-    )
+    # A reply that cannot be understood is no answer either.
+    broken = client_errors.ConnectionError | client_errors.TimeoutError
+    network = isinstance(error, broken | client_errors.InvalidResponse | OSError)
     if network and code == "ERR":
         return StoreUnavailable(location, text or type(error).__name__)
     return StoreRefused(code or "ERR", text)
@@ -107,11 +107,15 @@ class Link:
         self, connect: "Callable[[], redis.Redis | None]", location: str, *, owned: bool = True
     ) -> None:
         self._connect = connect
-        self._client: redis.Redis | None = None
         self._owned = owned
+        self.location = location
+        self._start()
+
+    def _start(self) -> None:
+        self._client: redis.Redis | None = None
         self._idle: deque[Any] = deque()
         self._pid = os.getpid()
-        self.location = location
+        self._longest: float | None = None
 
     def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Send commands together and read one reply for each; a server's error is a reply.
@@ -123,6 +127,8 @@ class Link:
         """
         packed = b"".join([_pack(command) for command in commands])
         sent = False
+        if self._pid != os.getpid():  # forked: sockets and locks are the parent's
+            self._start()
         try:
             client = self._client or self._open()
             connection = self._take(client)
@@ -146,12 +152,20 @@ class Link:
     def _take(self, client: "redis.Redis") -> Any:
         if not self._owned:
             return client.connection_pool.get_connection()
-        if self._pid != os.getpid():  # forked: the sockets are the parent's
-            self._idle, self._pid = deque(), os.getpid()
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = client.connection_pool.make_connection()
+        try:
+            self._connect_or_renew(connection)
+        except BaseException:
+            connection.disconnect()
+            # To be used again: the pool makes only so many, and does not know that one failed.
+            self._give_back(client, connection)
+            raise
+        return connection
+
+    def _connect_or_renew(self, connection: Any) -> None:
         connection.connect()  # nothing where it is connected
         try:
             # A server that ended since has closed its side; found out now, nothing is in doubt.
@@ -161,7 +175,6 @@ class Link:
         if stale:
             connection.disconnect()
             connection.connect()
-        return connection
 
     def _give_back(self, client: "redis.Redis", connection: Any) -> None:
         if not self._owned:
@@ -185,7 +198,26 @@ class Link:
         assert client is not None, "the caller holds its client during the call"
         if self._owned:
             self._client = client
+            if self._longest is not None:
+                options = client.connection_pool.connection_kwargs
+                for name in ("socket_timeout", "socket_connect_timeout"):
+                    options[name] = min(options.get(name) or self._longest, self._longest)
         return client
+
+    def hurry(self, seconds: float) -> None:
+        """From now on wait no longer than about that for any answer; for the end of a process.
+
+        A caller's client is not changed.
+        """
+        if not self._owned:
+            return
+        now = self._longest
+        if self._client is not None:
+            now = self._client.connection_pool.connection_kwargs.get("socket_timeout")
+        # Not for next to nothing: another connection may be more than can be had at shutdown.
+        if now is None or seconds < 0.9 * now:
+            self._longest = seconds
+            self.close()
 
     def close(self) -> None:
         """Close a client of ours; the next exchange would open another."""

@@ -7,7 +7,6 @@ always safe.
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from importlib.resources import files
 
 from redmeter.errors import StoreRefused
@@ -19,22 +18,24 @@ class Script:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        # Not by functools.cached_property: before Python 3.12 it holds a lock, which a process
+        # that is forked meanwhile would find held for good.
+        self._known: tuple[bytes, str] | None = None
 
-    @cached_property
-    def _text(self) -> bytes:
-        return (files("redmeter.store") / "lua" / f"{self.name}.lua").read_bytes()
-
-    @cached_property
-    def _sha(self) -> str:
-        return hashlib.sha1(self._text, usedforsecurity=False).hexdigest()
+    def _text_and_sha(self) -> tuple[bytes, str]:
+        if self._known is None:
+            text = (files("redmeter.store") / "lua" / f"{self.name}.lua").read_bytes()
+            self._known = text, hashlib.sha1(text, usedforsecurity=False).hexdigest()
+        return self._known
 
     def command(
         self, keys: Sequence[str | bytes], args: Sequence[str | bytes | int], *, whole: bool = False
     ) -> Command:
         """Return the command that runs it."""
+        text, sha = self._text_and_sha()
         if whole:
-            return ("EVAL", self._text, len(keys), *keys, *args)
-        return ("EVALSHA", self._sha, len(keys), *keys, *args)
+            return ("EVAL", text, len(keys), *keys, *args)
+        return ("EVALSHA", sha, len(keys), *keys, *args)
 
     def run(
         self, link: Link, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]
@@ -55,3 +56,4 @@ BIND = Script("bind")
 RETAIN = Script("retain")
 CLEAN = Script("clean")
 COMPACT = Script("compact")
+PUBLISH = Script("publish")

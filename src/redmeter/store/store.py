@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import AccessDenied, StoreRefused, StoreUnavailable
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Keys, Retention
 from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.store import binding as bindings
+from redmeter.store import publishing
 from redmeter.store.binding import Binding
 from redmeter.store.link import Command, Link, Reply, error_code, pairs, raised
-from redmeter.store.producers import Producer, Producers
+from redmeter.store.parcel import Parcel
+from redmeter.store.producers import Producers
 from redmeter.store.scripts import APPLY
 
 #: A watermark outlives its producer's last batch by this, seconds. A batch first sent longer ago
@@ -79,7 +81,8 @@ class Store:
         self.keys = Keys(prefix)
         self.clock = clock
         self._configured = retention
-        self._timeout = timeout
+        #: How long a synchronous write is tried, seconds.
+        self.timeout = timeout
         self._restarts = restarts
         self._binding: Binding | None = None
         self._producers = Producers()
@@ -123,6 +126,11 @@ class Store:
 
     # Retention
 
+    @property
+    def retention(self) -> Retention:
+        """What is kept, as far as it is known without asking."""
+        return self._binding.retention if self._binding else self._configured
+
     def binding(self) -> Binding:
         """Return what the store keeps, writing it down where the store is new."""
         if self._binding is None:
@@ -158,6 +166,33 @@ class Store:
                 self._bind()
                 return wanted
 
+    # Writers
+
+    def publish(self, producer: str, report: str, *, instance: bool, ended: bool) -> int | None:
+        """Store what a producer tells of itself, and give it a number where it needs one.
+
+        Safe to repeat, and repeated once where the first exchange broke.
+
+        Args:
+            producer: 128 random bits, in hexadecimal.
+            report: JSON, see docs/stored-format.md.
+            instance: it needs a number; it keeps the one that it has.
+            ended: this is its last report, and its number may go to another one.
+
+        Returns:
+            The number it holds: 0, 1, 2 …; None where it holds none.
+
+        Raises:
+            StoreError: the server cannot be reached, refuses, or holds another format.
+        """
+        self.binding()
+        options = {"instance": instance, "ended": ended}
+        try:
+            return publishing.publish(self.link, self.keys, producer, report, **options)
+        except StoreUnavailable:
+            self._reconnect()
+            return publishing.publish(self.link, self.keys, producer, report, **options)
+
     # Writing
 
     def write(
@@ -183,53 +218,79 @@ class Store:
         """
         producer = self._producers.borrow()
         try:
-            return self._write(producer, build, retention, refuse, trim)
+            parcel = Parcel(producer, build)
+            started, attempt = self.clock.monotonic(), 0
+            while True:
+                try:
+                    return self.attempt(parcel, retention=retention, refuse=refuse, trim=trim)
+                except StoreUnavailable as error:
+                    self._wait(attempt if parcel.sent else ATTEMPTS, started, error)
+                except StoreRefused as error:
+                    if error.code not in _PASSING:
+                        raise
+                    self._wait(attempt, started, error)
+                attempt += 1
         finally:
             self._producers.give_back(producer)
 
-    def _write(
+    def attempt(
         self,
-        producer: Producer,
-        build: Callable[[Mapping[int, int]], Operations],
-        retention: Mapping[int, int] | None,
-        refuse: bool,
-        trim: bool,
+        parcel: Parcel,
+        *,
+        retention: Mapping[int, int] | None = None,
+        refuse: bool = True,
+        trim: bool = True,
     ) -> Outcome:
-        number = producer.next()
-        sent = False
-        started, attempt = self.clock.monotonic(), 0
+        """Send a parcel once more, whatever became of it before.
+
+        Args:
+            parcel: made by one producer after the one before was answered.
+            retention, refuse, trim: see write(); the same each time.
+
+        Raises:
+            StoreUnavailable: no answer. `sent` says, as of all others, whether the parcel may have
+                been applied now or earlier; it has then to come again.
+            StoreError: the server refused; nothing was written now.
+        """
+        producer = parcel.producer
         while True:
+            bound = False
             try:
                 kept, version = (retention, "") if retention is not None else self.binding()
-                batch = Batch(producer.id, number, build(kept))
-                must_exist = sent and producer.acknowledged
+                batch, bound = parcel.batch(kept, version), True
+                must_exist = parcel.sent and (
+                    producer.acknowledged or parcel.age(self.clock) > WATERMARK_SECONDS / 2
+                )
                 outcome = self.send(batch, version, must_exist=must_exist, refuse=refuse, trim=trim)
                 producer.acknowledged = True
                 return outcome
             except RetentionChanged:
-                self._bind()
-                continue  # the store answered: this is no failed attempt
+                self._bind_again(parcel)
             except StoreUnavailable as error:
-                sent = sent or error.sent
-                error.sent = sent
-                self._wait(attempt if sent else ATTEMPTS, started, error)
+                if bound and error.sent:
+                    parcel.may_be_applied(self.clock)
+                error.sent = parcel.sent
                 self._reconnect()
-            except AccessDenied as error:
-                error.sent = sent
                 raise
-            except StoreRefused as error:
-                error.sent = sent
-                if error.code == "WRONGTYPE" and attempt == 0:
-                    # Somebody else uses the watermark's key.
-                    if sent:
-                        return Outcome(applied=False, uncertain=True)
-                    producer.renew()
-                    number = producer.next()
-                elif error.code in _PASSING:
-                    self._wait(attempt, started, error)
-                else:
+            except StoreError as error:
+                error.sent = parcel.sent
+                if getattr(error, "code", "") != "WRONGTYPE" or not bound or parcel.renewed:
                     raise
-            attempt += 1
+                # Somebody else uses the watermark's key.
+                if parcel.sent:
+                    return Outcome(applied=False, uncertain=True)
+                parcel.renew()
+            except BaseException:  # broken off: it may have been applied all the same
+                if bound:
+                    parcel.may_be_applied(self.clock)
+                raise
+
+    def _bind_again(self, parcel: Parcel) -> None:
+        try:
+            self._bind()
+        except StoreError as error:
+            error.sent = parcel.sent
+            raise
 
     def send(
         self,
@@ -258,7 +319,7 @@ class Store:
         operations = batch.operations
         reply = APPLY.run(
             self.link,
-            (keys.batch(batch.producer), keys.meta, keys.known, *operations.keys),
+            (keys.batch(batch.producer), keys.meta, keys.known, keys.gauges, *operations.keys),
             (
                 batch.number,
                 WATERMARK_SECONDS,
@@ -268,6 +329,7 @@ class Store:
                 int(refuse),
                 int(trim),
                 keys.count_bytes,
+                keys.gauge_bytes,
                 # A bare store is shared with programs that renew no time to live, and swept.
                 int(bool(keys.prefix)),
                 *operations.args,
@@ -286,9 +348,11 @@ class Store:
     def _wait(self, attempt: int, started: float, error: Exception) -> None:
         """Wait before another attempt, or raise the error where there is no time left."""
         passed = self.clock.monotonic() - started
-        if attempt + 1 >= ATTEMPTS and passed >= self._timeout:
+        if attempt + 1 >= ATTEMPTS and passed >= self.timeout:
             raise error
-        self.clock.sleep(min(0.5, BACKOFF_SECONDS * 2**attempt) * random.uniform(0.5, 1.0))
+        self.clock.sleep(
+            min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0)
+        )
 
     def _reconnect(self) -> None:
         if self._restarts:  # an embedded server that ended is started again
@@ -307,6 +371,9 @@ def _rejections(operations: Operations, reply: Sequence[Any]) -> tuple[Rejection
             numbers = str(args[at + 2]).split(" ")
             amounts += zip(numbers[2::4], map(int, numbers[3::4]), strict=True)
             at += 3
+        elif args[at] == "last":
+            amounts += [(start, 1) for start in str(args[at + 2]).split(" ")[2::5]]
+            at += 3
         else:
             end = at + 2 + 2 * int(args[at + 1])
             amounts += zip(
@@ -315,7 +382,7 @@ def _rejections(operations: Operations, reply: Sequence[Any]) -> tuple[Rejection
             at = end
     rejections = []
     for index, reason in zip(reply[::2], reply[1::2], strict=True):
-        position = int(index) - 4  # after watermark, meta and known; Lua counts from 1
+        position = int(index) - 5  # after watermark, meta and two indexes; Lua counts from 1
         text = reason.decode(errors="replace")
         field, amount = amounts[position]
         rejections.append(Rejection(operations.keys[position], _reason(text), text, field, amount))

@@ -4,8 +4,9 @@
 -- watermark). Not higher: applied already, which is success. So a batch may be sent again after
 -- a lost reply or a timeout, by anyone, and counts once.
 --
--- KEYS[1]  watermark of the producer        KEYS[2]  meta:        KEYS[3]  known:
--- KEYS[4…] one data key for each operation, in the order of the operations
+-- KEYS[1]  watermark of the producer        KEYS[2]  meta:
+-- KEYS[3]  known:                           KEYS[4]  gauges:
+-- KEYS[5…] one data key for each operation, in the order of the operations
 -- ARGV[1]  number of the batch              ARGV[2]  how long the watermark is kept, seconds
 -- ARGV[3]  the producer's clock, Unix seconds
 -- ARGV[4]  version of meta: the batch was made for; "" does not look
@@ -13,20 +14,23 @@
 -- ARGV[6]  1: refuse slices that are aged or far in the future
 -- ARGV[7]  1: trim what has left the retention
 -- ARGV[8]  bytes of a counter's key before its entry in known:
--- ARGV[9] 1: hashes that are made here expire; otherwise a cleaner sweeps them
--- ARGV[10…] runs of operations: code, how many, then their arguments
+-- ARGV[9]  bytes of a gauge's key before its entry in gauges:
+-- ARGV[10] 1: counters that are made here expire; otherwise a cleaner sweeps them
+-- ARGV[11…] runs of operations: code, how many, then their arguments
 --   slice  add to slices of counters' hashes; one text of "precision samples start amount …"
+--   last   set slices of gauges' hashes, unless what is there is newer; one text of
+--          "precision samples start value time …"
 --   add    add to fields of hashes; field, amount for each
 --
 -- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 nobody can know ·
 --   or {1, i, reason, i, reason …}: applied but for the operations of KEYS[i]. A reason is
---   aged, future, the server's error, or "unkept ERROR": added, but its index entry or its time
+--   aged, future, the server's error, or "unkept ERROR": written, but its index entry or its time
 --   to live could not be renewed.
 -- Numbers travel as text: Lua's are doubles and lose whole numbers past 2^53.
--- Cost: 1 µs an operation, 3 µs where a slice is new; callers send about 500.
+-- Cost: 1 µs an operation, 3 to 4 µs where a slice is new; callers send about 500.
 -- Retry: safe, that is the point. Cluster: all keys of one partition share a slot.
 
-local call = redis.call
+local call, attempt, type, KEYS = redis.call, redis.pcall, type, KEYS
 local number = tonumber(ARGV[1])
 local watermark = call('GET', KEYS[1])
 if watermark then
@@ -45,83 +49,198 @@ local time = call('TIME')
 local server = time[1] + time[2] / 1000000
 -- The earlier of the two clocks: neither of them, running ahead, can push out live samples.
 local now = math.min(server, tonumber(ARGV[3]))
-local refuse, trim, expire = ARGV[6] == '1', ARGV[7] == '1', ARGV[9] == '1'
-local before = tonumber(ARGV[8])
+local refuse, trim = ARGV[6] == '1', ARGV[7] == '1'
 local reply = {1}
+
+-- What the hashes of a kind share. Counters may be other programs' too, gauges are ours alone:
+-- those always expire. `due` lists the operations whose index entry is to be written.
+local counters = {
+  index = KEYS[3], before = ARGV[8] + 1, expire = ARGV[10] == '1', shared = true, due = {},
+}
+local gauges = {index = KEYS[4], before = ARGV[9] + 1, expire = true, shared = false, due = {}}
 
 local function reject(i, reason)
   reply[#reply + 1] = i
   reply[#reply + 1] = reason
 end
 
--- Of the hash at hand: how many slices are new, and the newest start among them.
-local appended, newest = 0, -math.huge
+local unkept = {}  -- operations of which that has been told
+
+local function reject_unkept(i, problem)
+  if unkept[i] then return end
+  unkept[i] = true
+  reject(i, 'unkept ' .. (type(problem) == 'table' and problem.err or problem))
+end
 
 local function whole(n) return string.format('%.0f', n) end
 
+-- Most texts of numbers come many times within a batch, and a look into a table is cheaper.
+local numbers = setmetatable({}, {__index = function(known, text)
+  known[text] = tonumber(text)
+  return known[text]
+end})
+
+-- When a life of so many seconds ends, Unix milliseconds: the server turns every other way to say
+-- it into this one, at some cost.
+local function expiry(life) return whole((server + life) * 1000) end
+
+-- What a precision means for this batch, worked out once: it comes with each operation.
+local rules = {}
+
+local function make_rule(precision, samples)
+  local width, count = tonumber(precision), tonumber(samples)
+  local life, spare = (count + 1) * width, math.ceil(count * width / 8)
+  local rule = {
+    samples_text = samples, width = width, samples = count, kept = width * count,
+    oldest_end = now - width * count,
+    newest_gone = whole(math.floor(now / width) * width - width * count),
+    life = life, spare = spare, expiry = expiry(life + spare),
+  }
+  rules[precision] = rule
+  return rule
+end
+
+local function refused(i, rule, start)
+  if start + rule.width < rule.oldest_end then
+    reject(i, 'aged')
+  elseif start - server > rule.kept then
+    reject(i, 'future')
+  else
+    return false
+  end
+  return true
+end
+
+-- Of the hash at hand: how many slices are new, and the newest start among them.
+local appended, newest = 0, -math.huge
+
 -- Remove what has left the retention. Usually that is the one slice that just went out; a series
--- with pauses leaves others behind, which are looked for when there are too many. Hashes past
--- 512 fields were written by others and are the cleaner's: this call must stay short.
-local function trim_hash(key, precision, samples)
-  local fields = call('HLEN', key)
-  if fields <= samples or fields > 512 then return end
-  local newest_gone = math.floor(now / precision) * precision - samples * precision
-  if call('HDEL', key, whole(newest_gone)) + samples + 2 >= fields then return end
-  local gone = {}
+-- with pauses leaves others behind, which are looked for when there are too many.
+local function trim_hash(key, rule, fields)
+  if call('HDEL', key, rule.newest_gone) + rule.samples + 2 >= fields then return end
+  local last, gone = tonumber(rule.newest_gone), {}
   for _, start in ipairs(call('HKEYS', key)) do
     local n = tonumber(start)
-    if n and n <= newest_gone then gone[#gone + 1] = start end
+    if n and n <= last then gone[#gone + 1] = start end
   end
   if #gone > 0 then call('HDEL', key, unpack(gone)) end
 end
 
--- A hash has new slices: renew how long it lives, and its entry in the index. That is done with
--- an eighth to spare, so that it is seldom needed.
-local function renew(key, precision, samples, newest)
-  local ttl = expire and call('TTL', key)
-  local wanted = (samples + 1) * precision + math.max(0, math.ceil(newest - server))
-  if not expire or ttl < wanted then
-    -- A hash that had data but no time to live is another program's, which would not renew it:
-    -- it stays without, and is the cleaner's to sweep.
-    if expire and (ttl >= 0 or call('HLEN', key) <= appended) then
-      call('EXPIRE', key, whole(wanted + math.ceil(samples * precision / 8)))
-    end
-    call('ZADD', KEYS[3], 0, string.sub(key, before + 1))
-  end
-  if trim then trim_hash(key, precision, samples) end
+-- Whether the hashes up to KEYS[asked] are new: asked for many at once, and no more after the first
+-- that is not. What is new need not be asked how many fields it has, nor how long it lives.
+local all_new, asked = true, 0
+
+local function ask_ahead(i, last)
+  asked = math.min(i + 31, last)
+  all_new = attempt('EXISTS', unpack(KEYS, i, asked)) == 0
 end
 
--- The operations of one hash stand together, so that what is new is settled once.
-local function add_to_slice(i, precision, samples, start, amount)
-  local key = KEYS[i]
-  local kept = precision * samples
-  if refuse and start + precision < now - kept then
-    reject(i, 'aged')
-  elseif refuse and start - server > kept then
-    reject(i, 'future')
-  else
-    local value = redis.pcall('HINCRBY', key, start, amount)
-    if value == tonumber(amount) then
-      appended = appended + 1
-      newest = math.max(newest, tonumber(start))
-    elseif type(value) == 'table' then
-      reject(i, value.err)
+-- A hash has new slices: renew how long it lives, and its entry in the index. That is done with
+-- an eighth to spare, so that it is seldom needed. Returns an error where that did not work.
+local function renew(i, key, family, rule)
+  local fields = all_new and appended or attempt('HLEN', key)
+  if type(fields) == 'table' then return fields end
+  local due = true
+  if family.expire then
+    local ahead = newest > server and math.ceil(newest - server) or 0
+    local wanted = rule.life + ahead
+    local ttl = fields > appended and attempt('TTL', key)
+    due = not ttl or type(ttl) == 'table' or ttl < wanted
+    -- A hash that had data but no time to live is another program's, which would not renew it: it
+    -- stays without, and is the cleaner's to sweep.
+    if due and not (ttl == -1 and family.shared) then
+      local at = ahead == 0 and rule.expiry or expiry(wanted + rule.spare)
+      local done = type(ttl) == 'table' and ttl or attempt('PEXPIREAT', key, at)
+      if type(done) == 'table' then return done end
     end
   end
-  if appended > 0 and KEYS[i + 1] ~= key then
-    local done, problem = pcall(renew, key, tonumber(precision), tonumber(samples), newest)
-    if not done then reject(i, 'unkept ' .. (type(problem) == 'table' and problem.err or problem)) end
-    appended, newest = 0, -math.huge
+  if due then family.due[#family.due + 1] = i end
+  -- Hashes past 512 fields were written by others and are the cleaner's: this call must be short.
+  if trim and fields > rule.samples and fields <= 512 then
+    local done, problem = pcall(trim_hash, key, rule, fields)
+    if not done then return problem end
+  end
+end
+
+-- The operations of one hash stand together, so that what is new is settled once, after the last.
+local function settle(i, key, family, rule)
+  local problem = renew(i, key, family, rule)
+  if problem then reject_unkept(i, problem) end
+  appended, newest = 0, -math.huge
+end
+
+-- Write the index entries that are due, many at once: that is cheaper by half than one by one.
+local function write_index(family)
+  local due, before, most = family.due, family.before, 1000  -- unpack takes some thousands
+  for first = 1, #due, most do
+    local entries, last = {}, math.min(first + most - 1, #due)
+    for at = first, last do
+      local n = 2 * (at - first)
+      entries[n + 1], entries[n + 2] = '0', string.sub(KEYS[due[at]], before)
+    end
+    local done = attempt('ZADD', family.index, unpack(entries))
+    if type(done) == 'table' then
+      for at = first, last do reject_unkept(due[at], done) end
+    end
   end
 end
 
 local run = {}
 
 -- One text is a third cheaper to send than a text for each number.
-function run.slice(i, a)
-  local each = '(%d+) (%d+) (-?%d+) (-?%d+)'
-  for precision, samples, start, amount in string.gmatch(ARGV[a], each) do
-    add_to_slice(i, precision, samples, start, amount)
+function run.slice(i, a, count)
+  local last = i + count - 1
+  for precision, samples, start, amount in
+    string.gmatch(ARGV[a], '(%d+) (%d+) (-?%d+) (-?%d+)')
+  do
+    local key, rule, from = KEYS[i], rules[precision], numbers[start]
+    if not rule or rule.samples_text ~= samples then rule = make_rule(precision, samples) end
+    if all_new and i > asked then ask_ahead(i, last) end
+    if not (refuse and refused(i, rule, from)) then
+      local value = attempt('HINCRBY', key, start, amount)
+      if value == numbers[amount] then
+        appended = appended + 1
+        if from > newest then newest = from end
+      elseif type(value) == 'table' then
+        reject(i, value.err)
+      end
+    end
+    if appended > 0 and KEYS[i + 1] ~= key then settle(i, key, counters, rule) end
+    i = i + 1
+  end
+  return i, a + 1
+end
+
+-- Whether a slice holds a value that is newer than a time. What is no "value time" of this slice
+-- is nobody's value.
+local function newer(stored, rule, start, time)
+  local value, at = string.match(stored, '^([-+.%de]+) ([-+.%de]+)$')
+  value, at = tonumber(value or ''), tonumber(at or '')
+  if not value or not at or value - value ~= 0 then return false end
+  return at > time and at >= start and at < start + rule.width
+end
+
+function run.last(i, a, count)
+  local last = i + count - 1
+  for precision, samples, start, value, time in
+    string.gmatch(ARGV[a], '(%d+) (%d+) (-?%d+) (%S+) (%S+)')
+  do
+    local key, rule, from = KEYS[i], rules[precision], numbers[start]
+    if not rule or rule.samples_text ~= samples then rule = make_rule(precision, samples) end
+    if all_new and i > asked then ask_ahead(i, last) end
+    if not (refuse and refused(i, rule, from)) then
+      local stored = attempt('HGET', key, start)
+      if not stored or type(stored) == 'string' and not newer(stored, rule, from, tonumber(time)) then
+        stored = attempt('HSET', key, start, value .. ' ' .. time)
+      end
+      if stored == 1 then
+        appended = appended + 1
+        if from > newest then newest = from end
+      elseif type(stored) == 'table' then
+        reject(i, stored.err)
+      end
+    end
+    if appended > 0 and KEYS[i + 1] ~= key then settle(i, key, gauges, rule) end
     i = i + 1
   end
   return i, a + 1
@@ -129,17 +248,19 @@ end
 
 function run.add(i, a, count)
   for j = i, i + count - 1 do
-    local value = redis.pcall('HINCRBY', KEYS[j], ARGV[a], ARGV[a + 1])
+    local value = attempt('HINCRBY', KEYS[j], ARGV[a], ARGV[a + 1])
     if type(value) == 'table' then reject(j, value.err) end
     a = a + 2
   end
   return i + count, a
 end
 
-local i, a, last = 4, 10, #ARGV
+local i, a, last = 5, 11, #ARGV
 while a <= last do
   i, a = run[ARGV[a]](i, a + 2, tonumber(ARGV[a + 1]))
 end
+write_index(counters)
+write_index(gauges)
 
 if #reply == 1 then return 1 end
 return reply

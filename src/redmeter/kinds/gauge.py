@@ -1,0 +1,88 @@
+"""Gauges: what something measured last, by slices of time.
+
+A gauge is one hash per precision, slice start -> "VALUE TIME": of all values that were set within
+a slice the one whose time is the newest, by the clock of whoever set it. So two gauges merge slice
+by slice to the newer value, whatever order they are written in, and a value that was set before
+another one of the same slice need not be sent at all.
+"""
+
+import math
+from collections.abc import Mapping
+
+from redmeter.errors import InvalidValue
+from redmeter.keys import Keys
+from redmeter.kinds.cutting import FIELDS_PER_BATCH as FIELDS_PER_BATCH
+from redmeter.kinds.cutting import multiples
+from redmeter.kinds.cutting import portions as portions
+from redmeter.model import Operations
+
+#: When it was measured, Unix seconds, and the value.
+Measured = tuple[float, float]
+
+
+def check_value(value: object) -> float:
+    """Check a value of a gauge, and return it as a float.
+
+    Raises:
+        TypeError: not a number.
+        InvalidValue: NaN, infinite, or a whole number that no float holds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(
+            f"a gauge is set to a number (int or float), not {type(value).__name__}: "
+            "convert it, e.g. float(value)"
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidValue(
+            value, "a gauge is set to a finite number: where there is no value, set none"
+        )
+    return number
+
+
+def operations(
+    keys: Keys,
+    retention: Mapping[int, int],
+    values: Mapping[str, Mapping[int, Measured]],
+    *,
+    width: int = 1,
+) -> Operations:
+    """Turn values into the operations of one batch.
+
+    Args:
+        keys: the store's.
+        retention: precision -> samples.
+        values: series name -> {start of a slice, Unix seconds -> (time within it, value)}, the
+            value being finite: see check_value(). Of two with the same time the later one stays.
+        width: of those slices, seconds. Precisions that are no multiple of it are left out.
+    """
+    before = keys.gauge_of("")
+    data_keys: list[str] = []
+    slices_text: list[str] = []
+    precisions = multiples(retention, width)
+    for name, given in values.items():
+        slices, last = given, width
+        for precision, samples in precisions:
+            slices = _by_slice(given if precision % last else slices, precision)
+            last = precision
+            for start, (time, value) in slices.items():
+                data_keys.append(f"{before}{precision}:{name}")
+                slices_text.append(
+                    f"{precision} {samples} {start} {float(value)!r} {float(time)!r}"
+                )
+    if not data_keys:
+        return Operations((), ())
+    return Operations(tuple(data_keys), ("last", len(data_keys), " ".join(slices_text)))
+
+
+def _by_slice(given: Mapping[int, Measured], precision: int) -> Mapping[int, Measured]:
+    slices: dict[int, Measured] = {}
+    for at, measured in given.items():
+        start = at // precision * precision
+        found = slices.get(start)
+        if found is None or measured[0] >= found[0]:
+            slices[start] = measured
+    return slices

@@ -1,0 +1,74 @@
+"""Samples of gauges: what was measured last within each slice, and gaps where nothing was.
+
+Only the newest samples of the retention count, as for counters; see series.py.
+"""
+
+import math
+from collections.abc import Sequence
+
+from redmeter.errors import LimitExceeded
+from redmeter.model import Series
+from redmeter.reading.series import MAX_SERIES, window
+from redmeter.store import Store
+from redmeter.store.link import Command, pairs, raised
+
+
+def read_gauges(
+    store: Store,
+    names: Sequence[str],
+    precision: int,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+) -> dict[str, Series[float | None]]:
+    """Read the kept samples of many gauges in one round trip.
+
+    Args:
+        names: in their stored spelling.
+        precision: slice width, seconds.
+        since, until: leave out slices that end before or start after, Unix seconds.
+
+    Returns:
+        A series for every name, from its oldest sample to the newest slice, None where nothing
+        was measured; one without samples where nothing is kept.
+
+    Raises:
+        UnknownPrecision: the store does not keep it; the error lists those that it keeps.
+        LimitExceeded: over MAX_SERIES names.
+        StoreError: the server cannot be reached or refuses.
+    """
+    if len(names) > MAX_SERIES:
+        raise LimitExceeded("series", len(names), MAX_SERIES, "ask for fewer at a time")
+    # Whether the precision is kept, the answer tells; until then it must only be a number.
+    width = precision if isinstance(precision, int) else 0
+    commands: list[Command] = [("HGETALL", store.keys.gauge(width, name)) for name in names]
+    view, replies = store.read(commands)
+    first, last = window(view.retention, precision, view.now, since, until)
+    starts = range(first, last + 1, precision)
+    found = {}
+    for name, reply in zip(names, replies, strict=True):
+        texts = dict(pairs(raised(reply)))
+        values = [value_of(texts.get(b"%d" % start), start, precision) for start in starts]
+        oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
+        found[name] = Series(
+            name,
+            precision,
+            first + oldest * precision,
+            tuple(values[oldest:]),
+            partial=oldest < len(values) and last + precision > view.now,
+        )
+    return found
+
+
+def value_of(text: bytes | None, start: int, precision: int) -> float | None:
+    """Read "VALUE TIME"; None where it is something else, or of a time outside of its slice.
+
+    The script that writes takes the same for nothing: see newer() in lua/apply.lua.
+    """
+    if text is None:
+        return None
+    try:
+        value, time = map(float, text.split(b" "))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and start <= time < start + precision else None

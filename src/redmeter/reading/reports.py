@@ -1,0 +1,182 @@
+"""What the reports of writers mean: how many there are, what they lost, who is in trouble now.
+
+Pure functions from writers to findings. A report counts since its writer started, which may be
+long ago. Texts are other processes', and shown as ASCII.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from redmeter.keys import span
+from redmeter.reading.findings import Finding
+from redmeter.reading.writers import MAX_WRITERS, Writer
+from redmeter.store.publishing import INSTANCE_SECONDS
+
+#: Events may wait for so many seconds before it is worth a word.
+STUCK = 60.0
+#: Most reasons, precisions and writers that are shown one by one.
+SHOWN = 5
+
+_LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
+#: Why events were lost -> what to do about it.
+_FIXES = {
+    "aged": "see why the store was away for so long, and let NTP set the writers' clocks",
+    "future": "let NTP set the writers' clocks, and look at the times that are given to events",
+    "memory": f"the store was away and buffers were full: {_LABELS}",
+    "series": _LABELS,
+    "overflow": "a number reached 2^63 - 1: count in larger units, under another name",
+    "WRONGTYPE": "another program uses these keys: choose another prefix",
+    "not-a-number": "another program writes to these counters: choose another prefix",
+    "denied": "allow the writers' user what docs/stored-format.md lists",
+    "OOM": "raise maxmemory",
+}
+_OTHERS = "docs/faults.md tells what it means"
+
+
+def writers(now: float, found: Sequence[Writer], unreadable: int) -> Iterator[Finding]:
+    """Judge the writers of the last day.
+
+    Args:
+        now: the server's clock, Unix seconds.
+        unreadable: how many more have a report that cannot be read.
+    """
+    size = len(found) + unreadable
+    alive = sum(writer.alive(now) for writer in found)
+    if size:
+        within = (
+            f"{size:,} within a day" if size < MAX_WRITERS else f"{size:,} or more within a day"
+        )
+        text = f"{alive:,} seen within {span(INSTANCE_SECONDS)}, {within}"
+    else:
+        text = "none seen within a day (those that buffer events tell of themselves)"
+    yield Finding("ok", "writers", text)
+    yield from _lost(found)
+    yield from _summed(found)
+    yield from _stuck(now, found)
+    if unreadable:
+        yield Finding(
+            "warn",
+            "writers",
+            f"reports that cannot be read: {unreadable:,}",
+            "update this redmeter, should a newer one write there; else see who does",
+        )
+
+
+def unknown(key: str, error: Exception) -> Iterator[Finding]:
+    """Say that the server does not tell of the writers."""
+    text = f"{key} and what belongs to it cannot be read: {_plain(str(error), 300)}"
+    fix = "if another program uses these keys, choose another prefix"
+    yield Finding("warn", "writers", text, fix)
+
+
+def _lost(found: Sequence[Writer]) -> Iterator[Finding]:
+    """Tell lost events by reason, those that cost most first."""
+    lost: dict[str, dict[int, int]] = {}
+    for writer in found:
+        for reason, some in writer.lost().items():
+            sums = lost.setdefault(reason, {})
+            for precision, events in some.items():
+                sums[precision] = sums.get(precision, 0) + events
+    ordered = sorted(lost, key=lambda reason: (-max(lost[reason].values()), reason))
+    for reason in ordered[:SHOWN]:
+
+        def amount(writer: Writer, reason: str = reason) -> int:
+            return max(writer.lost().get(reason, {}).values(), default=0)
+
+        yield Finding(
+            "warn",
+            "writers",
+            f"events lost, {_plain(reason)}: {_compact(lost[reason])}; by {_by(found, amount)}",
+            _FIXES.get(reason, _OTHERS),
+        )
+    if len(ordered) > SHOWN:
+        rest = ", ".join(map(_plain, ordered[SHOWN : 2 * SHOWN]))
+        more = f" … ({len(ordered) - 2 * SHOWN:,} more)" if len(ordered) > 2 * SHOWN else ""
+        yield Finding("warn", "writers", f"events lost, also: {rest}{more}", _OTHERS)
+
+
+def _summed(found: Sequence[Writer]) -> Iterator[Finding]:
+    """Tell what writers count as one number each."""
+    for field, text, fix in (
+        (
+            "uncertain",
+            "events may be stored or not: they were sent, and the watermark was gone after",
+            "let the server keep its keys: maxmemory-policy noeviction, appendonly yes",
+        ),
+        (
+            "dropped",
+            "events dropped whole, also from the grand totals",
+            "their reasons are told with the events lost",
+        ),
+        (
+            "overflowed",
+            'events are in series labelled overflow="true": a name has too many label values',
+            _LABELS,
+        ),
+    ):
+
+        def amount(writer: Writer, field: str = field) -> int:
+            return writer.number(field)
+
+        if total := sum(map(amount, found)):
+            by = _by(found, amount)
+            yield Finding("warn", "writers", f"{total:,} {text}; by {by}", fix)
+
+
+def _stuck(now: float, found: Sequence[Writer]) -> Iterator[Finding]:
+    """Tell who has events that it cannot store."""
+    stuck = [writer for writer in found if writer.alive(now) and _waits(writer) > STUCK]
+    stuck.sort(key=lambda writer: -writer.number("buffered"))
+    for writer in stuck[:SHOWN]:
+        waiting, seconds = writer.number("buffered"), _waits(writer)
+        yield Finding(
+            "warn",
+            "writers",
+            f"{_name(writer)} has not stored for {seconds:,.0f} s, {waiting:,} events wait: "
+            f"{_plain(writer.text('last_trouble'), 200)}",
+            "mend what it says: what waits is lost when it ends",
+        )
+    if len(stuck) > SHOWN:
+        yield Finding("warn", "writers", f"… ({len(stuck) - SHOWN:,} more that cannot store)")
+
+
+def _waits(writer: Writer) -> float:
+    """Return for how long a writer had been unable to store when it published, seconds."""
+    if not writer.number("buffered") or not writer.text("last_trouble"):
+        return 0.0
+    since = writer.moment("last_flush") or writer.moment("started")
+    return 0.0 if since is None else writer.seen - since
+
+
+def _compact(events: dict[int, int]) -> str:
+    """Write {1: 12, 5: 12, 60: 3, 0: 3} as "12 at 1s 5s, 3 at 1min total"."""
+    groups: dict[int, list[int]] = {}
+    for precision in sorted(events, key=lambda precision: (precision == 0, precision)):
+        groups.setdefault(events[precision], []).append(precision)
+    parts = []
+    for number in sorted(groups, reverse=True):
+        names = [span(precision) if precision else "total" for precision in groups[number]]
+        more = f" … ({len(names) - SHOWN} more)" if len(names) > SHOWN else ""
+        parts.append(f"{number:,} at {' '.join(names[:SHOWN])}{more}")
+    return ", ".join(parts)
+
+
+def _by(found: Sequence[Writer], amount: Callable[[Writer], int]) -> str:
+    """Say how many writers something is about, and which of them most."""
+    concerned = [writer for writer in found if amount(writer)]
+    most = _name(max(concerned, key=amount))
+    return most if len(concerned) == 1 else f"{len(concerned):,} writers, most by {most}"
+
+
+def _name(writer: Writer) -> str:
+    """Say who a writer is, e.g. "web-1 pid 4711"."""
+    host, pid = (_plain(writer.text(field)) for field in ("host", "pid"))
+    if not host and not pid:
+        return f"producer {_plain(writer.producer, 8)}"
+    return f"{host or '?'} pid {pid or '?'}"
+
+
+def _plain(text: str, width: int = 60) -> str:
+    cut = text[:width]
+    if not cut.isascii() or not cut.isprintable():
+        cut = ascii(cut)[1:-1]
+    return cut if len(text) <= width else f"{cut}…"

@@ -1,0 +1,155 @@
+"""Who writes to the store, and what each of them tells of itself.
+
+A writer is a producer that publishes a report now and then; see store/publishing.py. Reports come
+from other processes, perhaps of other versions, so nothing in them is taken for granted: what
+cannot be read as a number or a text counts as 0 or "".
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from redmeter.keys import MAX_TIME, Keys
+from redmeter.store import Store
+from redmeter.store.link import Command, Reply, pairs, raised
+from redmeter.store.publishing import INSTANCE_SECONDS, WRITER_SECONDS
+
+#: Most writers that are read, the newest ones.
+MAX_WRITERS = 1000
+#: Longest report, bytes, and most braces and brackets in one; usual are 1,000 bytes and 10.
+MAX_REPORT, MAX_BRACES = 65_536, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A producer, and its last report."""
+
+    #: 128 random bits, in hexadecimal.
+    producer: str
+    #: When it last published, by the server's clock, Unix seconds.
+    seen: float
+    #: Which of the processes it is: 0, 1, 2 …; None where it holds no number.
+    instance: int | None
+    #: What it said: RecorderHealth.as_dict(), with `host` and `pid` for people.
+    report: Mapping[str, Any]
+
+    def alive(self, now: float) -> bool:
+        """Whether it has published lately.
+
+        Args:
+            now: the server's clock, Unix seconds.
+        """
+        return self.seen >= now - INSTANCE_SECONDS
+
+    def number(self, field: str) -> int:
+        """Return a number of events, 0 where there is none."""
+        return _number(self.report.get(field))
+
+    def moment(self, field: str) -> float | None:
+        """Return a time, Unix seconds, None where there is none."""
+        value = self.report.get(field)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return value if abs(value) < MAX_TIME else None
+
+    def text(self, field: str) -> str:
+        """Return a text, "" where there is none."""
+        value = self.report.get(field)
+        return value if isinstance(value, str) else ""
+
+    def lost(self) -> dict[str, dict[int, int]]:
+        """Return what single precisions lack: reason -> {precision: events}."""
+        found: dict[str, dict[int, int]] = {}
+        for reason, some in _items(self.report.get("lost")):
+            for precision, events in _items(some):
+                if (number := _number(events)) and re.fullmatch("[0-9]{1,10}", precision):
+                    found.setdefault(reason, {})[int(precision)] = number
+        return found
+
+
+def read_writers(store: Store) -> list[Writer]:
+    """Return those who published within the last day, the newest first, in one round trip.
+
+    At most MAX_WRITERS; without those whose report cannot be read.
+
+    Raises:
+        StoreError: the server cannot be reached or refuses.
+    """
+    view, replies = store.read(questions(store.keys))
+    return answers(view.now, replies)[0]
+
+
+def questions(keys: Keys) -> list[Command]:
+    """Return the commands that answers() takes the replies of."""
+    return [
+        ("ZREVRANGE", keys.writers, 0, MAX_WRITERS - 1, "WITHSCORES"),
+        ("HGETALL", keys.reports),
+        ("HGETALL", keys.instances),
+    ]
+
+
+def answers(now: float, replies: Sequence[Reply]) -> tuple[list[Writer], int]:
+    """Return the writers of the last day, and how many have a report that cannot be read.
+
+    Args:
+        now: the server's clock, Unix seconds.
+
+    Raises:
+        StoreError: what the server answered.
+    """
+    seen, reports, instances = map(raised, replies)
+    told, numbers = dict(pairs(reports)), dict(pairs(instances))
+    writers, unreadable = [], 0
+    for producer, score in _scored(seen):
+        if not now - WRITER_SECONDS <= score <= now + WRITER_SECONDS:
+            continue  # left over until the next one publishes
+        report = _parsed(told.get(producer, b""))
+        if report is None:
+            unreadable += 1
+            continue
+        number = numbers.get(producer, b"")
+        instance = int(number) if number.isdigit() and len(number) <= 10 else None
+        name = producer.decode(errors="replace")
+        writers.append(Writer(name, score, instance, report))
+    return writers, unreadable
+
+
+def _scored(reply: Reply) -> list[tuple[bytes, float]]:
+    """Read members with scores, which come flat by protocol 2 and in pairs by protocol 3."""
+    flat = [part for item in reply for part in (item if isinstance(item, list) else [item])]
+    return [(m, float(s)) for m, s in zip(flat[::2], flat[1::2], strict=True)]
+
+
+def _parsed(text: bytes) -> dict[str, Any] | None:
+    """Read a report; None where it is none, or one that nobody could print."""
+    if len(text) > MAX_REPORT or text.count(b"{") + text.count(b"[") > MAX_BRACES:
+        return None
+    try:
+        report = json.loads(text, parse_float=_finite, parse_constant=_refuse)
+    except ValueError:
+        return None
+    return report if isinstance(report, dict) else None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        _refuse(text)
+    return number
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number that JSON has")
+
+
+def _items(value: object) -> Iterable[tuple[str, object]]:
+    return value.items() if isinstance(value, dict) else ()
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value if 0 < value < 2**63 else 0

@@ -1,0 +1,244 @@
+"""Buffer: what was recorded and is not stored yet, merged by series and slice. Memory only.
+
+Events of one series and slice are one number here, so an outage costs memory by series and slices.
+Slices fade as they get older (see widths.py), and where the memory is not enough they fade before
+their time: the oldest fine ones first. What remains in the end, a slice for each series and day, is
+not given up, and the grand total of a counter stays right throughout.
+
+What goes out is taken as Parts, each for one batch. A part that was never sent is put back, and
+merges with what came meanwhile.
+
+Used by one thread at a time: whoever holds the recorder's lock.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from redmeter.keys import MAX_TIME, Keys
+from redmeter.model import Operations
+from redmeter.recording.instance import spelled
+from redmeter.recording.runs import Full, Run
+from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, Tally
+from redmeter.recording.widths import Widths
+
+#: Fields written by one batch: about 3 ms of the server's time.
+FIELDS_PER_BATCH = 500
+#: Estimate of what a series takes beside its slices, bytes.
+SERIES_BYTES = 300
+
+#: Kind and width of runs -> series -> run.
+Levels = dict[tuple[type[Run], int], dict[str, Run]]
+
+
+class Part:
+    """What one batch is made of. Not changed any more once it was sent."""
+
+    __slots__ = ("_levels", "events", "fields")
+
+    def __init__(self) -> None:
+        self._levels: Levels = {}
+        self.events = self.fields = 0
+
+    def add(self, kind: type[Run], width: int, name: str, run: Run, fields: int) -> None:
+        """Add a run that is not part of it yet."""
+        self._levels.setdefault((kind, width), {})[name] = run
+        self.events += run.events
+        self.fields += fields
+
+    def runs(self) -> Iterator[tuple[type[Run], int, str, Run]]:
+        """Yield kind, width, series and run."""
+        for (kind, width), runs in self._levels.items():
+            for name, run in runs.items():
+                yield kind, width, name, run
+
+    def operations(
+        self, keys: Keys, retention: Mapping[int, int], instance: int | None = None
+    ) -> Operations:
+        """Turn it into the operations of a batch.
+
+        Args:
+            instance: the number of this process, for series that have a place for one.
+        """
+        made = [
+            kind.operations(
+                keys, retention, {spelled(n, instance): run for n, run in runs.items()}, width
+            )
+            for (kind, width), runs in self._levels.items()
+        ]
+        if len(made) == 1:
+            return made[0]
+        return Operations(
+            tuple(key for each in made for key in each.keys),
+            tuple(arg for each in made for arg in each.args),
+        )
+
+
+class Buffer:
+    """Runs by kind, width and series.
+
+    Args:
+        retention: precision -> samples, to know what is worth remembering.
+        tally: where losses are written down.
+        limit: from about how many bytes on slices fade before their time.
+    """
+
+    def __init__(self, retention: Mapping[int, int], tally: Tally, limit: float) -> None:
+        self._tally = tally
+        self._limit = limit
+        self._levels: Levels = {}
+        self.retain(retention)
+
+    def retain(self, retention: Mapping[int, int]) -> None:
+        """Go by another retention from now on."""
+        self._widths = Widths(retention)
+
+    @property
+    def finest(self) -> int:
+        """The width of slices of what is new, seconds."""
+        return self._widths.finest
+
+    @property
+    def precisions(self) -> list[int]:
+        """All precisions there are."""
+        return self._widths.precisions(self._widths.finest)
+
+    @property
+    def bytes(self) -> int:
+        """An estimate of what it takes."""
+        return sum(
+            len(runs) * SERIES_BYTES + kind.SLICE_BYTES * sum(map(len, runs.values()))
+            for (kind, _), runs in self._levels.items()
+        )
+
+    def _runs(self) -> Iterator[tuple[type[Run], int, str, Run]]:
+        for (kind, width), runs in self._levels.items():
+            for name, run in runs.items():
+                yield kind, width, name, run
+
+    # In
+
+    def add(self, kind: type[Run], name: str, time: float, value: Any, now: float) -> None:
+        """Add to a series.
+
+        Args:
+            time: when it happened, Unix seconds.
+            value: as the kind's run takes it.
+            now: Unix seconds; not later than the server's clock, or fine slices go too early.
+        """
+        second = math.floor(time)
+        width = self._widths.at(now - second)
+        if width != self._widths.finest:
+            self._lose(kind, name, value, self._widths.finest, width, now - second)
+        self._merge(kind, width, name, second - second % width if width else 0, value)
+
+    def put_back(self, part: Part) -> None:
+        """Put back what was taken and never sent."""
+        for kind, width, name, run in part.runs():
+            runs = self._levels.setdefault((kind, width), {})
+            if name in runs:
+                for start, value in run:
+                    self._merge(kind, width, name, start, value)
+            else:
+                runs[name] = run
+
+    def _merge(self, kind: type[Run], width: int, name: str, start: int, value: Any) -> None:
+        if not width and not kind.HAS_TOTAL:
+            self._tally.dropped += kind.events_of(value)
+            return
+        runs = self._levels.get((kind, width))
+        if runs is None:
+            runs = self._levels[kind, width] = {}
+        run = runs.get(name)
+        if run is None:
+            run = runs[name] = kind()
+        try:
+            run.add(start, value)
+        except Full:
+            lost = self._widths.precisions(width)
+            self._tally.drop(OVERFLOW, name, lost, kind.events_of(value))
+
+    # Getting older
+
+    def fade(self, now: float) -> None:
+        """Remember less of what got older, and of all where the memory is not enough.
+
+        Args:
+            now: see add().
+        """
+        self._fade(now, now)
+        ahead = 60.0
+        while self.bytes > self._limit and ahead < 4 * MAX_TIME:
+            self._fade(now, now + ahead)  # as if it were so much later
+            ahead *= 2
+
+    def _fade(self, now: float, pretended: float) -> None:
+        for (kind, width), runs in list(self._levels.items()):
+            if not width:
+                continue
+            # A slice's newest event may be of its last second.
+            before = pretended - width - self._widths.until(width)
+            for name, run in list(runs.items()):
+                older = run.older(before)
+                if not older:
+                    continue
+                for start, value in run.cut(older):
+                    wider = self._widths.at(pretended - (start + width))
+                    if wider == width or (wider and wider % width):  # still fine, or not to be made
+                        self._merge(kind, width, name, start, value)
+                        continue
+                    self._lose(kind, name, value, width, wider, now - (start + width))
+                    self._merge(kind, wider, name, start - start % wider if wider else 0, value)
+                if not run:
+                    del runs[name]
+            if not runs:
+                del self._levels[kind, width]
+
+    def _lose(
+        self, kind: type[Run], name: str, value: Any, width: int, wider: int, age: float
+    ) -> None:
+        """Write down what remembering a value in a wider slice loses."""
+        left = self._widths.precisions(wider)
+        events = kind.events_of(value)
+        for precision in self._widths.precisions(width):
+            if precision not in left:
+                reason = MEMORY if self._widths.holds(precision, age) else AGED
+                self._tally.lose(reason, name, (precision,), events)
+
+    # Out
+
+    def take(self) -> Part | None:
+        """Take out as much as one batch holds; None where nothing is left."""
+        part = Part()
+        for kind, width in list(self._levels):
+            runs = self._levels[kind, width]
+            precisions = self._widths.precisions(width)
+            while runs:
+                name, run = runs.popitem()
+                fields = _fields(run, precisions)
+                while fields > FIELDS_PER_BATCH and len(run) > 1:
+                    half = run.cut(len(run) // 2)
+                    runs[name] = run
+                    run, fields = half, _fields(half, precisions)
+                if part.fields and part.fields + fields > FIELDS_PER_BATCH:
+                    self.put_back(_alone(kind, width, name, run))
+                    return part
+                part.add(kind, width, name, run, fields)
+                if name in runs:  # its other half, for the next
+                    return part
+            del self._levels[kind, width]
+        return part if part.fields else None
+
+
+def _alone(kind: type[Run], width: int, name: str, run: Run) -> Part:
+    part = Part()
+    part.add(kind, width, name, run, 0)
+    return part
+
+
+def _fields(run: Run, precisions: Iterable[int]) -> int:
+    """Return about how many fields a run writes: slices at each precision, and the grand total."""
+    count, span = len(run), run.last - run.first
+    if count == 1:
+        return 1 + sum(1 for _ in precisions)
+    return 1 + sum(min(count, span // precision + 2) for precision in precisions)

@@ -1,0 +1,81 @@
+"""Bulk: many events of the past, from a file for instance, stored when told to.
+
+The recorder's buffer and delivery without its thread: memory grows by series and slices, every
+batch counts once, and trouble is raised to whoever waits for the result.
+"""
+
+import math
+import random
+from contextlib import nullcontext
+
+from redmeter.errors import AccessDenied, IncompatibleStore, StoreError
+from redmeter.model import RecorderHealth
+from redmeter.recording.buffer import Buffer
+from redmeter.recording.delivery import Delivery
+from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
+from redmeter.recording.runs import Sums
+from redmeter.recording.tally import Tally
+from redmeter.store import Store
+
+
+class Bulk:
+    """Counts to be stored together. For one thread.
+
+    Args:
+        store: where to.
+        limit: from about how many bytes on fine slices of old events are given up.
+    """
+
+    def __init__(self, store: Store, *, limit: float = math.inf) -> None:
+        self._store = store
+        self._tally = Tally(store.clock.wall())
+        self._buffer = Buffer(store.retention, self._tally, limit)
+        self._delivery = Delivery(store, self._buffer, self._tally, nullcontext())
+
+    def add(self, series: str, second: int, amount: int, now: float) -> None:
+        """Count something.
+
+        Args:
+            series: in its stored spelling.
+            second: when, Unix seconds.
+            now: Unix seconds, not later than the server's clock.
+        """
+        self._tally.recorded += amount
+        self._buffer.add(Sums, series, second, amount, now)
+
+    def write(self, timeout: float, now: float) -> None:
+        """Store all there is, trying for a while.
+
+        Args:
+            timeout: how long to try, seconds; once at least, and what was sent twice.
+            now: see add().
+
+        Raises:
+            StoreError: the store cannot be reached or refuses; the events stay.
+        """
+        self._buffer.fade(now)
+        clock = self._store.clock
+        started, tries = clock.monotonic(), 0
+
+        def wait(error: StoreError) -> bool:
+            nonlocal tries
+            tries += 1
+            if isinstance(error, AccessDenied | IncompatibleStore):
+                return False
+            again = tries == 1 and self._delivery.in_doubt > 0
+            if clock.monotonic() - started >= timeout and not again:
+                return False
+            backoff = min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(tries, 8))
+            clock.sleep(backoff * random.uniform(0.5, 1.0))
+            return True
+
+        self._delivery.run(wait)
+
+    @property
+    def in_doubt(self) -> int:
+        """Events that were sent and not answered: nobody knows yet whether they are stored."""
+        return self._delivery.in_doubt
+
+    def health(self) -> RecorderHealth:
+        """Return what became of the events."""
+        return self._tally.health(producer=self._delivery.producer, instance=None)

@@ -1,0 +1,219 @@
+"""Cells: where events land. A cell is a series' list of events; a handle that counts is its cell.
+
+Counting appends to the list and does nothing else: appending is one atomic step, which the FAQ of
+Python names among those that threads need no lock for ("What kinds of global value mutation are
+thread-safe?"), and so is replacing or removing a stretch of a list. An interrupted append has
+happened or has not, so signal handlers and destructors may count as well.
+
+An event is the time at which it happened, or a tuple that begins with its time. So it is in its own
+slice however late someone looks at the list, and precisions are made from it later.
+
+`due` is a time shortly ahead, in Unix seconds. The first event at or after it has a look at what
+must not be done for each event: whether a flusher runs, in this process, and whether the list grew
+long (see Recorder.attend). Where no flusher runs, it lies in the past.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from redmeter.kinds.counter import MAX_COUNT, check_amount
+from redmeter.kinds.gauge import check_value
+from redmeter.recording.runs import Last, Lasts, Run, Sums
+
+#: Time of an event that happened once; else a tuple (time, amount), or Last of a gauge.
+Event = Any
+
+#: `due` where no flusher runs.
+NOW = -math.inf
+
+# CPython has a single object for the number one. Should there be another, or True, it takes the
+# longer way, which checks it.
+_ONE = 1
+
+
+class Attendant(Protocol):
+    """What looks after a cell."""
+
+    def attend(self, cell: "Cell", now: float) -> None:
+        """See to a cell that is due, after an event was put into it."""
+        ...
+
+
+class Cell:
+    """The events of one series that nobody has collected yet."""
+
+    __slots__ = ("attendant", "due", "events", "name", "overflow")
+
+    kind: type[Run]
+
+    def __init__(self, name: str, attendant: Attendant, *, overflow: bool = False) -> None:
+        #: In its stored spelling; a place for the number of the process is instance="".
+        self.name = name
+        self.attendant = attendant
+        #: Whether it stands for the series of a name that has too many.
+        self.overflow = overflow
+        self.events: list[Event] = []
+        self.due = NOW
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def put(self, event: Event, time: float) -> None:
+        """Add an event that is more than its time.
+
+        Args:
+            time: the present, Unix seconds.
+        """
+        self.events.append(event)
+        if time >= self.due:
+            self.attendant.attend(self, time)
+
+    def shorten(self) -> None:
+        """Replace the events by fewer that mean the same; not while someone else does."""
+        count = len(self.events)
+        # One assignment, so that an exception out of a signal handler finds all of it or nothing.
+        self.events[:count] = self.merged(self.events[:count])
+
+    @staticmethod
+    def merged(events: list[Event]) -> list[Event]:
+        """Return events that mean the same, as tuples that begin with a time."""
+        raise NotImplementedError
+
+    @staticmethod
+    def value(event: Event) -> Any:
+        """Return what a run takes as the value of a merged event."""
+        raise NotImplementedError
+
+    @classmethod
+    def size(cls, events: list[Event]) -> int:
+        """Return how many things happened in these events."""
+        return sum(cls.kind.events_of(cls.value(event)) for event in cls.merged(events))
+
+
+class Counter(Cell):
+    """Counts one series: the fast way, for what is counted often. Made by Meter.counter().
+
+    The class that is used is made by counter_class(), with a clock built in.
+    """
+
+    __slots__ = ()
+
+    kind = Sums
+
+    def inc(self, amount: int = 1) -> None:
+        """Count that it happened, now.
+
+        Args:
+            amount: how often, a whole number, not negative.
+
+        Raises:
+            InvalidValue, TypeError: not a number that can be counted.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def merged(events: list[Event]) -> list[Event]:
+        head = 0  # what was merged before stands in front
+        while head < len(events) and type(events[head]) is tuple:
+            head += 1
+        several, ones = events[:head], events[head:]
+        try:
+            # They were appended as time went by: sorting takes hardly more than looking at them.
+            ones.sort()
+        except TypeError:  # tuples among them
+            several += [event for event in ones if type(event) is tuple]
+            ones = sorted(event for event in ones if type(event) is not tuple)
+        sums = _by_second(ones)
+        if not several:
+            return sums
+        seconds: dict[int, int] = {}
+        for time, amount in several + sums:
+            second = math.floor(time)
+            total = seconds.get(second, 0) + amount
+            if total > MAX_COUNT:  # whoever stores it shall refuse one of them, not both
+                return several + sums
+            seconds[second] = total
+        return list(seconds.items())
+
+    @staticmethod
+    def value(event: Event) -> Any:
+        return event[1]
+
+
+def _by_second(times: list[float]) -> list[tuple[float, int]]:
+    """Count sorted times by their second, without looking at each of them."""
+    sums: list[tuple[float, int]] = []
+    at = 0
+    while at < len(times):
+        second = math.floor(times[at])
+        end = bisect_left(times, second + 1, at)
+        sums.append((second, end - at))
+        at = end
+    return sums
+
+
+def counter_class(now: Callable[[], float]) -> type[Counter]:
+    """Return a class of counters that read a clock.
+
+    Built into the class, the clock costs an eighth less than as an attribute of each counter.
+    """
+
+    class ClockedCounter(Counter):
+        __slots__ = ()
+
+        def inc(self, amount: int = 1) -> None:
+            if amount is _ONE:
+                time = now()
+                if time < self.due:
+                    self.events.append(time)
+                else:
+                    self.put(time, time)
+            else:
+                time = now()
+                self.put((time, check_amount(amount)), time)
+
+    ClockedCounter.__name__ = ClockedCounter.__qualname__ = "Counter"
+    ClockedCounter.inc.__doc__ = Counter.inc.__doc__
+    return ClockedCounter
+
+
+class Gauge(Cell):
+    """Sets one series that goes up and down. Made by Meter.gauge()."""
+
+    __slots__ = ("_now",)
+
+    kind = Lasts
+
+    def __init__(self, name: str, attendant: Attendant, now: Callable[[], float]) -> None:
+        super().__init__(name, attendant)
+        self._now = now
+
+    def set(self, value: float) -> None:
+        """Say what it is now. Of each slice of time, the newest value stays.
+
+        Args:
+            value: a finite number.
+
+        Raises:
+            InvalidValue, TypeError: not a finite number.
+        """
+        time = self._now()
+        self.put(Last(time, check_value(value)), time)
+
+    @staticmethod
+    def merged(events: list[Event]) -> list[Event]:
+        seconds: dict[int, Last] = {}
+        for event in events:
+            second = math.floor(event.time)
+            old = seconds.get(second)
+            if old is not None:
+                newest = event if event.time >= old.time else old
+                event = newest._replace(events=old.events + event.events)
+            seconds[second] = event
+        return list(seconds.values())
+
+    @staticmethod
+    def value(event: Event) -> Any:
+        return event

@@ -1,0 +1,392 @@
+"""Recorder: counting in the application, storing in the background.
+
+Counting appends to a list (cells.py). Once a second a thread (flusher.py) collects the lists into a
+buffer, where events of one slice are one number (buffer.py), and sends that in numbered batches
+(delivery.py). The thread starts with the first event, and once more in each forked child.
+
+Two locks. `_lock` guards buffer and tally; it is held for moments, never during I/O, and a signal
+handler that finds it held by the thread it interrupted leaves its event in the list. `_sending`
+belongs to whoever talks to the store.
+"""
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from redmeter.clock import Clock
+from redmeter.errors import AccessDenied, IncompatibleStore, StoreError, StoreRefused
+from redmeter.keys import check_time
+from redmeter.kinds.counter import check_amount
+from redmeter.model import RecorderHealth
+from redmeter.names import canonical, parse_name
+from redmeter.recording import lifecycle
+from redmeter.recording.buffer import SERIES_BYTES, Buffer
+from redmeter.recording.cells import NOW, Cell, Counter, Gauge, counter_class
+from redmeter.recording.delivery import Delivery
+from redmeter.recording.flusher import Failed, Flusher, Request
+from redmeter.recording.instance import NUMBER_SECONDS, for_each_process
+from redmeter.recording.tally import Tally
+from redmeter.store import Store
+
+#: How long a cell is left alone after it was attended to, seconds.
+ATTENTION = 0.001
+#: Events in a cell from which on they are merged on the spot, and from which on, where that did
+#: not help, counting has to wait for the flusher: someone counts many slices of the past.
+LONG, TOO_LONG = 500, 100_000
+#: Estimate of what an event in a cell takes, bytes.
+EVENT_BYTES = 40
+#: Spellings of names that are looked up without taking them apart, for each series there may be.
+SPELLINGS = 4
+#: How long an answer is waited for at least when a process ends, seconds.
+SHORTEST = 0.1
+#: Seconds between two reports to the store while something happens.
+REPORT_SECONDS = 10.0
+#: Seconds between two lines in the log.
+LOG_SECONDS = 60.0
+#: What stands for the series of a name that has too many, and for all series that are too many.
+OVERFLOW_LABELS = {"overflow": "true"}
+OTHER = "(other)"
+
+logger = logging.getLogger("redmeter")
+
+
+class Recorder:
+    """Records into memory, and stores from there.
+
+    Args:
+        store: where to.
+        interval: seconds from one flush to the next.
+        limit: from about how many bytes on the buffer gives up fine slices.
+        max_series: how many series are told apart.
+        max_label_sets: how many of one name.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        interval: float,
+        limit: int,
+        max_series: int,
+        max_label_sets: int,
+    ) -> None:
+        self._store = store
+        self._clock: Clock = store.clock
+        self._interval = interval
+        self._limit = limit
+        self._max_series = max_series
+        self._max_label_sets = max_label_sets
+        self._counter_class = counter_class(store.clock.wall)
+        self._cells: dict[tuple[type[Cell], str], Cell] = {}
+        self._label_sets: dict[str, int] = {}
+        #: Counters by the spelling in which a caller names them; for Meter.count().
+        self.by_name: dict[Any, Counter] = {}
+        self._per_process = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with empty books and no thread: at first, and in a forked child."""
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._busy = False
+        self._sending = threading.Lock()
+        self._tally = Tally(self._clock.wall())
+        self._buffer = Buffer(self._store.retention, self._tally, self._limit)
+        self._delivery = Delivery(self._store, self._buffer, self._tally, self._lock)
+        self._delivery.needs_instance = self._per_process
+        #: The thread that is sending.
+        self._sender: int | None = None
+        self._flusher = Flusher(self._flush, self._collect, self._waiting, self._interval)
+        self._leaving = False
+        self._said = -LOG_SECONDS
+        self._reported = 0.0
+        self._report_of = -1
+        # The present by a clock that nobody sets; see _now().
+        self._anchor = (self._clock.wall(), self._clock.monotonic())
+
+    # Recording
+
+    def count(
+        self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        """Count that something happened. See Meter.count()."""
+        cell = self.counter(name, labels)
+        check_amount(amount)
+        now = self._clock.wall()
+        cell.put((now if at is None else check_time(at), amount), now)
+
+    def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
+        """Return the counter of a series, always the same one. See Meter.counter()."""
+        try:
+            spelling: Any = (name, tuple(labels.items())) if labels else name
+            found = self.by_name.get(spelling)
+        except (TypeError, AttributeError):  # not to be hashed: canonical() says what is wrong
+            spelling = found = None
+        if found is not None:
+            return found
+        cell = self._cell(Counter, canonical(name, labels))
+        assert isinstance(cell, Counter)
+        if spelling is not None and len(self.by_name) < SPELLINGS * self._max_series:
+            self.by_name[spelling] = cell
+        return cell
+
+    def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
+        """Return the gauge of a series. See Meter.gauge()."""
+        series = canonical(name, labels)
+        if per_process:
+            series = for_each_process(series)
+            self._per_process = self._delivery.needs_instance = True
+        cell = self._cell(Gauge, series)
+        assert isinstance(cell, Gauge)
+        return cell
+
+    def _cell(self, kind: type[Cell], series: str) -> Cell:
+        found = self._cells.get((kind, series))
+        return self._admit(kind, series) if found is None else found
+
+    def _admit(self, kind: type[Cell], series: str) -> Cell:
+        base, labels = parse_name(series)
+        overflow = False
+        if labels:
+            if self._label_sets.get(base, 0) >= self._max_label_sets:
+                series, overflow = canonical(base, OVERFLOW_LABELS), True
+            else:
+                self._label_sets[base] = self._label_sets.get(base, 0) + 1
+        if not overflow and len(self._cells) >= self._max_series:
+            series, overflow = OTHER, True
+        if kind is Gauge:
+            cell: Cell = Gauge(series, self, self._clock.wall)
+        else:
+            cell = self._counter_class(series, self)
+        cell.overflow = overflow
+        return self._cells.setdefault((kind, series), cell)
+
+    def attend(self, cell: Cell, now: float) -> None:
+        """See that a flusher runs, and that the list stays short. See cells.py."""
+        if self._pid != os.getpid():  # forked by something that runs no hooks
+            event = cell.events[-1]
+            self.after_fork()
+            cell.events.append(event)
+        if self._leaving:
+            self._store_now()
+            return
+        if not self._flusher.running:
+            lifecycle.watch(self)
+            if lifecycle.at_the_very_end() or not self._flusher.start():
+                self._go_on_without_thread(cell)
+                return
+        cell.due = now + ATTENTION
+        self._shorten(cell)
+        if len(cell.events) > TOO_LONG:
+            self._flusher.ring()
+            time.sleep(0.001)
+
+    def _go_on_without_thread(self, cell: Cell) -> None:
+        if lifecycle.at_the_very_end():  # perhaps there is no other occasion
+            self._leaving = True
+            self._store_now()
+        elif not threading.main_thread().is_alive():  # other threads are waited for; more to come
+            self._flusher.insist(time.monotonic(), last=False)
+            cell.due = self._clock.wall() + self._interval
+        else:  # a limit of the machine
+            self._shorten(cell)
+
+    def _store_now(self) -> None:
+        """Store while the process ends: nobody can tell whether there will be another occasion."""
+        with lifecycle.spending() as left:
+            if self._flusher.running and not sys.is_finalizing():  # else the thread stands still
+                self._flusher.request(left, last=True).wait()
+            else:
+                self.leave(left)
+
+    def _shorten(self, cell: Cell) -> None:
+        if len(cell.events) < LONG:
+            return
+        with self._lock:
+            if not self._busy:  # else this is a signal handler or a destructor within the lock
+                self._busy = True
+                try:
+                    cell.shorten()
+                finally:
+                    self._busy = False
+
+    # Flushing
+
+    def flush(self, timeout: float) -> bool:
+        """Store what was recorded before this call. See Meter.flush()."""
+        return self._ask(timeout, last=False)
+
+    def close(self, timeout: float) -> bool:
+        """Flush, and end the thread. What is recorded later starts it again."""
+        return self._ask(timeout, last=True)
+
+    def _ask(self, timeout: float, *, last: bool) -> bool:
+        if self._pid != os.getpid():
+            self.after_fork()
+        if self._flusher.running or (not self._empty() and self._flusher.start()):
+            return self._flusher.request(timeout, last=last).wait()
+        if self._sender == threading.get_ident():  # a signal handler or a destructor within it
+            return False
+        return self._empty() or self._flusher.insist(time.monotonic() + timeout, last=last)
+
+    def close_soon(self) -> None:
+        """Have the thread flush and end, without waiting."""
+        if self._flusher.running:
+            self._flusher.request(lifecycle.EXIT_SECONDS, last=True)
+
+    def _empty(self) -> bool:
+        return not self._tally.buffered and not self._waiting()
+
+    def _waiting(self) -> bool:
+        return any(cell.events for cell in list(self._cells.values()))
+
+    def _flush(self, last: bool) -> None:
+        """Collect and send all there is.
+
+        Raises:
+            Failed: the store cannot be reached or refuses.
+        """
+        if not self._sending.acquire(timeout=lifecycle.EXIT_SECONDS):
+            raise Failed(passing=True)  # another thread is at it, and hangs
+        self._sender = threading.get_ident()
+        try:
+            lifecycle.watch(self)
+            if last:
+                self._let_all_be_due()  # what comes now starts another thread
+            self._collect()
+            self._delivery.run(lambda _: False)
+            self._anchor = (self._clock.wall(), self._clock.monotonic())
+            self._report(last)
+        except (AccessDenied, IncompatibleStore) as error:
+            self._trouble(error)
+            raise Failed(passing=False) from error
+        except StoreError as error:
+            self._trouble(error)
+            raise Failed(passing=True) from error
+        except Exception as error:  # a fault of ours must not end the thread
+            self._trouble(error)
+            raise Failed(passing=False) from error
+        finally:
+            self._sender = None
+            self._sending.release()
+
+    def _let_all_be_due(self) -> None:
+        for cell in list(self._cells.values()):
+            cell.due = NOW
+
+    def _collect(self) -> None:
+        """Move all events from the cells into the buffer."""
+        now, due = self._now(), self._clock.wall() + ATTENTION
+        with self._lock:
+            self._busy = True
+            try:
+                for cell in list(self._cells.values()):
+                    if cell.events:
+                        self._collect_cell(cell, now)
+                        cell.due = min(cell.due, due)  # the clock may have been set back
+                self._buffer.fade(now)
+            finally:
+                self._busy = False
+
+    def _collect_cell(self, cell: Cell, now: float) -> None:
+        count = len(cell.events)
+        events = cell.merged(cell.events[:count])
+        del cell.events[:count]
+        kind, recorded = cell.kind, 0
+        for event in events:
+            value = cell.value(event)
+            recorded += kind.events_of(value)
+            self._buffer.add(kind, cell.name, event[0], value, now)
+        self._tally.recorded += recorded
+        if cell.overflow:
+            self._tally.overflowed += recorded
+
+    def _now(self) -> float:
+        """Return the present, or a little earlier, also where the clock was just set ahead.
+
+        What is in the buffer is of before; by a clock set ahead it would be too old.
+        """
+        wall, monotonic = self._anchor
+        return min(self._clock.wall(), wall + self._clock.monotonic() - monotonic)
+
+    # Forks and exits
+
+    def after_fork(self) -> None:
+        """Forget what is the parent's."""
+        for cell in self._cells.values():
+            cell.events.clear()  # in place: an interrupted count() goes on with this very list
+            cell.due = NOW
+        self._begin()
+
+    def begin_leaving(self, timeout: float) -> Request | None:
+        """Ask for a last flush; None where no thread can do it."""
+        self._leaving = True
+        self._let_all_be_due()
+        if self._flusher.running or (not self._empty() and self._flusher.start()):
+            return self._flusher.request(timeout, last=True)
+        return None
+
+    def leave(self, timeout: float) -> None:
+        """Flush in this thread, where there is something left, and hope or time."""
+        if self._sender == threading.get_ident():  # it is at it, and looks once more
+            return
+        until = time.monotonic() + max(0.0, timeout)
+        if self._empty() or (timeout <= 0 and self._flusher.failing):
+            return
+        self._store.link.hurry(max(timeout, SHORTEST))
+        while not self._empty() and self._flusher.insist(until, last=True):
+            if time.monotonic() >= until:
+                return
+
+    def flush_on_sigterm(self) -> None:
+        """See Meter.flush_on_sigterm()."""
+        lifecycle.flush_on_sigterm(
+            lambda timeout: self._flusher.request(timeout) if self._flusher.running else None
+        )
+
+    # Self-knowledge
+
+    def health(self) -> RecorderHealth:
+        """Return what the recorder knows of itself."""
+        with self._lock:
+            tally, delivery, cells = self._tally, self._delivery, list(self._cells.values())
+            lists = [(cell, list(cell.events)) for cell in cells]
+            fresh = sum(cell.size(events) for cell, events in lists)
+            waiting = sum(len(events) for _, events in lists)
+            taken = len(cells) * SERIES_BYTES + waiting * EVENT_BYTES
+            return tally.health(
+                producer=delivery.producer,
+                instance=delivery.instance,
+                fresh=fresh,
+                series=len(cells),
+                buffer_bytes=self._buffer.bytes + taken,
+            )
+
+    def _report(self, last: bool) -> None:
+        """Tell the store how this recorder is, from time to time."""
+        state = self._tally.recorded + sum(self._tally.troubles.values())
+        changed = state != self._report_of
+        passed = time.monotonic() - self._reported
+        due = passed >= REPORT_SECONDS if changed else self._per_process and passed > NUMBER_SECONDS
+        if not self._tally.batches or not (due or last):
+            return
+        self._reported = time.monotonic()  # also where it fails: not with every flush
+        try:
+            self._delivery.publish(self._delivery.report(self.health().as_dict()), ended=last)
+            self._report_of = state
+        except StoreError as error:
+            self._trouble(error)
+
+    def _trouble(self, error: Exception) -> None:
+        kind = error.code if isinstance(error, StoreRefused) else type(error).__name__
+        with self._lock:
+            self._tally.trouble(kind, str(error))
+        if time.monotonic() - self._said >= LOG_SECONDS:
+            self._said = time.monotonic()
+            logger.warning(
+                "metrics are kept in memory for now (%s events): %s", self._tally.buffered, error
+            )

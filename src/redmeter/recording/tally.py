@@ -1,0 +1,86 @@
+"""Tally: the books of a recorder. Every event is in one place, and what is lost is written down.
+
+At any moment recorded == stored + buffered + uncertain + dropped. Beside that, losses say what
+single precisions lack: an event that came after two minutes of outage is stored, but not by the
+second.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from redmeter.model import Loss, RecorderHealth
+
+#: What the grand total is called among the precisions.
+TOTAL = 0
+
+#: Why events are given up whole, or by a precision, before they are sent.
+AGED, MEMORY, OVERFLOW = "aged", "memory", "overflow"
+
+
+class Tally:
+    """Counts since the recorder started, or was forked. Not locked: see buffer.py."""
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self.recorded = self.stored = self.uncertain = self.dropped = 0
+        self.overflowed = self.batches = self.retried = 0
+        self.last_flush: float | None = None
+        self.troubles: Counter[str] = Counter()
+        self.last_trouble = ""
+        self._losses: Counter[tuple[str, str, int]] = Counter()
+
+    @property
+    def buffered(self) -> int:
+        """Events that were taken in and are neither stored nor given up."""
+        return self.recorded - self.stored - self.uncertain - self.dropped
+
+    def lose(self, reason: str, series: str, precisions: Iterable[int], events: int) -> None:
+        """Write down that some precisions of a series lack some events."""
+        if events:
+            for precision in precisions:
+                self._losses[reason, series, precision] += events
+
+    def drop(self, reason: str, series: str, precisions: Iterable[int], events: int) -> None:
+        """Write down that events were given up whole."""
+        self.dropped += events
+        self.lose(reason, series, (*precisions, TOTAL), events)
+
+    def trouble(self, kind: str, text: str) -> None:
+        """Write down that something went wrong in the background."""
+        self.troubles[kind] += 1
+        self.last_trouble = text
+
+    def health(
+        self,
+        *,
+        producer: str,
+        instance: int | None,
+        fresh: int = 0,
+        series: int = 0,
+        buffer_bytes: int = 0,
+    ) -> RecorderHealth:
+        """Return the books as they are.
+
+        Args:
+            producer, instance, series, buffer_bytes: see RecorderHealth.
+            fresh: events that are not in the books yet.
+        """
+        return RecorderHealth(
+            producer=producer,
+            instance=instance,
+            started=self.started,
+            recorded=self.recorded + fresh,
+            stored=self.stored,
+            buffered=self.buffered + fresh,
+            uncertain=self.uncertain,
+            dropped=self.dropped,
+            losses=tuple(Loss(*key, events) for key, events in sorted(self._losses.items())),
+            overflowed=self.overflowed,
+            series=series,
+            buffer_bytes=buffer_bytes,
+            batches=self.batches,
+            retried=self.retried,
+            last_flush=self.last_flush,
+            troubles=dict(self.troubles),
+            last_trouble=self.last_trouble,
+        )

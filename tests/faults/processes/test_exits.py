@@ -1,0 +1,339 @@
+"""The end of a process: what was counted is stored, and nothing is held up for long."""
+
+import signal
+from typing import Any
+
+import pytest
+
+from support.programs import Programs, Total
+from support.proxy import Proxy
+
+#: A process may be so much late that cannot reach the server, and the machine's own time.
+LATE, MACHINE = 2.0, 1.0
+
+#: How programs end by themselves: what they do last, their return code, the end of their errors.
+ENDS = {
+    "the last line": ("", 0, ""),
+    "sys.exit": ("sys.exit(3)", 3, ""),
+    "an exception that nobody catches": ("raise ValueError('so')", 1, "ValueError: so\n"),
+    "an interrupt": ("signal.raise_signal(signal.SIGINT)", -2, "KeyboardInterrupt\n"),
+    "a thread that goes on": (
+        """
+def work():
+    time.sleep(0.1)
+    meter.count("x", 1000)
+    handle.inc()
+
+meter.count("x", -1000 + 1000)
+handle.inc(0)
+threading.Thread(target=work).start()
+""",
+        0,
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_end_in_good_order_loses_nothing(programs: Programs, total: Total, end: str) -> None:
+    """However it comes about, with nothing said to the meter."""
+    code, returned, said = ENDS[end]
+    done = programs.run(
+        f"""
+meter = Meter(URL, flush_interval=60)
+handle = meter.counter("y")
+for _ in range(100):
+    meter.count("x")
+    handle.inc()
+{code}
+"""
+    )
+    assert done.code == returned
+    assert done.err.endswith(said)
+    assert "redmeter" not in done.err
+    more = 1000 if "thread" in end else 0
+    assert (total(), total("y")) == (100 + more, 100 + more // 1000)
+
+
+def test_several_meters_all_store_at_the_end(programs: Programs, total: Total) -> None:
+    """Also one that nobody holds any more, and one that was closed and used again."""
+    done = programs.run(
+        """
+meters = [Meter(URL, flush_interval=60) for _ in range(3)]
+for meter in meters:
+    meter.count("x", 10)
+meters[0].close()
+meters[0].count("x", 100)
+handle = Meter(URL, flush_interval=60).counter("x")
+handle.inc(1000)
+Meter(URL, flush_interval=60).count("x", 10000)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    assert total() == 11130
+
+
+@pytest.mark.parametrize("first", ["before", "after", "only there"])
+def test_exit_handlers_may_count(programs: Programs, total: Total, first: str) -> None:
+    """Those registered before the meter's first use are called after its own."""
+    done = programs.run(
+        """
+import atexit
+meter = Meter(URL, flush_interval=60)
+handle = meter.counter("y")
+first = sys.argv[2]
+if first == "after":
+    meter.count("x", 1000)
+
+@atexit.register
+def last():
+    for _ in range(10):
+        meter.count("x")
+        handle.inc()
+    meter.count("z")
+
+if first == "before":
+    meter.count("x", 1000)
+""",
+        first,
+    )
+    assert (done.code, done.err) == (0, "")
+    assert total() == (10 if first == "only there" else 1010)
+    assert (total("y"), total("z")) == (10, 1)
+
+
+def test_finalizers_of_multiprocessing_may_count(programs: Programs, total: Total) -> None:
+    """They run earlier or later than ours, by their priority."""
+    done = programs.run(
+        """
+import atexit
+from multiprocessing import util
+meter = Meter(URL, flush_interval=60)
+meter.count("x", 1000)
+for priority in (0, 50, 100, 200):
+    util.Finalize(None, meter.count, args=("x",), exitpriority=priority)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    assert total() == 1004
+
+
+# --- While the server is away --------------------------------------------------------------
+
+ENDINGS = {
+    "at once": 'meter.count("x")',
+    "with much in memory": """
+for number in range(2000):
+    meter.count("x", labels={"n": str(number % 500)})
+""",
+    "with multiprocessing": """
+import multiprocessing.util, concurrent.futures.process
+meter.count("x")
+""",
+    "with events in exit handlers": """
+meter.count("x")
+atexit.unregister(said)
+atexit.register(said)
+""",
+    "with events in exit handlers alone": "",
+    "with several meters": """
+meters = [Meter(URL) for _ in range(5)]
+for each in meters:
+    each.count("x")
+""",
+    "with a long timeout": """
+meter = Meter(URL, timeout=60)
+meter.count("x")
+""",
+    "after close": """
+meter.count("x")
+meter.close()
+meter.count("x")
+""",
+}
+
+
+@pytest.fixture(params=["refused", "black hole"])
+def away(request: pytest.FixtureRequest, proxy: Proxy) -> Proxy:
+    """A proxy through which the server cannot be reached."""
+    (proxy.refuse if request.param == "refused" else proxy.black_hole)()
+    return proxy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_exit_while_the_server_is_away_is_two_seconds_late_at_most(
+    programs: Programs, away: Proxy, ending: str
+) -> None:
+    """Whatever there is to store, and whoever counts meanwhile."""
+    events = "5" if "handlers" in ending else "0"
+    done = programs.run(
+        f"""
+import atexit
+meter = Meter(URL)
+
+@atexit.register
+def said():
+    for _ in range({events}):
+        meter.count("x")
+
+{ENDINGS[ending]}
+print(time.monotonic())
+""",
+        url=away.url,
+    )
+    assert done.code == 0
+    assert "Traceback" not in done.err
+    assert done.ended - float(done.out) < LATE + MACHINE
+
+
+def test_close_while_the_server_is_away_takes_two_seconds(programs: Programs, away: Proxy) -> None:
+    """And the exit after it takes up no more than what is left of its own."""
+    done = programs.run(
+        """
+meter = Meter(URL)
+meter.count("x")
+began = time.monotonic()
+meter.close()
+print(time.monotonic() - began, meter.health().buffered)
+""",
+        url=away.url,
+    )
+    assert (done.code, "Traceback" in done.err) == (0, False)
+    seconds, buffered = done.out.split()
+    assert float(seconds) < LATE + MACHINE
+    assert buffered == "1"
+
+
+# --- Ends that nothing can be done about ---------------------------------------------------
+
+#: Prints how many events there were, before each flush interval and a half.
+COUNTS = """
+meter = Meter(URL, flush_interval=0.1)
+handle = meter.counter("x")
+recorded = 0
+until = time.monotonic()
+while True:
+    until += 0.15
+    while time.monotonic() < until:
+        recorded += 1  # before it happens: never fewer than there are
+        handle.inc()
+    print(recorded)
+"""
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL", "os._exit"])
+def test_a_sudden_death_loses_one_interval_at_most(
+    programs: Programs, total: Total, conn: Any, end: str
+) -> None:
+    """And stores nothing twice: between what was counted an interval before and the end."""
+    code = COUNTS
+    if end == "os._exit":
+        code = code.replace(
+            "    print(recorded)",
+            "    print(recorded)\n    if recorded > 1000 "
+            "and (rounds := locals().get('rounds', 0) + 1) == 5:\n        os._exit(7)",
+        )
+    program = programs.start(code)
+    program.line(4)
+    if end != "os._exit":
+        program.send(signal.Signals[end])
+    done = program.finish()
+    assert done.code == (7 if end == "os._exit" else -signal.Signals[end])
+    # One interval, and how long a flush may take on a busy machine: two lines back.
+    assert done.numbers[-3] <= total()
+    if end == "os._exit":
+        assert total() <= done.numbers[-1]
+    seconds = conn.hgetall("redmeter:count:1:x")
+    assert sum(map(int, seconds.values())) == total()
+
+
+@pytest.mark.parametrize("before", ["default", "ignored", "handler", "handler that exits"])
+def test_with_flush_on_sigterm_nothing_is_lost(
+    programs: Programs, total: Total, before: str
+) -> None:
+    """What would have been done is done then: to die of it, nothing, or what a handler does."""
+    program = programs.start(
+        """
+meter = Meter(URL, flush_interval=60)
+before, called = sys.argv[2], []
+if before == "ignored":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+elif before != "default":
+    def handler(number, frame):
+        called.append((number, frame is not None))
+        if before == "handler that exits":
+            sys.exit(5)
+    signal.signal(signal.SIGTERM, handler)
+meter.flush_on_sigterm()
+meter.count("x")
+meter.count("y", 5)
+assert meter.flush()
+meter.count("x", 41)
+print("ready")
+if before in ("default", "handler that exits"):
+    threading.Event().wait()
+while not (called or before == "ignored") or meter.health().buffered:
+    time.sleep(0.01)
+print("alive", called)
+os._exit(9)
+""",
+        before,
+    )
+    program.line(0)
+    program.send(signal.SIGTERM)
+    done = program.finish()
+    assert done.err == ""
+    ends = {"default": -15, "ignored": 9, "handler": 9, "handler that exits": 5}
+    assert done.code == ends[before]
+    assert ("alive [(15, True)]" in done.out) == (before == "handler")
+    assert (total(), total("y")) == (42, 5)
+
+
+def test_a_busy_process_dies_of_sigterm_with_everything_stored(
+    programs: Programs, total: Total
+) -> None:
+    """What it counted before the signal; and it stops to count soon after."""
+    program = programs.start(
+        """
+meter = Meter(URL, flush_interval=60)
+meter.flush_on_sigterm()
+handle = meter.counter("x")
+recorded = 0
+print("ready")
+while True:
+    recorded += 1
+    handle.inc()
+    if not recorded % 1000:
+        print(recorded)
+"""
+    )
+    program.line(100)
+    program.send(signal.SIGTERM)
+    seen = int(program.out[-1])
+    done = program.finish()
+    assert (done.code, done.err) == (-signal.SIGTERM, "")
+    assert seen <= total() <= int(done.out.split()[-1]) + 1000
+
+
+def test_sigterm_while_the_server_is_away_still_ends_the_process(
+    programs: Programs, proxy: Proxy
+) -> None:
+    """Two seconds later at most."""
+    proxy.black_hole()
+    program = programs.start(
+        """
+meter = Meter(URL)
+meter.flush_on_sigterm()
+meter.count("x")
+print("ready")
+signal.sigtimedwait([], 30)
+print(time.monotonic())
+os.kill(os.getpid(), signal.SIGTERM)
+threading.Event().wait()
+""".replace("signal.sigtimedwait([], 30)\n", ""),
+        url=proxy.url,
+    )
+    done = program.finish()
+    assert done.code == -signal.SIGTERM
+    assert done.ended - float(done.out.split()[-1]) < LATE + MACHINE

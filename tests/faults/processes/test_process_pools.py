@@ -1,0 +1,123 @@
+"""Worker processes of the standard library: every worker's counts are stored, exactly."""
+
+from typing import Any
+
+import pytest
+
+from support.programs import Programs, Total
+
+#: In a file of its own: spawned processes import it again.
+WORK = """
+meter = Meter(URL, flush_interval=60)
+handle = meter.counter("y")
+
+def work(number=0):
+    for _ in range(10):
+        meter.count("x")
+        handle.inc()
+    meter.count("by", labels={"pid": str(os.getpid())})
+    return os.getpid()
+"""
+
+CASES = {
+    "Process": """
+        processes = [context.Process(target=work) for _ in range(4)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+            assert process.exitcode == 0
+        tasks = 4
+    """,
+    "Process that fails": """
+        def fail(work=work):
+            work()
+            raise SystemExit(7)
+        if context.get_start_method() == "spawn":
+            fail = work  # it cannot be pickled
+        process = context.Process(target=fail)
+        process.start()
+        process.join()
+        tasks = 1
+    """,
+    "Pool": """
+        pool = context.Pool(2, maxtasksperchild=3)
+        pids = pool.map(work, range(12), chunksize=1)
+        pool.close()
+        pool.join()
+        assert len(set(pids)) >= 4
+        tasks = 12
+    """,
+    "ProcessPoolExecutor": """
+        from concurrent.futures import ProcessPoolExecutor
+        with ProcessPoolExecutor(2, mp_context=context) as pool:
+            pids = list(pool.map(work, range(12)))
+        tasks = 12
+    """,
+    "a thread that goes on in a process": """
+        process = context.Process(target=in_thread)
+        process.start()
+        process.join()
+        tasks = 1
+    """,
+}
+
+
+@pytest.mark.parametrize("parent", ["the parent counts too", "the parent counts nothing"])
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("case", CASES)
+def test_every_worker_stores_what_it_counted(
+    programs: Programs, total: Total, conn: Any, case: str, method: str, parent: str
+) -> None:
+    """Though such processes end without the exit handlers of an interpreter."""
+    counts = parent == "the parent counts too"
+    done = programs.run(
+        WORK
+        + f"""
+def in_thread():
+    meter.count("x", 0)
+    def later():
+        threading.main_thread()
+        time.sleep(0.05)
+        work()
+    threading.Thread(target=later).start()
+
+def main():
+    import multiprocessing
+    context = multiprocessing.get_context("{method}")
+    {"work()" if counts else ""}
+    if True:
+{CASES[case]}
+    print(tasks)
+
+if __name__ == "__main__":
+    main()
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    tasks = done.numbers[-1] + counts
+    assert (total(), total("y")) == (10 * tasks, 10 * tasks)
+    named = {name: count for name, count in conn.hgetall("redmeter:total:").items() if b"{" in name}
+    assert sum(map(int, named.values())) == tasks
+
+
+def test_a_pool_that_is_terminated_loses_one_interval_at_most(
+    programs: Programs, total: Total
+) -> None:
+    """Its processes are ended by SIGTERM, as by the end of its `with` block."""
+    done = programs.run(
+        WORK.replace("60", "0.05")
+        + """
+if __name__ == "__main__":
+    import multiprocessing
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(work, range(12), chunksize=1)
+        asked = time.monotonic()
+        while meter.total("x") < 120 and time.monotonic() < asked + 5:
+            time.sleep(0.01)
+        pool.map(work, range(2), chunksize=1)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    assert 120 <= total() <= 140
+    assert total() % 10 == 0

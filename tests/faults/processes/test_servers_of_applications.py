@@ -1,0 +1,206 @@
+"""Servers that run an application in processes of their own: every worker's counts are stored.
+
+Flush intervals are long, so what is stored was stored because a process ended, in good order.
+"""
+
+import contextlib
+import http.client
+import signal
+import sys
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from support.programs import Program, Programs, Total
+from support.servers import free_port
+from support.waiting import eventually
+
+pytestmark = pytest.mark.slow
+
+WSGI = """
+import os
+from redmeter import Meter
+meter = Meter(os.environ["URL"], flush_interval=60)
+handle = meter.counter("x")
+meter.count("imported")
+
+def app(environ, start_response):
+    pid = str(os.getpid())
+    handle.inc()
+    meter.count("by", labels={"pid": pid})
+    start_response("200 OK", [("Content-Length", str(len(pid)))])
+    return [pid.encode()]
+"""
+
+ASGI = """
+import os
+from redmeter import Meter
+meter = Meter(os.environ["URL"], flush_interval=60)
+
+async def app(scope, receive, send):
+    assert scope["type"] == "http"
+    pid = str(os.getpid())
+    meter.count("x")
+    meter.count("by", labels={"pid": pid})
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": pid.encode()})
+"""
+
+
+class Load:
+    """Requests, a few at a time, until told to stop: who answered how many."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._go_on = True
+        self.answers: list[str] = []
+        self._threads = [threading.Thread(target=self._ask) for _ in range(3)]
+        for thread in self._threads:
+            thread.start()
+
+    def _ask(self) -> None:
+        while self._go_on:
+            connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                connection.request("GET", "/", headers={"Connection": "close"})
+                answer = connection.getresponse()
+                if answer.status == 200:
+                    self.answers.append(answer.read().decode())
+            connection.close()
+
+    def stop(self) -> Counter[str]:
+        """Stop; return process id -> how many."""
+        self._go_on = False
+        for thread in self._threads:
+            thread.join()
+        return Counter(self.answers)
+
+
+def under_load(program: Program, port: int, requests: int, workers: int) -> Counter[str]:
+    """Ask until so many requests are answered by so many workers, then end it while asking."""
+    load = Load(port)
+    try:
+
+        def enough() -> bool:
+            assert program.running, program.err
+            return len(load.answers) >= requests and len(set(load.answers)) >= workers
+
+        eventually(enough, 20.0, "requests are answered")
+        program.send(signal.SIGTERM)
+        done = program.finish()
+    finally:
+        answers = load.stop()
+    assert done.code in (0, -signal.SIGTERM), done
+    assert "Traceback" not in done.err, done.err
+    return answers
+
+
+def by_process(conn: Any) -> Counter[str]:
+    """Return what is stored: process id -> how many."""
+    found: Counter[str] = Counter()
+    for name, count in conn.hgetall("redmeter:total:").items():
+        if name.startswith(b"by{"):
+            found[name.decode().split('"')[1]] = int(count)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["sync", "gthread"])
+@pytest.mark.parametrize("preload", [True, False], ids=["preloaded", "not preloaded"])
+def test_gunicorn_stores_every_request_that_it_answered(
+    programs: Programs, total: Total, conn: Any, kind: str, preload: bool
+) -> None:
+    """Workers come and go by max_requests, and end with the server while requests come in."""
+    programs.write("application.py", WSGI)
+    port = free_port()
+    options = ["--preload"] if preload else []
+    options += ["--threads", "4"] if kind == "gthread" else []
+    program = programs.command(
+        *(sys.executable, "-m", "gunicorn", "application:app", "--worker-class", kind),
+        *("--workers", "2", "--max-requests", "40", "--bind", f"127.0.0.1:{port}"),
+        *("--worker-tmp-dir", str(programs.folder), "--log-level", "warning", *options),
+        env={"URL": programs.url},
+    )
+    answers = under_load(program, port, 200, 4)
+    assert total() == answers.total()
+    assert by_process(conn) == answers
+    # The master's own, or one of each worker.
+    assert total("imported") == 1 if preload else total("imported") >= len(answers)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_uvicorn_stores_every_request_that_it_answered(
+    programs: Programs, total: Total, conn: Any, workers: int
+) -> None:
+    """Though each of its processes ends itself by the signal, after it ended in good order."""
+    programs.write("application.py", ASGI)
+    port = free_port()
+    program = programs.command(
+        *(sys.executable, "-m", "uvicorn", "application:app", "--port", str(port)),
+        *("--workers", str(workers), "--log-level", "warning"),
+        env={"URL": programs.url},
+    )
+    answers = under_load(program, port, 200, workers)
+    assert total() == answers.total()
+    assert by_process(conn) == answers
+
+
+CELERY = """
+import os
+from celery import Celery
+from redmeter import Meter
+
+app = Celery("application", broker="filesystem://")
+app.conf.update(
+    broker_transport_options={"data_folder_in": "queue", "data_folder_out": "queue"},
+    worker_prefetch_multiplier=1,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+)
+meter = Meter(os.environ["URL"], flush_interval=60)
+meter.count("imported")
+
+@app.task
+def work():
+    meter.count("x")
+    meter.count("by", labels={"pid": str(os.getpid())})
+    file = os.open("done", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, f"{os.getpid()}\\n".encode())
+    os.close(file)
+
+if __name__ == "__main__":
+    for _ in range(14):
+        work.delay()
+"""
+
+
+def test_celery_stores_every_task_that_it_did(
+    programs: Programs, total: Total, conn: Any
+) -> None:
+    """Pool processes are replaced after three tasks each, and end with a warm shutdown."""
+    programs.write("application.py", CELERY)
+    (programs.folder / "queue").mkdir()
+    env = {"URL": programs.url}
+    assert programs.command(sys.executable, "application.py", env=env).finish().code == 0
+    program = programs.command(
+        *(sys.executable, "-m", "celery", "-A", "application", "worker", "--concurrency", "2"),
+        *("--pool", "prefork", "--max-tasks-per-child", "3", "--loglevel", "error"),
+        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        env=env | {"C_FORCE_ROOT": "1"},
+    )
+    file = programs.folder / "done"
+
+    def all_done() -> bool:
+        assert program.running, program.err
+        return file.exists() and len(file.read_text().split()) == 14
+
+    eventually(all_done, 30.0, "all tasks are done")
+    program.send(signal.SIGTERM)
+    done = program.finish()
+    assert done.code == 0, done
+    assert "Traceback" not in done.err
+    answers = Counter(file.read_text().split())
+    assert len(answers) >= 5
+    assert total() == 14
+    assert by_process(conn) == answers
+    assert total("imported") == 2  # who sent the tasks, and the worker itself

@@ -1,0 +1,140 @@
+"""A buffer that is full for hours: memory stays bounded, and what was lost is known exactly."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.clock import ManualClock
+from redmeter.keys import DEFAULT_RETENTION, slice_start
+from support.proxy import Proxy
+from support.recorders import (
+    TOTAL,
+    OpenBuffered,
+    check_exact,
+    check_sums,
+    check_whole,
+    fail_again,
+    lost,
+    stored,
+)
+from support.stores import samples, server_time
+
+DAY = 86400
+SMALL, LARGE = 2**16, 2**24
+
+#: Beside the small buffer: what single series take, and what is not collected yet.
+SPARE = 20_000
+
+
+def collect(meter: Meter) -> None:
+    """Have the background take in what was counted so far, while the store is away."""
+    assert not meter.flush(0.0)
+    fail_again(meter)
+
+
+def settled(age: float, retention: dict[int, int]) -> bool:
+    """Whether no precision is about to drop what is of that age.
+
+    A slice at the very end of a retention may be trimmed by the batch that writes it.
+    """
+    return all(abs(age - samples * p) > 2 * p for p, samples in retention.items())
+
+
+@pytest.mark.parametrize(
+    "retention",
+    [DEFAULT_RETENTION, {7: 100, 60: 100, 3600: 48, DAY: 30}],
+    ids=["as it is", "7 s and 60 s"],
+)
+@pytest.mark.parametrize("limit", [SMALL, LARGE], ids=["small", "large"])
+def test_hours_without_the_store_lose_what_is_written_down_and_nothing_else(
+    proxy: Proxy, conn: Any, open_buffered: OpenBuffered, retention: dict[int, int], limit: int
+) -> None:
+    """By series and precision; grand totals are complete, and what is stored is in its slices."""
+    end, hours, names = int(server_time(conn)), 9, [f"series-{i}" for i in range(30)]
+    clock = ManualClock(end - hours * 3600)
+    meter = open_buffered(
+        proxy.url, clock=clock, retention=retention, buffer_bytes=limit, flush_interval=3600
+    )
+    meter.count("first")
+    assert meter.flush(5.0)
+    proxy.refuse()
+    counted: dict[str, Counter[int]] = {name: Counter() for name in names}
+    most, collected = 0, clock.wall()
+    while clock.wall() < end:
+        clock.advance(17.0)
+        now = int(clock.wall())
+        if settled(end - now, retention):
+            for i, name in enumerate(names):
+                meter.count(name, i)
+                counted[name][now] += i
+        if now > collected + 240:
+            collected = now
+            collect(meter)
+            most = max(most, meter.health().buffer_bytes)
+    clock.set_wall(end)
+    check_sums(meter.health())
+    proxy.heal()
+    assert meter.flush(5.0)
+
+    health = meter.health()
+    check_exact(conn, health)
+    assert ("memory" in health.lost()) == (limit == SMALL)
+    assert set(health.lost()) <= {"memory", "aged"}
+    if limit == SMALL:
+        assert SMALL / 2 < most < SMALL + SPARE
+    for name, seconds in counted.items():
+        found = stored(conn, name)
+        assert found[TOTAL] == seconds.total()
+        for precision in retention:
+            assert found[precision] == seconds.total() - lost(health, name)[precision]
+            slices: Counter[int] = Counter()
+            for second, amount in seconds.items():
+                slices[slice_start(second, precision)] += amount
+            # The sums are equal; so no slice has what is another's, if none has too much.
+            key = f"redmeter:count:{precision}:{name}"
+            assert all(slices[start] >= n for start, n in samples(conn, key).items())
+
+
+def test_an_outage_shorter_than_the_finest_retention_loses_nothing(
+    proxy: Proxy, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """Every second is there, although they came all at once."""
+    end = int(server_time(conn))
+    clock = ManualClock(end - 115)
+    meter = open_buffered(proxy.url, clock=clock, flush_interval=3600)
+    proxy.refuse()
+    for second in range(115):
+        for _ in range(second % 5):
+            meter.count("x")
+        clock.advance(1.0)
+        if second % 10 == 0:
+            meter.count("x", 0)
+            collect(meter)
+    proxy.heal()
+    assert meter.flush(5.0)
+    check_whole(conn, meter.health(), 230)
+    found = samples(conn, "redmeter:count:1:x")
+    assert [found.get(end - 115 + i, 0) for i in range(115)] == [i % 5 for i in range(115)]
+
+
+def test_memory_does_not_grow_with_how_often_something_is_counted(
+    proxy: Proxy, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """Also where nobody collects: a long list is merged on the spot."""
+    clock = ManualClock(server_time(conn))
+    meter = open_buffered(proxy.url, clock=clock, flush_interval=3600)
+    proxy.refuse()
+    meter.count("x")
+    collect(meter)
+    sizes = []
+    for _ in range(20):
+        for _ in range(2_000):
+            meter.count("x")
+        clock.advance(0.1)
+        sizes.append(meter.health().buffer_bytes)
+    assert max(sizes) < 2 * 2_000 * 40
+    proxy.heal()
+    assert meter.flush(5.0)
+    check_whole(conn, meter.health(), 40_001)

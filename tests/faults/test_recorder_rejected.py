@@ -1,0 +1,231 @@
+"""What a server or its ACL does not take, and values that nobody can: the rest is stored once."""
+
+import logging
+import math
+import threading
+from typing import Any
+
+import pytest
+
+from redmeter import InvalidName, InvalidValue
+from redmeter.clock import ManualClock, SystemClock
+from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.model import Loss
+from support.proxy import Proxy
+from support.recorders import (
+    TOTAL,
+    OpenBuffered,
+    check_exact,
+    check_sums,
+    check_whole,
+    fail_again,
+    lost,
+    stored,
+)
+from support.servers import Server
+from support.stores import server_time
+from support.waiting import eventually
+
+MAX = 2**63 - 1
+
+SECRET = "s3cret-word"
+
+
+# --- Single items --------------------------------------------------------------------------
+
+
+def test_what_a_key_does_not_take_is_rejected_by_itself_and_counted(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """Somebody else's key, a slice that is full, one that holds no number; all in one batch."""
+    now = server_time(conn)
+    meter = open_buffered(server.url, clock=ManualClock(now), flush_interval=3600)
+    conn.set("redmeter:count:60:theirs", "text")
+    conn.hset("redmeter:count:300:full", str(slice_start(now, 300)), MAX - 6)
+    conn.hset("redmeter:count:5:words", str(slice_start(now, 5)), "many")
+    for name, amount in (("theirs", 5), ("full", 7), ("words", 11), ("good", 3)):
+        meter.count(name, amount)
+    assert meter.flush(5.0)
+    health = meter.health()
+    assert health.batches == 1
+    assert set(health.losses) == {
+        Loss("WRONGTYPE", "theirs", 60, 5),
+        Loss("overflow", "full", 300, 7),
+        Loss("not-a-number", "words", 5, 11),
+    }
+    assert conn.get("redmeter:count:60:theirs") == b"text"
+    conn.delete("redmeter:count:60:theirs", "redmeter:count:5:words")
+    conn.hincrby("redmeter:count:300:full", str(slice_start(now, 300)), -(MAX - 6))
+    check_exact(conn, health)
+    for name, amount in (("theirs", 5), ("full", 7), ("words", 11), ("good", 3)):
+        assert stored(conn, name) == {p: amount - lost(health, name)[p] for p in stored(conn)}
+
+
+def test_what_two_counts_cannot_hold_together_is_given_up_and_counted(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """Past 2^63 - 1: in memory, where they fall into one slice, and in the grand total."""
+    clock = ManualClock(server_time(conn) - 86400)
+    meter = open_buffered(server.url, clock=clock, flush_interval=3600, retention={1: 9, 86400: 9})
+    meter.count("x", MAX)
+    meter.count("x", 1)
+    meter.count("y", 5)
+    assert meter.flush(5.0)
+    health = meter.health()
+    assert (health.recorded, health.stored, health.dropped) == (MAX + 6, MAX + 5, 1)
+    assert set(health.losses) == {Loss("overflow", "x", p, 1) for p in (1, 86400, TOTAL)}
+    check_exact(conn, health)
+    clock.advance(86400)
+    meter.count("x", 2)
+    assert meter.flush(5.0)
+    assert lost(meter.health(), "x") == {1: 1, 86400: 1, TOTAL: 3}
+    check_exact(conn, meter.health())
+
+
+def test_values_that_nobody_can_count_are_refused_before_they_are_taken_in(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """NaN, infinities, too large, too long: the caller is told, and nothing else changes."""
+    meter = open_buffered(server.url)
+    gauge = meter.gauge("g")
+    meter.count("x", 3)
+    wrong: Any
+    for wrong in (math.nan, math.inf, -math.inf):
+        with pytest.raises(InvalidValue):
+            gauge.set(wrong)
+        with pytest.raises(InvalidValue):
+            meter.count("x", at=wrong)
+        with pytest.raises(TypeError):
+            meter.count("x", wrong)
+    for wrong in (2**63, -1, 10**5000):
+        with pytest.raises(InvalidValue):
+            meter.count("x", wrong)
+    with pytest.raises(InvalidName):
+        meter.count("x" * 2**20)
+    with pytest.raises(InvalidName):
+        meter.count("x", labels={"a": "b" * 2**20})
+    assert meter.flush(5.0)
+    check_whole(conn, meter.health(), 3)
+    assert not conn.exists("redmeter:gauges:")
+
+
+def test_somebody_elses_key_in_place_of_a_watermark_makes_another_producer(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """Nothing is lost by it, and their key is left alone."""
+    meter = open_buffered(server.url)
+    theirs = f"redmeter:batch:{meter.health().producer}"
+    conn.rpush(theirs, "theirs")
+    meter.count("x", 3)
+    assert meter.flush(5.0)
+    assert meter.health().producer not in theirs
+    assert conn.lrange(theirs, 0, -1) == [b"theirs"]
+    check_whole(conn, meter.health(), 3)
+
+
+# --- Locked out ----------------------------------------------------------------------------
+
+
+class WatchedClock(SystemClock):
+    """The machine's clock, which knows how often threads other than its maker's looked at it."""
+
+    def __init__(self) -> None:
+        self._maker = threading.get_ident()
+        self.looks = 0
+
+    def wall(self) -> float:
+        """Return Unix seconds."""
+        if threading.get_ident() != self._maker:
+            self.looks += 1
+        return super().wall()
+
+    def wait(self, looks: int) -> None:
+        """Wait until the background has looked so often once more: several times a turn."""
+        wanted = self.looks + looks
+        eventually(lambda: self.looks >= wanted, 10.0, "the background has gone on")
+
+
+#: Who is let in how: the address' user and password, what he may do; what mends it.
+LOCKS = {
+    "wrong password": ("app:wrong@", ("+@all", "~*"), (">wrong",)),
+    "no password": ("", (), ("nopass",)),
+    "a command is forbidden": (f"app:{SECRET}@", ("+@all", "-evalsha", "~*"), ("+evalsha",)),
+    "a key is forbidden": (
+        f"app:{SECRET}@",
+        ("+@all", *(f"~redmeter:{begin}*" for begin in ("b", "t", "m", "k", "g", "w", "r", "i"))),
+        ("~redmeter:count:*",),
+    ),
+}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_who_is_not_let_in_keeps_it_in_memory_and_does_not_hammer(
+    proxy: Proxy,
+    conn: Any,
+    open_buffered: OpenBuffered,
+    caplog: pytest.LogCaptureFixture,
+    lock: str,
+) -> None:
+    """One try in half a minute, one line in the log; exact once the ACL is mended."""
+    login, rules, mended = LOCKS[lock]
+    conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, *rules)
+    conn.execute_command("ACL", "SETUSER", "default", "resetpass", ">" + SECRET)
+    clock = WatchedClock()
+    with caplog.at_level(logging.INFO, "redmeter"):
+        meter = open_buffered(f"redis://{login}127.0.0.1:{proxy.port}/0", clock=clock)
+        meter.count("x")
+        fail_again(meter)
+        for _ in range(5):
+            meter.count("x", 10)
+            clock.wait(20)
+        assert meter.health().troubles == {"AccessDenied": 1}
+        assert proxy.connections <= 2
+        assert proxy.commands["EVALSHA"] <= 2
+        assert not meter.flush(0.05)
+        assert meter.health().troubles["AccessDenied"] > 1
+    (line,) = caplog.records
+    assert line.levelno == logging.WARNING
+    assert SECRET not in caplog.text + meter.health().last_trouble
+    assert (meter.health().buffered, meter.health().stored) == (51, 0)
+    assert stored(conn)[0] == 0
+    check_sums(meter.health())
+    conn.execute_command("ACL", "SETUSER", "app" if login else "default", *mended)
+    assert meter.flush(5.0)
+    check_whole(conn, meter.health(), 51)
+
+
+def test_what_a_user_may_not_do_within_the_script_is_lost_and_counted(
+    proxy: Proxy, conn: Any, open_buffered: OpenBuffered, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without HINCRBY: denied, at every precision; the next try is half a minute later."""
+    conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, "~*", "+@all", "-hincrby")
+    clock = WatchedClock()
+    meter = open_buffered(f"redis://app:{SECRET}@127.0.0.1:{proxy.port}/0", clock=clock)
+    meter.count("x", 3)
+    fail_again(meter)
+    meter.count("x", 10)
+    clock.wait(100)
+    assert proxy.commands["EVALSHA"] + proxy.commands["EVAL"] == 4  # what is kept, and the batch
+    health = meter.health()
+    assert (health.stored, health.buffered, health.dropped) == (3, 10, 0)
+    assert health.troubles == {"AccessDenied": 1}
+    assert health.lost() == {"denied": dict.fromkeys([*DEFAULT_RETENTION, TOTAL], 3)}
+    assert len(caplog.records) == 1
+    conn.execute_command("ACL", "SETUSER", "app", "+hincrby")
+    assert meter.flush(5.0)
+    check_exact(conn, meter.health())
+    assert set(stored(conn).values()) == {10}
+
+
+def test_a_report_that_the_store_does_not_take_is_not_tried_with_every_flush(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """A user who may count, but not tell of himself: what is counted is stored all the same."""
+    rules = [f"~redmeter:{begin}*" for begin in ("b", "t", "m", "k", "g", "c")]
+    conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, "+@all", *rules)
+    meter = open_buffered(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0")
+    for _ in range(10):
+        meter.count("x")
+        assert meter.flush(5.0)
+    assert meter.health().troubles == {"AccessDenied": 1}
+    check_whole(conn, meter.health(), 10)

@@ -1,0 +1,168 @@
+"""Gauges: of all values of a slice the newest one is sent, at every precision, in few batches."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redmeter.errors import InvalidValue
+from redmeter.keys import Keys
+from redmeter.kinds.gauge import FIELDS_PER_BATCH, Measured, check_value, operations, portions
+from redmeter.model import Operations
+
+KEYS = Keys()
+Values = dict[str, dict[int, Measured]]
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+retentions = st.dictionaries(
+    st.sampled_from((1, 5, 7, 60, 300, 3600, 86400)) | st.integers(1, 10**5),
+    st.integers(1, 254),
+    min_size=1,
+    max_size=16,
+)
+widths = st.sampled_from((1, 1, 5, 7, 60))
+names = st.sampled_from(["a", 'b{x="1"}', "点", "60:a"])
+
+
+@st.composite
+def measured(draw: st.DrawFn, width: int = 1) -> Values:
+    """Values of some series, each at a time within its slice."""
+    times = st.integers(-400, 400) | st.integers(-(10**6), 10**6) | st.integers(-(2**40), 2**40)
+    found: Values = {}
+    for name in draw(st.sets(names)):
+        slices = {time // width * width for time in draw(st.sets(times, min_size=1, max_size=20))}
+        within = st.integers(0, 8 * width - 1).map(lambda eighths: eighths / 8)
+        found[name] = {start: (start + draw(within), draw(finite)) for start in slices}
+    return found
+
+
+def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, float]]:
+    """Take operations apart as the script does: key, start -> precision, samples, value, time."""
+    if not made.keys:
+        assert made.args == ()
+        return {}
+    code, count, text = made.args
+    assert (code, count) == ("last", len(made.keys))
+    words = iter(str(text).split(" "))
+    found = {}
+    for key, precision, samples, start, value, time in zip(
+        made.keys, words, words, words, words, words, strict=True
+    ):
+        at = key, int(start)
+        assert at not in found
+        found[at] = int(precision), int(samples), float(value), float(time)
+    return found
+
+
+# Slices
+
+
+@settings(max_examples=60)
+@given(st.data(), widths, retentions)
+def test_each_slice_gets_its_newest_value_at_every_precision_that_fits(
+    data: st.DataObject, width: int, retention: dict[int, int]
+) -> None:
+    """Exactly as it was, to the last bit; precisions that are no multiple are left out."""
+    values = data.draw(measured(width))
+    expected: dict[tuple[str, int], tuple[int, int, float, float]] = {}
+    for name, slices in values.items():
+        for precision, samples in retention.items():
+            if precision % width:
+                continue
+            for time, value in sorted(slices.values(), key=lambda entry: entry[0]):
+                start = math.floor(time) // precision * precision
+                expected[KEYS.gauge(precision, name), start] = precision, samples, value, time
+    assert decoded(operations(KEYS, retention, values, width=width)) == expected
+
+
+def test_of_two_values_at_one_time_the_later_one_is_sent() -> None:
+    """Whoever set it last meant it."""
+    values = {"a": {10: (10.5, 1.0), 11: (10.5, 2.0)}}
+    made = decoded(operations(KEYS, {60: 5}, values))
+    assert made == {("redmeter:gauge:60:a", 0): (60, 5, 2.0, 10.5)}
+
+
+def test_operations_look_as_the_script_reads_them() -> None:
+    """One run of one text, and a key for each operation; numbers as a float's repr."""
+    values: Values = {"a": {61: (61.25, 17)}, "b": {-1: (-0.5, 1e-7)}}
+    made = operations(KEYS, {1: 10, 60: 20}, values)
+    assert made.keys == (
+        *("redmeter:gauge:1:a", "redmeter:gauge:60:a", "redmeter:gauge:1:b", "redmeter:gauge:60:b"),
+    )
+    text = (
+        "1 10 61 17.0 61.25 60 20 60 17.0 61.25 1 10 -1 1e-07 -0.5 60 20 -60 1e-07 -0.5"
+    )  # fmt: skip
+    assert made.args == ("last", 4, text)
+
+
+@pytest.mark.parametrize("width", [0, 7])
+def test_without_a_precision_that_fits_there_is_nothing_to_do(width: int) -> None:
+    """A gauge has no grand total."""
+    values = {"a": {70: (70.0, 1.0)}}
+    assert operations(KEYS, {60: 5}, values, width=width) == Operations((), ())
+    assert operations(KEYS, {60: 5}, {}) == Operations((), ())
+
+
+def test_the_hashes_of_a_gauge_stand_together() -> None:
+    """The script settles a hash after the last of its operations."""
+    values = {name: {t: (t + 0.5, 1.0) for t in range(0, 600, 50)} for name in ("a", "b")}
+    keys = operations(KEYS, {5: 120, 60: 120, 7: 9}, values).keys
+    changes = sum(one != other for one, other in itertools.pairwise(keys))
+    assert changes + 1 == len(set(keys)) == 6
+
+
+# Batches
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 12), st.integers(1, 150), st.sampled_from([1, 7, 100_000]), retentions)
+def test_portions_lose_nothing_and_fit_a_batch(
+    count: int, length: int, step: int, retention: dict[int, int]
+) -> None:
+    """Each slice is in one of them, and written one by one they make the same operations."""
+    values: Values = {
+        f"n{number}": {t * step: (t * step + 0.5, float(t)) for t in range(length)}
+        for number in range(count)
+    }
+    parts: list[dict[str, Mapping[int, Measured]]] = list(portions(values, retention))
+    together: Values = {}
+    newest: dict[tuple[str, int], tuple[int, int, float, float]] = {}
+    for part in parts:
+        for name, slices in part.items():
+            assert not together.setdefault(name, {}).keys() & slices.keys()
+            together[name].update(slices)
+        made = decoded(operations(KEYS, retention, part))
+        assert len(made) <= FIELDS_PER_BATCH
+        for at, entry in made.items():
+            newest[at] = max(newest.get(at, entry), entry, key=lambda entry: entry[3])
+    assert together == values
+    assert newest == decoded(operations(KEYS, retention, values))
+
+
+# Values
+
+
+@given(finite | st.integers(-(2**1023), 2**1023))
+def test_a_finite_number_is_a_value(value: float) -> None:
+    """As a float, which is what is stored."""
+    checked = check_value(value)
+    assert type(checked) is float
+    assert checked == float(value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), math.inf, -math.inf, 10**400, -(10**400)], ids=str)
+def test_what_is_not_finite_is_refused(value: float) -> None:
+    """Nothing could be drawn or compared."""
+    with pytest.raises(InvalidValue, match="a finite number"):
+        check_value(value)
+
+
+@pytest.mark.parametrize("value", ["1", b"1", None, True, False, 1j, [1]])
+def test_what_is_no_number_is_a_mistake_in_the_code(value: Any) -> None:
+    """A TypeError, which says what it was and what helps."""
+    with pytest.raises(TypeError, match=rf"not {type(value).__name__}: convert it"):
+        check_value(value)

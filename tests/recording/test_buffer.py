@@ -1,0 +1,439 @@
+"""Buffer: whatever becomes of an event there, it comes out, or the tally says what lacks it."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Keys
+from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, Buffer, Part
+from redmeter.recording.runs import Last, Lasts, Sums
+from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, TOTAL, Tally
+
+MAX = 2**63 - 1
+KEYS = Keys()
+NOW = 1_700_000_000.0
+
+#: (series, precision) -> slice start -> how many; of gauges, time and value.
+Slices = dict[tuple[str, int], dict[int, Any]]
+
+retentions = st.sampled_from(
+    [
+        {1: 120, 5: 120, 60: 120},
+        {1: 5, 7: 10, 60: 3},
+        {5: 3, 300: 2},
+        {60: 10},
+        {1: 2, 5: 60, 60: 4, 300: 1},
+        DEFAULT_RETENTION,
+    ]
+)
+names = st.sampled_from(["a", 'b{x="1"}', "c"])
+#: When an event happened, seconds before the present.
+ages = (
+    st.integers(-3, 8)
+    | st.integers(0, 1000).map(lambda eighths: eighths / 8)
+    | st.integers(-(10**4), 10**5)
+)
+steps = st.lists(
+    st.tuples(st.just("add"), names, ages, st.integers(0, 9))
+    | st.tuples(st.just("pass"), st.sampled_from([0.5, 1.0, 7.0, 60.0, 130.0, 3600.0, 86400.0]))
+    | st.tuples(st.sampled_from(["fade", "take", "send", "back"])),
+    max_size=40,
+)
+
+
+def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Counter[str]]:
+    """Take the operations of parts apart: what each slice gets, and each grand total."""
+    slices: Slices = {}
+    totals: Counter[str] = Counter()
+    for part in parts:
+        made = part.operations(KEYS, retention)
+        args, keys, at = iter(made.args), iter(made.keys), 0
+        for code in args:
+            count = int(next(args))
+            if code == "add":
+                for _ in range(count):
+                    name = str(next(args))
+                    totals[name] += int(next(args))
+                    assert next(keys) == KEYS.total
+            else:
+                words = iter(str(next(args)).split(" "))
+                for _ in range(count):
+                    precision, samples, start = int(next(words)), int(next(words)), int(next(words))
+                    assert samples == retention[precision]
+                    found = KEYS.series_of(next(keys))
+                    assert found is not None
+                    assert found[0] == precision
+                    held = slices.setdefault((found[1], precision), {})
+                    if code == "slice":
+                        held[start] = held.get(start, 0) + int(next(words))
+                    else:
+                        value, time = float(next(words)), float(next(words))
+                        held[start] = max(held.get(start, (time, value)), (time, value))
+            at += count
+        assert at == len(made.keys)
+    return slices, totals
+
+
+def lost(tally: Tally) -> Counter[tuple[str, int]]:
+    """Return what was written down as lost: (series, precision) -> events."""
+    found: Counter[tuple[str, int]] = Counter()
+    for loss in tally.health(producer="", instance=None).losses:
+        assert loss.reason in (AGED, MEMORY, OVERFLOW)
+        found[loss.series, loss.precision] += loss.events
+    return found
+
+
+def all_of(buffer: Buffer) -> list[Part]:
+    """Take everything out."""
+    parts = []
+    while (part := buffer.take()) is not None:
+        parts.append(part)
+    return parts
+
+
+def events_of(parts: list[Part]) -> int:
+    """Return how many events are in parts."""
+    return sum(part.events for part in parts)
+
+
+# --- Nothing is lost untold ----------------------------------------------------------------
+
+
+@settings(max_examples=150)
+@given(retentions, steps, st.sampled_from([math.inf, 0, 700, 2000]))
+def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
+    retention: dict[int, int], steps: list[Any], limit: float
+) -> None:
+    """In the right slice; also after batches were taken and put back; totals get everything."""
+    tally = Tally(NOW)
+    buffer = Buffer(retention, tally, limit)
+    recorded: Slices = {}
+    totals: Counter[str] = Counter()
+    now, sent, waiting = NOW, list[Part](), list[Part]()
+    for step in steps:
+        match step:
+            case ("add", name, age, amount):
+                buffer.add(Sums, name, now - age, amount, now)
+                tally.recorded += amount
+                totals[name] += amount
+                for precision in retention:
+                    held = recorded.setdefault((name, precision), {})
+                    start = math.floor(now - age) // precision * precision
+                    held[start] = held.get(start, 0) + amount
+            case ("pass", seconds):
+                now += seconds
+            case ("fade",):
+                buffer.fade(now)
+            case ("take",):
+                if part := buffer.take():
+                    waiting.append(part)
+            case ("send",) if waiting:
+                sent.append(waiting.pop())
+            case ("back",) if waiting:
+                buffer.put_back(waiting.pop())
+    parts = [*sent, *waiting, *all_of(buffer)]
+    assert events_of(parts) == tally.recorded - tally.dropped
+    assert tally.dropped == 0
+    made, made_totals = slices_of(parts, retention)
+    assert +made_totals == +totals
+    told = lost(tally)
+    for at, expected in recorded.items():
+        found = made.get(at, {})
+        assert all(amount <= expected.get(start, 0) for start, amount in found.items())
+        assert sum(found.values()) + told[at] == sum(expected.values())
+    assert made.keys() <= recorded.keys()
+
+
+@settings(max_examples=100)
+@given(retentions, steps, st.sampled_from([math.inf, 0, 700]))
+def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says_so(
+    retention: dict[int, int], steps: list[Any], limit: float
+) -> None:
+    """Of slices of which nothing was given up exactly the newest; the events all add up."""
+    tally = Tally(NOW)
+    buffer = Buffer(retention, tally, limit)
+    recorded: Slices = {}
+    now, taken = NOW, list[Part]()
+    for value, step in enumerate(steps):
+        match step:
+            case ("add", name, age, _):
+                time = now - age
+                buffer.add(Lasts, name, time, Last(time, float(value)), now)
+                tally.recorded += 1
+                for precision in retention:
+                    held = recorded.setdefault((name, precision), {})
+                    start = math.floor(time) // precision * precision
+                    held[start] = max(held.get(start, (time, 0.0)), (time, float(value)))
+            case ("pass", seconds):
+                now += seconds
+            case ("fade",):
+                buffer.fade(now)
+            case ("take",):
+                if part := buffer.take():
+                    taken.append(part)
+            case ("back",) if taken:
+                buffer.put_back(taken.pop())
+    parts = [*taken, *all_of(buffer)]
+    assert events_of(parts) + tally.dropped == tally.recorded
+    made, totals = slices_of(parts, retention)
+    assert not totals
+    told = lost(tally)
+    for at, expected in recorded.items():
+        found = made.get(at, {})
+        assert found.keys() <= expected.keys()
+        if not told[at]:
+            times = {start: time for start, (time, _) in found.items()}
+            assert times == {start: time for start, (time, _) in expected.items()}
+        elif told[at] == sum(name == at[0] for _, name in _settings_of(steps)):
+            assert not found
+
+
+def _settings_of(steps: list[Any]) -> list[tuple[str, str]]:
+    return [(step[0], step[1]) for step in steps if step[0] == "add"]
+
+
+def test_a_day_of_outage_leaves_the_day_and_says_what_the_rest_lack() -> None:
+    """Precision by precision, as each loses sight of it: too old, not for want of memory."""
+    tally = Tally(NOW)
+    buffer = Buffer({1: 120, 60: 120, 86400: 120}, tally, math.inf)
+    for second in range(100):
+        buffer.add(Sums, "a", NOW + second, 2, NOW + second)
+    assert lost(tally) == {}
+    buffer.fade(NOW + 1 + 121 + 50)
+    assert lost(tally) == {("a", 1): 2 * 50}  # slices whose newest event is over 121 s old
+    buffer.fade(NOW + 3600)
+    assert lost(tally) == {("a", 1): 200}
+    buffer.fade(NOW + 86400)
+    assert lost(tally) == {("a", 1): 200, ("a", 60): 200}
+    slices, totals = slices_of(all_of(buffer), {1: 120, 60: 120, 86400: 120})
+    assert slices == {("a", 86400): {int(NOW) // 86400 * 86400: 200}}
+    assert totals == {"a": 200}
+    health = tally.health(producer="", instance=None)
+    assert health.lost() == {AGED: {1: 200, 60: 200}}
+
+
+def test_a_slice_past_63_bits_gives_up_what_is_too_much_and_says_so() -> None:
+    """Whole: neither a slice nor the grand total has it."""
+    tally = Tally(NOW)
+    buffer = Buffer({1: 120, 60: 120}, tally, math.inf)
+    tally.recorded = MAX + 5
+    buffer.add(Sums, "a", NOW, MAX, NOW)
+    buffer.add(Sums, "a", NOW, 5, NOW)
+    assert tally.dropped == 5
+    assert tally.buffered == MAX
+    assert lost(tally) == {("a", 1): 5, ("a", 60): 5, ("a", TOTAL): 5}
+    _, totals = slices_of(all_of(buffer), {1: 120, 60: 120})
+    assert totals == {"a": MAX}
+
+
+def test_events_before_1970_lie_in_the_slice_that_had_begun() -> None:
+    """Second -1 in the minute from -60 on."""
+    tally = Tally(0.0)
+    buffer = Buffer({1: 120, 60: 120}, tally, math.inf)
+    buffer.add(Sums, "a", -0.5, 1, 0.0)
+    buffer.add(Sums, "a", -60.0, 2, 0.0)
+    buffer.add(Sums, "a", -60.5, 4, 0.0)
+    slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
+    assert slices == {("a", 1): {-1: 1, -60: 2, -61: 4}, ("a", 60): {-60: 3, -120: 4}}
+
+
+def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
+    """Remembered by their minute at once, since no second of that age is kept."""
+    tally = Tally(0.0)
+    buffer = Buffer({1: 120, 60: 120}, tally, math.inf)
+    buffer.add(Sums, "a", -601.0, 1, 0.0)
+    buffer.add(Sums, "a", -10.0, 2, 0.0)
+    buffer.fade(600.0)
+    slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
+    assert slices == {("a", 60): {-660: 1, -60: 2}}
+    assert lost(tally) == {("a", 1): 3}
+
+
+# --- A retention that changes --------------------------------------------------------------
+
+
+def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
+    """What was remembered by 5 s makes no 7 s; those get what is counted from now on."""
+    tally = Tally(NOW)
+    buffer = Buffer({5: 120, 60: 120}, tally, math.inf)
+    buffer.add(Sums, "a", NOW, 1, NOW)
+    wanted = {7: 120, 60: 120}
+    buffer.retain(wanted)
+    assert (buffer.finest, buffer.precisions) == (1, [7, 60])
+    buffer.add(Sums, "a", NOW, 2, NOW)
+    buffer.fade(NOW + 1)
+    slices, totals = slices_of(all_of(buffer), wanted)
+    assert totals == {"a": 3}
+    assert {at: sum(held.values()) for at, held in slices.items()} == {("a", 7): 2, ("a", 60): 3}
+
+
+# --- Memory --------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    retentions,
+    st.lists(st.tuples(names, st.integers(-(10**5), 10**7)), max_size=60),
+    st.sampled_from([0, 1000, 3000]),
+)
+def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
+    retention: dict[int, int], events: list[tuple[str, int]], limit: float
+) -> None:
+    """What always remains is a number for each series."""
+    tally = Tally(NOW)
+    buffer = Buffer(retention, tally, limit)
+    for name, age in events:
+        buffer.add(Sums, name, NOW - age, 1, NOW)
+        buffer.add(Lasts, "g" + name, NOW - age, Last(NOW - age, 1.0), NOW)
+        tally.recorded += 2
+        buffer.fade(NOW)
+        assert buffer.bytes <= max(limit, 3 * (SERIES_BYTES + Sums.SLICE_BYTES))
+    parts = all_of(buffer)
+    assert events_of(parts) + tally.dropped == tally.recorded
+    _, totals = slices_of(parts, retention)
+    assert totals == Counter(name for name, _ in events)
+    assert buffer.bytes == 0
+
+
+def test_events_of_the_far_future_give_way_too() -> None:
+    """As far ahead as a time may lie."""
+    tally = Tally(NOW)
+    buffer = Buffer(DEFAULT_RETENTION, tally, 1000)
+    for ahead in range(1, 1001):
+        buffer.add(Sums, "a", MAX_TIME - ahead, 1, NOW)
+    buffer.fade(NOW)
+    assert buffer.bytes <= 1000
+    _, totals = slices_of(all_of(buffer), DEFAULT_RETENTION)
+    assert totals == {"a": 1000}
+
+
+def test_where_memory_is_short_the_oldest_fine_slices_go_first() -> None:
+    """The seconds of what is oldest; it is told that it was for want of memory."""
+    tally = Tally(NOW)
+    buffer = Buffer({1: 120, 60: 120}, tally, SERIES_BYTES * 2 + 70 * Sums.SLICE_BYTES)
+    for second in range(100):
+        buffer.add(Sums, "a", NOW - 99 + second, 1, NOW)
+    buffer.fade(NOW)
+    ((series, precision), events), *more = lost(tally).items()
+    assert (series, precision, more) == ("a", 1, [])
+    assert 25 <= events < 100
+    assert set(tally.health(producer="", instance=None).lost()) == {MEMORY}
+    slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
+    assert sorted(slices["a", 1]) == [int(NOW) - 99 + n for n in range(events, 100)]
+    assert sum(slices["a", 60].values()) == 100
+
+
+def test_what_is_enough_is_not_touched() -> None:
+    """Fading a young buffer loses nothing."""
+    tally = Tally(NOW)
+    buffer = Buffer(DEFAULT_RETENTION, tally, math.inf)
+    for second in range(100):
+        buffer.add(Sums, "a", NOW + second, 1, NOW + second)
+    before = buffer.bytes
+    buffer.fade(NOW + 110)
+    assert buffer.bytes == before == SERIES_BYTES + 100 * Sums.SLICE_BYTES
+    assert lost(tally) == {}
+
+
+# --- Parts ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(
+    retentions,
+    st.dictionaries(st.integers(0, 40), st.sets(st.integers(0, 600), max_size=200), max_size=8),
+    st.sampled_from([Sums, Lasts]),
+)
+def test_each_part_fits_a_batch_and_none_is_lost_between_them(
+    retention: dict[int, int], series: dict[int, set[int]], kind: Any
+) -> None:
+    """No part has more fields than said, nor more than a batch takes."""
+    tally = Tally(NOW)
+    buffer = Buffer(retention, tally, math.inf)
+    for number, seconds in series.items():
+        for second in seconds:
+            time = NOW - second
+            value = 1 if kind is Sums else Last(time, 1.0)
+            buffer.add(kind, f"n{number}", time, value, NOW)
+            tally.recorded += 1
+    parts = all_of(buffer)
+    for part in parts:
+        assert part.fields <= FIELDS_PER_BATCH
+        assert len(part.operations(KEYS, retention).keys) <= part.fields
+    assert events_of(parts) == tally.buffered
+    for one, other in pairwise(parts):
+        assert one.fields + other.fields > FIELDS_PER_BATCH / 4
+    assert buffer.take() is None
+
+
+def test_parts_of_many_series_are_filled_up() -> None:
+    """Ten thousand series of one event each, at seven precisions and with a total each."""
+    buffer = Buffer(DEFAULT_RETENTION, Tally(NOW), math.inf)
+    for number in range(10_000):
+        buffer.add(Sums, f"n{number}", NOW, 1, NOW)
+    parts = all_of(buffer)
+    each = FIELDS_PER_BATCH // 8
+    assert [part.events for part in parts[:-1]] == [each] * (10_000 // each)
+    assert events_of(parts) == 10_000
+
+
+def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() -> None:
+    """As if it had never been taken."""
+    buffers = [Buffer({1: 120, 60: 120}, Tally(NOW), math.inf) for _ in range(2)]
+    for number, buffer in enumerate(buffers):
+        for second in range(5):
+            buffer.add(Sums, "a", NOW + second, 1, NOW)
+            buffer.add(Lasts, "g", NOW + second, Last(NOW + second, float(second)), NOW)
+        part = buffer.take() if number else None
+        for second in range(3, 8):
+            buffer.add(Sums, "a", NOW + second, 10, NOW)
+        buffer.add(Lasts, "g", NOW + 2.5, Last(NOW + 2.5, 9.0), NOW)
+        if part:
+            buffer.put_back(part)
+    one, other = (slices_of(all_of(buffer), {1: 120, 60: 120}) for buffer in buffers)
+    assert one == other
+    assert one[1] == {"a": 55}
+
+
+def test_an_empty_buffer_gives_no_part() -> None:
+    """Nor after its last part was taken."""
+    buffer = Buffer({60: 120}, Tally(NOW), math.inf)
+    assert buffer.take() is None
+    buffer.add(Sums, "a", NOW, 0, NOW)
+    assert buffer.take() is not None
+    assert buffer.take() is None
+
+
+# --- The books -----------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 2**62), min_size=4, max_size=4))
+def test_the_books_add_up(numbers: list[int]) -> None:
+    """What was taken in and is neither stored, uncertain nor given up is buffered."""
+    tally = Tally(NOW)
+    buffered, tally.stored, tally.uncertain, dropped = numbers
+    tally.recorded = sum(numbers)
+    tally.drop(OVERFLOW, "a", [1, 60], dropped)
+    tally.lose(AGED, "a", [1], 0)
+    health = tally.health(producer="p", instance=None, fresh=3)
+    assert health.buffered == buffered + 3
+    assert health.recorded == sum(numbers) + 3
+    assert health.recorded == (health.stored + health.buffered + health.uncertain + health.dropped)
+    expected = {OVERFLOW: {TOTAL: dropped, 1: dropped, 60: dropped}} if dropped else {}
+    assert health.lost() == expected
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_trouble_is_counted_by_its_kind(times: int) -> None:
+    """And the last text is kept."""
+    tally = Tally(NOW)
+    for number in range(times):
+        tally.trouble("OOM", f"text {number}")
+    health = tally.health(producer="p", instance=7)
+    assert (health.troubles, health.last_trouble) == ({"OOM": times}, f"text {times - 1}")
+    assert (health.producer, health.instance, health.started) == ("p", 7, NOW)
