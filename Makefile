@@ -10,7 +10,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test quick check format bench matrix docs build clean
+.PHONY: help up stop test quick check format bench matrix mutants docs build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ bench: $(READY) ## measure against the listings of the book; one table
 
 matrix: ## unit and contract tests on each Python, contract tests on each server
 	tools/matrix
+
+mutants: $(READY) ## break the code in known ways; a test has to go red each time
+	$(BIN)/python tools/mutants
 
 build: $(READY) ## sdist and wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .

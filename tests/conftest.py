@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from support.fleet import IN_CI, Fleet
 from support.proxy import Proxy
@@ -23,6 +23,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None)
+# For tools/mutants, which only wants to know whether something fails, not the shortest way to it.
+settings.register_profile(
+    "mutants",
+    settings.get_profile("ci"),
+    phases=(Phase.explicit, Phase.generate),
+    report_multiple_bugs=False,
+)
 
 settings.load_profile("ci" if IN_CI else "dev")
 

@@ -11,7 +11,7 @@ from redmeter.clock import SYSTEM, Clock
 from redmeter.keys import check_time
 from redmeter.model import Ranked, RecorderHealth, Series
 from redmeter.names import canonical
-from redmeter.reading import catalogue, rankings
+from redmeter.reading import catalogue, gauges, rankings
 from redmeter.reading import series as reading
 from redmeter.recording.cells import Counter, Gauge
 from redmeter.recording.direct import DirectRecorder
@@ -257,6 +257,28 @@ class Meter:
         if self._store is None:
             return {name: Series(name, precision, 0, (), partial=False) for name in wanted}
         return reading.read_series(self._store, wanted, precision, since=since, until=until)
+
+    def gauge_series(
+        self,
+        name: str,
+        *,
+        precision: int,
+        labels: Mapping[str, str] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> Series[float | None]:
+        """Return the kept samples of a gauge, oldest first; None where it was not set.
+
+        Args, Raises: see series().
+        """
+        wanted = canonical(name, labels)
+        for time in (since, until):
+            if time is not None:
+                check_time(time)
+        if self._store is None:
+            return Series(wanted, precision, 0, (), partial=False)
+        options = {"since": since, "until": until}
+        return gauges.read_gauges(self._store, [wanted], precision, **options)[wanted]
 
     def total(self, name: str, *, labels: Mapping[str, str] | None = None) -> int:
         """Return everything ever counted of a series, also what no slice holds any more.

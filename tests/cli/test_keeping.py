@@ -226,7 +226,7 @@ def test_doctor_tells_what_it_connected_to(redmeter: Run, meter: Meter, server: 
     assert lines[4] == "warn  persistence  none: a restart loses all counts"
     assert lines[5] == f"{'':19}-> set appendonly yes"
     assert lines[-3:-1][0].startswith("counters   1s 1, 5s 1, 1min 1, 5min 1, 1h 1, 5h 1, 1d 1")
-    assert lines[-1] == "producers  1 wrote within the last two hours"
+    assert lines[-1] == "producers  1 wrote within the last day"
 
 
 def test_doctor_is_json_for_programs(redmeter: Run, meter: Meter, server: Server) -> None:

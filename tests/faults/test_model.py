@@ -73,19 +73,22 @@ class Recording(RuleBasedStateMachine):
         self.keeper = self._store(clock=self.clock)
         self.stored = Stored(dict(self.admin.binding().retention))
         self.value = 0.0
-        self._start()
+        self._start(self.stored.retention)
 
     def _store(self, **options: Any) -> Store:
         store = stores.open(self.server.url, retention=RETENTIONS[0], **options)
         assert store is not None
         return store
 
-    def _start(self) -> None:
-        known = self.stored.retention
+    def _start(self, configured: Retention) -> None:
         self.meter = Meter(
-            self.proxy.url, retention=known, flush_interval=NEVER, clock=self.clock, timeout=10.0
+            self.proxy.url,
+            retention=configured,
+            flush_interval=NEVER,
+            clock=self.clock,
+            timeout=10.0,
         )
-        self.life = Life(self.stored, self._clocks, known)
+        self.life = Life(self.stored, self._clocks, configured)
 
     def _clocks(self) -> tuple[float, float]:
         return self.clock.wall(), self.clock.monotonic()
@@ -212,12 +215,19 @@ class Recording(RuleBasedStateMachine):
             fail()
             assert self._pending()
 
-    @rule()
-    def lose_watermarks(self) -> None:
+    @rule(sent=st.sampled_from(["lost", "cut", "no"]))
+    def lose_watermarks(self, sent: str) -> None:
         """As where the server evicts keys: what is in doubt then, nobody can ever know.
 
         But for the very first batch of a producer, which may then count twice.
         """
+        if sent != "no":
+            self._flush()
+            self.count("a", 1, 0)
+            if sent == "lost":
+                self.flush_while_replies_are_lost(1)
+            else:
+                self.flush_while_requests_are_cut()
         if self.life.doubt and self.life.doubt.applied and not self.life.acknowledged:
             return
         if marks := batch_keys(self.conn):
@@ -289,11 +299,11 @@ class Recording(RuleBasedStateMachine):
         except BaseException:  # noqa: BLE001  # told to the parent
             return json.dumps({"error": traceback.format_exc()})
 
-    @rule()
-    def kill(self) -> None:
-        """End without a flush: what was in memory is gone."""
+    @rule(configured=st.sampled_from(RETENTIONS))
+    def kill(self, configured: Retention) -> None:
+        """End without a flush: what was in memory is gone. The next may be configured otherwise."""
         self._abandon()
-        self._start()
+        self._start(configured)
 
     def _abandon(self) -> None:
         recorder: Any = self.meter._recorder
@@ -421,7 +431,7 @@ def test_whatever_happens_the_store_holds_what_the_model_says(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=int(os.environ.get("EX", "150")),
+            max_examples=int(os.environ.get("EX", "120")),
             stateful_step_count=40,
             suppress_health_check=list(HealthCheck),
         ),

@@ -133,13 +133,17 @@ def test_times_before_1970_are_in_their_slices(
 ) -> None:
     """Rounded down, not towards zero."""
     clock = ManualClock(-1.0)
-    meter = open_buffered(server.url, clock=clock, retention={1: 120, 60: 120})
+    meter = open_buffered(server.url, clock=clock, retention={1: 120, 60: 120}, flush_interval=HOUR)
     for at in (-0.5, -1, -60, -61.5, 0, 1.5):
+        clock.set_wall(at)
+        meter.count("x")  # alone, and below together with others
+        assert meter.flush(5.0)
         meter.count("x", at=at)
-    assert meter.flush(5.0)
-    assert of(conn, 1) == {-1: 2, -60: 1, -62: 1, 0: 1, 1: 1}
-    assert of(conn, 60) == {-60: 3, -120: 1, 0: 2}
-    check_whole(conn, meter.health(), 6)
+        meter.count("x", at=at)
+        assert meter.flush(5.0)
+    assert of(conn, 1) == {-1: 6, -60: 3, -62: 3, 0: 3, 1: 3}
+    assert of(conn, 60) == {-60: 9, -120: 3, 0: 6}
+    check_whole(conn, meter.health(), 18)
 
 
 # --- A clock is wrong ----------------------------------------------------------------------
@@ -160,6 +164,8 @@ def test_a_writer_whose_clock_is_a_day_wrong_harms_nobody_else(
     for age in range(110):
         right.count("x", at=now - age)
     right.count("x", at=now - 5 * DAY)
+    assert right.flush(5.0)
+    right.count("x", at=now + 2 * DAY)  # gives its hashes a longer life
     assert right.flush(5.0)
     before = live(conn)
     lives = {p: conn.ttl(f"redmeter:count:{p}:x") for p in DEFAULT_RETENTION}
@@ -246,15 +252,13 @@ def test_events_are_in_their_slices_when_no_other_thread_gets_to_run(
         if int(before) == int(time.time()):
             counted[int(before)] += 1
 
-    began = time.time()
-    while time.time() < began + 1.3:
+    while len(counted) < 2:
         for _ in range(1000):
             count()
         sum(numbers)  # no byte code is run meanwhile
     assert meter.flush(5.0)
     check_whole(conn, meter.health(), meter.health().recorded)
     found = of(conn, 1)
-    assert len(found) >= 2
     assert all(found[second] >= number for second, number in counted.items())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redmeter import InvalidName, InvalidValue
+from redmeter import InvalidName, InvalidValue, Meter
 from redmeter.clock import ManualClock, SystemClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.model import Loss
@@ -229,3 +229,21 @@ def test_a_report_that_the_store_does_not_take_is_not_tried_with_every_flush(
         assert meter.flush(5.0)
     assert meter.health().troubles == {"AccessDenied": 1}
     check_whole(conn, meter.health(), 10)
+
+
+def test_what_was_rejected_is_told_again_when_the_answer_was_lost(
+    server: Server, proxy: Proxy, conn: Any
+) -> None:
+    """The try that is told "applied before" hears what was not, so losses are counted exactly."""
+    conn.set("redmeter:count:60:x", "theirs")
+    with Meter(proxy.url, flush_interval=3600, timeout=0.2) as meter:
+        for lost in (1, 3, 0):
+            proxy.drop_replies(lost)
+            meter.count("x", 10)
+            assert meter.flush(20)
+            proxy.heal()
+        health = meter.health()
+        assert health.lost() == {"WRONGTYPE": {60: 30}}
+        assert (health.stored, health.retried >= 3) == (30, True)
+    assert conn.hget("redmeter:total:", "x") == b"30"
+    assert sum(map(int, conn.hvals("redmeter:count:3600:x"))) == 30

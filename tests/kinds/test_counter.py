@@ -1,22 +1,16 @@
 """Counters: events become slices and grand totals, in batches, and not one is lost or doubled."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue
-from redmeter.keys import DEFAULT_RETENTION, Keys
-from redmeter.kinds.counter import (
-    FIELDS_PER_BATCH,
-    MAX_COUNT,
-    check_amount,
-    operations,
-    portions,
-)
+from redmeter.keys import Keys
+from redmeter.kinds.counter import MAX_COUNT, check_amount, operations
+from redmeter.kinds.slices import parse
 from redmeter.model import Operations
 
 KEYS = Keys()
@@ -53,10 +47,9 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
     for code in args:
         count = int(next(args))
         if code == "slice":
-            numbers = iter(map(int, str(next(args)).split(" ")))
-            rows = list(zip(numbers, numbers, numbers, numbers, strict=True))
+            rows = list(parse(str(next(args)), 1))
             assert len(rows) == count
-            slices += [(next(keys), *row) for row in rows]
+            slices += [(next(keys), p, s, int(start), int(n)) for p, s, start, (n,) in rows]
             continue
         assert code == "add"
         for _ in range(count):
@@ -165,118 +158,13 @@ def test_operations_look_as_the_script_reads_them() -> None:
         *("redmeter:total:", "redmeter:total:"),
     )
     assert made.args == (
-        *("slice", 4, "1 10 61 2 60 20 60 2 1 10 -1 3 60 20 -60 3"),
+        *("slice", 4, "1 10 61:2;60 20 60:2;1 10 -1:3;60 20 -60:3;"),
         *("add", 2, "a", 2, "b", 3),
     )
+    made = operations(KEYS, {60: 20}, {"a": {61: 2, 1: 3}, "b": {62: 4, 2: 5}}, totals=False)
+    assert made.keys == tuple(["redmeter:count:60:a"] * 2 + ["redmeter:count:60:b"] * 2)
+    assert made.args == ("slice", 4, "60 20 60 0:2 3 4 5;")  # the same slices: written once
     assert operations(KEYS, {1: 10}, {}) == Operations((), ())
-
-
-# Batches
-
-
-def together(parts: list[dict[str, Mapping[int, int]]]) -> dict[str, Counter[int]]:
-    """Add up the parts of some counts."""
-    whole: dict[str, Counter[int]] = {}
-    for part in parts:
-        for name, by_second in part.items():
-            whole.setdefault(name, Counter()).update(by_second)
-    return whole
-
-
-@settings(max_examples=40)
-@given(counts | many, retentions)
-@example({"a": dict.fromkeys(range(2000), 1), "b": {7: 1}}, DEFAULT_RETENTION)
-@example({"a": dict.fromkeys((*range(100), *range(10**8, 10**8 + 100)), 1)}, DEFAULT_RETENTION)
-def test_portions_lose_nothing(events: Counts, retention: dict[int, int]) -> None:
-    """Put together again they are what was cut, each second in one of them."""
-    parts = list(portions(events, retention))
-    assert together(parts) == events
-    assert sum(len(by) for part in parts for by in part.values()) == sum(map(len, events.values()))
-    assert all(part and all(part.values()) for part in parts)
-
-
-@given(st.integers(1, 1200), seconds, retentions)
-def test_portions_of_single_seconds_fit_a_batch(
-    names: int, second: int, retention: dict[int, int]
-) -> None:
-    """However many series and precisions: no part has more slices than a batch is to have."""
-    events = {f"n{name}": {second + name: 1} for name in range(names)}
-    for part in portions(events, retention):
-        assert 1 <= len(part) * len(retention) <= FIELDS_PER_BATCH
-
-
-@settings(max_examples=40)
-@given(
-    st.integers(1, 5), st.integers(1, 3000), st.sampled_from([1, 2, 61, 4000]), st.integers(0, 8)
-)
-def test_portions_of_long_stretches_fit_a_batch(
-    names: int, count: int, step: int, widest: int
-) -> None:
-    """Whatever the width: no part has more slices than a batch is to have."""
-    width = (0, 1, 5, 60, 300, 3600, 18000, 86400, 7)[widest]
-    starts = [at * step // (width or 1) * (width or 1) for at in range(count)]
-    events = {f"n{n}": dict.fromkeys(starts, 1) for n in range(names)}
-    for part in portions(events, DEFAULT_RETENTION, width=width):
-        slices, totals = decoded(operations(KEYS, DEFAULT_RETENTION, part, width=width))
-        assert len(slices) <= FIELDS_PER_BATCH
-        assert len(totals) <= FIELDS_PER_BATCH
-
-
-@settings(max_examples=40)
-@given(counts | many, retentions)
-def test_portions_written_one_by_one_add_up_to_the_same(
-    events: Counts, retention: dict[int, int]
-) -> None:
-    """Cutting changes no slice and no grand total."""
-    slices: Counter[tuple[str, int]] = Counter()
-    totals: Counter[str] = Counter()
-    for part in portions(events, retention):
-        some, sums = decoded(operations(KEYS, retention, part))
-        for key, _, _, start, amount in some:
-            slices[key, start] += amount
-        for name, amount in sums:
-            totals[name] += amount
-    some, sums = decoded(operations(KEYS, retention, events))
-    assert slices == {(key, start): amount for key, _, _, start, amount in some}
-    assert totals == dict(sums)
-
-
-def test_a_days_minutes_of_a_series_make_few_batches() -> None:
-    """1,440 minutes, 288 times five of them, 24 hours, 5 times five of them, and a day."""
-    day = {"a": dict.fromkeys(range(0, 86400, 60), 1)}
-    sizes = [
-        len(decoded(operations(KEYS, DEFAULT_RETENTION, part, width=60))[0])
-        for part in portions(day, DEFAULT_RETENTION, width=60)
-    ]
-    assert len(sizes) == 4
-    assert 1440 + 288 + 24 + 5 + 1 <= sum(sizes) <= 1800
-    assert max(sizes) <= FIELDS_PER_BATCH
-
-
-@given(st.integers(1, 4000), retentions)
-def test_no_part_exceeds_a_batch_at_any_retention(count: int, retention: dict[int, int]) -> None:
-    """However many slices a series has."""
-    events = {"a": dict.fromkeys(range(count), 1)}
-    for part in portions(events, retention):
-        slices, _ = decoded(operations(KEYS, retention, part))
-        assert len(slices) <= FIELDS_PER_BATCH
-
-
-@pytest.mark.parametrize(
-    ("names", "count", "parts"), [(1, 1, 1), (71, 1, 1), (72, 1, 2), (1, 100, 1), (1000, 1, 15)]
-)
-def test_portions_are_no_more_than_needed(names: int, count: int, parts: int) -> None:
-    """Few events make one batch; many series of one second each fill theirs: 71 of 7 fields."""
-    events = {f"n{n}": dict.fromkeys(range(count), 1) for n in range(names)}
-    assert len(list(portions(events, DEFAULT_RETENTION))) == parts
-    assert list(portions({}, DEFAULT_RETENTION)) == []
-
-
-def test_grand_totals_alone_fill_batches_too() -> None:
-    """One field for each series, however many seconds it has."""
-    events = {f"n{number}": {1: 1, 10**6: 1} for number in range(1200)}
-    sizes = [len(part) for part in portions(events, DEFAULT_RETENTION, width=0)]
-    assert sizes == [500, 500, 200]
 
 
 # Amounts

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +10,8 @@ from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.gauge import FIELDS_PER_BATCH, Measured, check_value, operations, portions
+from redmeter.kinds.gauge import Measured, check_value, operations
+from redmeter.kinds.slices import parse
 from redmeter.model import Operations
 
 KEYS = Keys()
@@ -47,14 +47,12 @@ def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, fl
         return {}
     code, count, text = made.args
     assert (code, count) == ("last", len(made.keys))
-    words = iter(str(text).split(" "))
     found = {}
-    for key, precision, samples, start, value, time in zip(
-        made.keys, words, words, words, words, words, strict=True
-    ):
+    rows = parse(str(text), 2)
+    for key, (precision, samples, start, (value, time)) in zip(made.keys, rows, strict=True):
         at = key, int(start)
         assert at not in found
-        found[at] = int(precision), int(samples), float(value), float(time)
+        found[at] = precision, samples, float(value), float(time)
     return found
 
 
@@ -94,7 +92,7 @@ def test_operations_look_as_the_script_reads_them() -> None:
         *("redmeter:gauge:1:a", "redmeter:gauge:60:a", "redmeter:gauge:1:b", "redmeter:gauge:60:b"),
     )
     text = (
-        "1 10 61 17.0 61.25 60 20 60 17.0 61.25 1 10 -1 1e-07 -0.5 60 20 -60 1e-07 -0.5"
+        "1 10 61:17.0 61.25;60 20 60:17.0 61.25;1 10 -1:1e-07 -0.5;60 20 -60:1e-07 -0.5;"
     )  # fmt: skip
     assert made.args == ("last", 4, text)
 
@@ -113,34 +111,6 @@ def test_the_hashes_of_a_gauge_stand_together() -> None:
     keys = operations(KEYS, {5: 120, 60: 120, 7: 9}, values).keys
     changes = sum(one != other for one, other in itertools.pairwise(keys))
     assert changes + 1 == len(set(keys)) == 6
-
-
-# Batches
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 12), st.integers(1, 150), st.sampled_from([1, 7, 100_000]), retentions)
-def test_portions_lose_nothing_and_fit_a_batch(
-    count: int, length: int, step: int, retention: dict[int, int]
-) -> None:
-    """Each slice is in one of them, and written one by one they make the same operations."""
-    values: Values = {
-        f"n{number}": {t * step: (t * step + 0.5, float(t)) for t in range(length)}
-        for number in range(count)
-    }
-    parts: list[dict[str, Mapping[int, Measured]]] = list(portions(values, retention))
-    together: Values = {}
-    newest: dict[tuple[str, int], tuple[int, int, float, float]] = {}
-    for part in parts:
-        for name, slices in part.items():
-            assert not together.setdefault(name, {}).keys() & slices.keys()
-            together[name].update(slices)
-        made = decoded(operations(KEYS, retention, part))
-        assert len(made) <= FIELDS_PER_BATCH
-        for at, entry in made.items():
-            newest[at] = max(newest.get(at, entry), entry, key=lambda entry: entry[3])
-    assert together == values
-    assert newest == decoded(operations(KEYS, retention, values))
 
 
 # Values

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "pythons"
 
 #: The one that runs the tests, and those to look for.
-PYTHONS = ["this", *(v for v in ("3.12", "3.13") if v != "%d.%d" % sys.version_info[:2])]
+PYTHONS = ["this", "3.12", "3.13"]
 
 #: Seconds that pip may take.
 TIMEOUT = 120.0

@@ -173,5 +173,5 @@ def _tell_health(health: reading.Health) -> None:
     )
     contents = {"counters": counts, "memory": sizes}
     if health.producers is not None:
-        contents["producers"] = f"{health.producers:,} wrote within the last two hours"
+        contents["producers"] = f"{health.producers:,} wrote within the last day"
     output.grid([(Text(name), Text(text)) for name, text in contents.items()])

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.cutting import FIELDS_PER_BATCH as FIELDS_PER_BATCH
-from redmeter.kinds.cutting import multiples
-from redmeter.kinds.cutting import portions as portions
+from redmeter.kinds.slices import Runs, multiples
 from redmeter.model import Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
@@ -53,28 +51,25 @@ def operations(
         width: of those slices, seconds. Precisions that are no multiple of it are left out; 0
             leaves out all of them, so that only the grand total is added to.
     """
-    before = keys.count_of("")
-    data_keys: list[str] = []
-    slices_text: list[str] = []
+    before, runs = keys.count_of(""), Runs()
     precisions = multiples(retention, width)
     for name, given in counts.items():
-        if len(given) == 1:  # one event, counted at once
-            ((at, amount),) = given.items()
-            for precision, samples in precisions:
-                data_keys.append(f"{before}{precision}:{name}")
-                slices_text.append(f"{precision} {samples} {at - at % precision} {amount}")
-            continue
         slices, last = given, width
         for precision, samples in precisions:
-            # A width that is a multiple of the last one sums up fewer, wider slices.
-            slices = _by_slice(given if precision % last else slices, precision)
-            last = precision
-            for start, amount in slices.items():
-                data_keys.append(f"{before}{precision}:{name}")
-                slices_text.append(f"{precision} {samples} {start} {amount}")
+            if len(given) == 1:  # as it mostly is
+                ((at, amount),) = given.items()
+                starts: tuple[int, ...] = (at - at % precision,)
+                values: list[int] = [amount]
+            else:
+                # A width that is a multiple of the last one sums up fewer, wider slices.
+                slices = _by_slice(given if precision % last else slices, precision)
+                last = precision
+                starts, values = tuple(slices), list(slices.values())
+            runs.add(precision, samples, f"{before}{precision}:{name}", starts, values)
+    data_keys = runs.keys()
     args: list[str | int] = []
     if data_keys:
-        args += ("slice", len(data_keys), " ".join(slices_text))
+        args += ("slice", len(data_keys), runs.text())
     if totals and counts:
         data_keys += [keys.total] * len(counts)
         args += ("add", len(counts))

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.cutting import FIELDS_PER_BATCH as FIELDS_PER_BATCH
-from redmeter.kinds.cutting import multiples
-from redmeter.kinds.cutting import portions as portions
+from redmeter.kinds.slices import Runs, multiples
 from redmeter.model import Operations
 
 #: When it was measured, Unix seconds, and the value.
@@ -59,23 +57,19 @@ def operations(
             value being finite: see check_value(). Of two with the same time the later one stays.
         width: of those slices, seconds. Precisions that are no multiple of it are left out.
     """
-    before = keys.gauge_of("")
-    data_keys: list[str] = []
-    slices_text: list[str] = []
+    before, runs = keys.gauge_of(""), Runs()
     precisions = multiples(retention, width)
     for name, given in values.items():
         slices, last = given, width
         for precision, samples in precisions:
             slices = _by_slice(given if precision % last else slices, precision)
             last = precision
-            for start, (time, value) in slices.items():
-                data_keys.append(f"{before}{precision}:{name}")
-                slices_text.append(
-                    f"{precision} {samples} {start} {float(value)!r} {float(time)!r}"
-                )
+            texts = [f"{float(value)!r} {float(time)!r}" for time, value in slices.values()]
+            runs.add(precision, samples, f"{before}{precision}:{name}", tuple(slices), texts)
+    data_keys = runs.keys()
     if not data_keys:
         return Operations((), ())
-    return Operations(tuple(data_keys), ("last", len(data_keys), " ".join(slices_text)))
+    return Operations(tuple(data_keys), ("last", len(data_keys), runs.text()))
 
 
 def _by_slice(given: Mapping[int, Measured], precision: int) -> Mapping[int, Measured]:

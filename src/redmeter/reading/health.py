@@ -40,7 +40,7 @@ class Health:
     #: Bytes by kind, None where the server does not tell; estimated where there are many counters.
     bytes: dict[str, int | None]
     estimated: bool
-    #: Producers that wrote within the last two hours; None where there are too many keys to look.
+    #: Producers that wrote within the last day; None where there are too many keys to look.
     producers: int | None
     #: Those who told of themselves within the last day, the newest first.
     writers: list[Writer] = field(default_factory=list)

@@ -67,9 +67,9 @@ def rank(
     for series, reply in zip(names, store.ask(commands) if commands else [], strict=True):
         count = sum(map(_whole, raised(reply)))
         if count > 0:
-            key = _label(series, by) if by else series
+            key = label_of(series, by) if by else series
             counts[key] = counts.get(key, 0) + count
-    return _ranked(counts.items(), limit)
+    return ranked(counts.items(), limit)
 
 
 def _whole(value: bytes | None) -> int:
@@ -79,14 +79,16 @@ def _whole(value: bytes | None) -> int:
         return 0  # somebody else's: see slices_of()
 
 
-def _label(series: str, by: str) -> str | None:
+def label_of(series: str, by: str) -> str | None:
+    """Return the value of a label, None where the series has no such label."""
     try:
         return parse_name(series).label(by)
     except InvalidName:
         return None  # written by someone else, in a form that has no labels
 
 
-def _ranked(counts: Iterable[tuple[str | None, int]], limit: int) -> list[Ranked]:
+def ranked(counts: Iterable[tuple[str | None, int]], limit: int) -> list[Ranked]:
+    """Return the rows of a ranking, the highest counts first, equal ones by name."""
     rows = sorted(counts, key=lambda row: (-row[1], row[0] or ""))
     whole = sum(count for _, count in rows)
     return [Ranked(key, count, count / whole) for key, count in rows[:limit]]

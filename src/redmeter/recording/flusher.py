@@ -10,14 +10,21 @@ signal handler could find held by the very thread it interrupted. Nothing here i
 those who ask to: flush and close.
 
 Waiting goes by the machine's monotonic clock, also where the meter's own clock is set by hand.
+
+gevent replaces threads and locks, before this is imported or at any time after. What is used here
+is what was there on import: a greenlet that waits at a lock of threads would stop its whole thread.
 """
 
-import _thread
 import contextlib
 import random
+import sys
 import time
+from _thread import allocate_lock, start_new_thread
 from collections import deque
 from collections.abc import Callable
+
+#: Whether our thread is a greenlet.
+GREENLETS = start_new_thread.__module__ != "_thread"
 
 #: Longest time between two tries while the store is away, seconds.
 LONGEST_BACKOFF = 15.0
@@ -50,7 +57,7 @@ class Request:
         #: Whether the thread ends after it.
         self.last = last
         self.ok = False
-        self._done = _thread.allocate_lock()
+        self._done = allocate_lock()
         self._done.acquire()
 
     def answer(self, ok: bool) -> None:
@@ -87,11 +94,13 @@ class Flusher:
         self._interval = interval
         # Held by the thread for as long as it lives. Several may be started at once, by several
         # threads that find none: whoever takes it goes on, the others end.
-        self._alive = _thread.allocate_lock()
-        self._bell = _thread.allocate_lock()
+        self._alive = allocate_lock()
+        self._bell = allocate_lock()
         self._bell.acquire()
         self._requests: deque[Request] = deque()
         self._failures = 0
+        #: Whether what failed last may pass by itself within moments.
+        self._passing = True
         self._not_before = 0.0
 
     @property
@@ -108,11 +117,14 @@ class Flusher:
         """Start the thread, unless there is one.
 
         Returns:
-            False where none can be started: the interpreter is ending, or a limit is reached.
+            False where none can be started: the interpreter is ending, or a limit is reached, or
+            this is a thread of gevent's pool, in which no other greenlet ever runs.
         """
         if not self.running:
+            if GREENLETS and not sys.modules["gevent"].get_hub().loop.default:
+                return False
             try:
-                _thread.start_new_thread(self._run, ())
+                start_new_thread(self._run, ())
             except RuntimeError:
                 return False
         return True
@@ -174,7 +186,7 @@ class Flusher:
         wait = FIRST_RETRY
         while not self._try(last=last):
             left = until - time.monotonic()
-            if left <= 0:
+            if left <= 0 or not self._passing:
                 return False
             time.sleep(min(left, wait * random.uniform(0.5, 1.0)))
             wait = min(LONGEST_RETRY, 2 * wait)
@@ -184,7 +196,7 @@ class Flusher:
         try:
             self._flush(last)
         except Failed as failure:
-            self._failures += 1
+            self._failures, self._passing = self._failures + 1, failure.passing
             longest = LONGEST_BACKOFF if failure.passing else REFUSED_BACKOFF
             wait = min(longest, self._interval * 2 ** min(self._failures, 10))
             if not failure.passing:

@@ -13,7 +13,6 @@ A fork copies modules that another thread is just importing as they are, half ma
 finishes them in the child. So what the client imports late is imported before our thread starts.
 """
 
-import _thread
 import atexit
 import contextlib
 import functools
@@ -24,6 +23,7 @@ import sys
 import threading
 import time
 import weakref
+from _thread import RLock, get_ident, start_new_thread
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Protocol
@@ -64,7 +64,7 @@ _left: dict[int, float] = {}
 #: What the client library and ours import with the first exchange.
 _LATE = ("email.parser", "encodings.idna", "importlib.readers")
 #: Held while that is imported; no fork meanwhile.
-_importing = threading.RLock()
+_importing = RLock()
 
 
 def watch(one: Living) -> None:
@@ -133,7 +133,7 @@ def _hook_uvicorn(server: Any) -> None:
 def at_the_very_end() -> bool:
     """Whether this is what the main thread does last of all: atexit handlers, destructors."""
     main = threading.main_thread()
-    return not main.is_alive() and main.ident == threading.get_ident()
+    return not main.is_alive() and main.ident == get_ident()
 
 
 def _all() -> list[Living]:
@@ -151,7 +151,7 @@ def _after_fork() -> None:
 
 def _after_fork_in_child() -> None:
     global _importing
-    _importing = threading.RLock()
+    _importing = RLock()
     for one in _all():
         one.after_fork()
 
@@ -198,7 +198,7 @@ def flush_on_sigterm(ask: Callable[[float], Request | None]) -> None:
         elif before is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
             try:
-                _thread.start_new_thread(_die, (number, request))
+                start_new_thread(_die, (number, request))
             except RuntimeError:
                 _die(number, None)
 

@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import time
+from _thread import RLock, allocate_lock, get_ident  # as they are on import: see flusher.py
 from collections.abc import Mapping
 from typing import Any
 
@@ -91,15 +92,16 @@ class Recorder:
     def _begin(self) -> None:
         """Begin with empty books and no thread: at first, and in a forked child."""
         self._pid = os.getpid()
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._busy = False
-        self._sending = threading.Lock()
+        self._sending = allocate_lock()
         self._tally = Tally(self._clock.wall())
         self._buffer = Buffer(self._store.retention, self._tally, self._limit)
         self._delivery = Delivery(self._store, self._buffer, self._tally, self._lock)
         self._delivery.needs_instance = self._per_process
-        #: The thread that is sending.
-        self._sender: int | None = None
+        #: Threads that flush, or are about to. A signal handler or a destructor within that must
+        #: not, and need not.
+        self._flushing: set[int] = set()
         self._flusher = Flusher(self._flush, self._collect, self._waiting, self._interval)
         self._leaving = False
         self._said = -LOG_SECONDS
@@ -190,7 +192,8 @@ class Recorder:
             self._leaving = True
             self._store_now()
         elif not threading.main_thread().is_alive():  # other threads are waited for; more to come
-            self._flusher.insist(time.monotonic(), last=False)
+            if get_ident() not in self._flushing:
+                self._flusher.insist(time.monotonic(), last=False)
             cell.due = self._clock.wall() + self._interval
         else:  # a limit of the machine
             self._shorten(cell)
@@ -227,15 +230,18 @@ class Recorder:
     def _ask(self, timeout: float, *, last: bool) -> bool:
         if self._pid != os.getpid():
             self.after_fork()
-        if self._flusher.running or (not self._empty() and self._flusher.start()):
-            return self._flusher.request(timeout, last=last).wait()
-        if self._sender == threading.get_ident():  # a signal handler or a destructor within it
-            return False
-        return self._empty() or self._flusher.insist(time.monotonic() + timeout, last=last)
+        if not self._flusher.running:
+            if self._empty():
+                return True
+            if not self._flusher.start():
+                if get_ident() in self._flushing:
+                    return False
+                return self._flusher.insist(time.monotonic() + timeout, last=last)
+        return self._flusher.request(timeout, last=last).wait()
 
     def close_soon(self) -> None:
         """Have the thread flush and end, without waiting."""
-        if self._flusher.running:
+        if self._flusher.running or not self._empty():  # it may not have got going yet
             self._flusher.request(lifecycle.EXIT_SECONDS, last=True)
 
     def _empty(self) -> bool:
@@ -250,9 +256,18 @@ class Recorder:
         Raises:
             Failed: the store cannot be reached or refuses.
         """
-        if not self._sending.acquire(timeout=lifecycle.EXIT_SECONDS):
-            raise Failed(passing=True)  # another thread is at it, and hangs
-        self._sender = threading.get_ident()
+        self._flushing.add(get_ident())
+        try:
+            if not self._sending.acquire(timeout=lifecycle.EXIT_SECONDS):
+                raise Failed(passing=True)  # another thread is at it, and hangs
+            try:
+                self._collect_and_send(last)
+            finally:
+                self._sending.release()
+        finally:
+            self._flushing.discard(get_ident())
+
+    def _collect_and_send(self, last: bool) -> None:
         try:
             lifecycle.watch(self)
             if last:
@@ -270,9 +285,6 @@ class Recorder:
         except Exception as error:  # a fault of ours must not end the thread
             self._trouble(error)
             raise Failed(passing=False) from error
-        finally:
-            self._sender = None
-            self._sending.release()
 
     def _let_all_be_due(self) -> None:
         for cell in list(self._cells.values()):
@@ -332,7 +344,7 @@ class Recorder:
 
     def leave(self, timeout: float) -> None:
         """Flush in this thread, where there is something left, and hope or time."""
-        if self._sender == threading.get_ident():  # it is at it, and looks once more
+        if get_ident() in self._flushing:  # it looks once more
             return
         until = time.monotonic() + max(0.0, timeout)
         if self._empty() or (timeout <= 0 and self._flusher.failing):
@@ -387,6 +399,6 @@ class Recorder:
             self._tally.trouble(kind, str(error))
         if time.monotonic() - self._said >= LOG_SECONDS:
             self._said = time.monotonic()
-            logger.warning(
-                "metrics are kept in memory for now (%s events): %s", self._tally.buffered, error
-            )
+            waiting = self._tally.buffered
+            kept = f"{waiting} in memory until it is over" if waiting else "nothing is waiting"
+            logger.warning("storing metrics: %s (events: %s)", error, kept)

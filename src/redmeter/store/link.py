@@ -10,6 +10,7 @@ Works on a client of ours or of the caller's, whatever its settings for decoding
 
 import os
 import re
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -156,6 +157,8 @@ class Link:
             connection = self._idle.pop()
         except IndexError:
             connection = client.connection_pool.make_connection()
+        if _foreign(connection):
+            connection.disconnect()
         try:
             self._connect_or_renew(connection)
         except BaseException:
@@ -226,6 +229,13 @@ class Link:
             self._idle.pop().disconnect()
         if client is not None:
             client.close()
+
+
+def _foreign(connection: Any) -> bool:
+    """Whether it has a socket of gevent's that belongs to another thread, where alone it works."""
+    gevent = sys.modules.get("gevent")
+    hub = getattr(getattr(connection, "_sock", None), "hub", None)
+    return gevent is not None and hub is not None and hub is not gevent.get_hub()
 
 
 def _option(error: TypeError) -> str:

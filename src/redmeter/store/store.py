@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Keys, Retention
+from redmeter.kinds import slices
 from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.store import binding as bindings
 from redmeter.store import publishing
@@ -25,9 +26,10 @@ from redmeter.store.parcel import Parcel
 from redmeter.store.producers import Producers
 from redmeter.store.scripts import APPLY
 
-#: A watermark outlives its producer's last batch by this, seconds. A batch first sent longer ago
-#: is not sent again unless its watermark is there.
-WATERMARK_SECONDS = 7200
+#: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
+#: that a server that evicts what expires next takes those first. A batch that was first sent half
+#: as long ago is not applied any more unless its watermark is there.
+WATERMARK_SECONDS = 86400
 
 #: A synchronous write is tried until the timeout has passed, and this often at least where
 #: something was sent: it may have been applied, which only another try can find out.
@@ -280,10 +282,6 @@ class Store:
                 if parcel.sent:
                     return Outcome(applied=False, uncertain=True)
                 parcel.renew()
-            except BaseException:  # broken off: it may have been applied all the same
-                if bound:
-                    parcel.may_be_applied(self.clock)
-                raise
 
     def _bind_again(self, parcel: Parcel) -> None:
         try:
@@ -368,11 +366,10 @@ def _rejections(operations: Operations, reply: Sequence[Any]) -> tuple[Rejection
     args, at = operations.args, 0
     while at < len(args):
         if args[at] == "slice":
-            numbers = str(args[at + 2]).split(" ")
-            amounts += zip(numbers[2::4], map(int, numbers[3::4]), strict=True)
+            amounts += [(start, int(n)) for _, _, start, (n,) in slices.parse(str(args[at + 2]), 1)]
             at += 3
         elif args[at] == "last":
-            amounts += [(start, 1) for start in str(args[at + 2]).split(" ")[2::5]]
+            amounts += [(start, 1) for _, _, start, _ in slices.parse(str(args[at + 2]), 2)]
             at += 3
         else:
             end = at + 2 + 2 * int(args[at + 1])

@@ -4,7 +4,12 @@ import pytest
 
 from support.programs import Programs, Total
 
-PATCH = "from gevent import monkey\nmonkey.patch_all()\n"
+PATCH = """
+import warnings
+from gevent import monkey
+warnings.simplefilter("ignore")  # it warns of being late
+monkey.patch_all()
+"""
 
 #: What an application does, patched before or after.
 WORK = """

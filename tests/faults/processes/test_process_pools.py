@@ -63,14 +63,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("parent", ["the parent counts too", "the parent counts nothing"])
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("how", ["fork", "fork after the parent counted", "spawn"])
 @pytest.mark.parametrize("case", CASES)
 def test_every_worker_stores_what_it_counted(
-    programs: Programs, total: Total, conn: Any, case: str, method: str, parent: str
+    programs: Programs, total: Total, conn: Any, case: str, how: str
 ) -> None:
     """Though such processes end without the exit handlers of an interpreter."""
-    counts = parent == "the parent counts too"
+    method, counts = how.split()[0], "counted" in how
     done = programs.run(
         WORK
         + f"""

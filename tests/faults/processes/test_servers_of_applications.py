@@ -174,9 +174,7 @@ if __name__ == "__main__":
 """
 
 
-def test_celery_stores_every_task_that_it_did(
-    programs: Programs, total: Total, conn: Any
-) -> None:
+def test_celery_stores_every_task_that_it_did(programs: Programs, total: Total, conn: Any) -> None:
     """Pool processes are replaced after three tasks each, and end with a warm shutdown."""
     programs.write("application.py", CELERY)
     (programs.folder / "queue").mkdir()

@@ -2,7 +2,8 @@
 --
 -- The batch's number is compared with the highest one that its producer has had applied (the
 -- watermark). Not higher: applied already, which is success. So a batch may be sent again after
--- a lost reply or a timeout, by anyone, and counts once.
+-- a lost reply or a timeout, by anyone, and counts once. What was not applied of the last one
+-- stands behind its number, for whoever asks again.
 --
 -- KEYS[1]  watermark of the producer        KEYS[2]  meta:
 -- KEYS[3]  known:                           KEYS[4]  gauges:
@@ -17,9 +18,11 @@
 -- ARGV[9]  bytes of a gauge's key before its entry in gauges:
 -- ARGV[10] 1: counters that are made here expire; otherwise a cleaner sweeps them
 -- ARGV[11…] runs of operations: code, how many, then their arguments
---   slice  add to slices of counters' hashes; one text of "precision samples start amount …"
---   last   set slices of gauges' hashes, unless what is there is newer; one text of
---          "precision samples start value time …"
+--   slice  add to slices of counters' hashes; one text of runs
+--          "precision samples start start …:amount amount …;", in which hashes that have the same
+--          slices follow each other, each with an amount for every start: kinds/slices.py
+--   last   set slices of gauges' hashes, unless what is there is newer; a text of the same form,
+--          with "value time" for each amount
 --   add    add to fields of hashes; field, amount for each
 --
 -- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 nobody can know ·
@@ -34,7 +37,9 @@ local call, attempt, type, KEYS = redis.call, redis.pcall, type, KEYS
 local number = tonumber(ARGV[1])
 local watermark = call('GET', KEYS[1])
 if watermark then
-  if tonumber(watermark) >= number then return 0 end
+  local applied, told = string.match(watermark, '^(%d+) ?(.*)$')
+  if tonumber(applied) == number and told ~= '' then return cjson.decode(told) end
+  if tonumber(applied) >= number then return 0 end
 elseif ARGV[5] == '1' then
   return -2
 end
@@ -93,32 +98,57 @@ local function make_rule(precision, samples)
   local rule = {
     samples_text = samples, width = width, samples = count, kept = width * count,
     oldest_end = now - width * count,
-    newest_gone = whole(math.floor(now / width) * width - width * count),
+    newest_gone = math.floor(now / width) * width - width * count,
     life = life, spare = spare, expiry = expiry(life + spare),
   }
   rules[precision] = rule
   return rule
 end
 
-local function refused(i, rule, start)
-  if start + rule.width < rule.oldest_end then
-    reject(i, 'aged')
-  elseif start - server > rule.kept then
-    reject(i, 'future')
-  else
-    return false
+-- The slices of a run: their starts as text, which of them are refused and why, and how long a
+-- hash with the newest of them has to live.
+local function make_run(rule, text)
+  local starts, why, newest = {}, {}, -math.huge
+  for start in string.gmatch(text, '-?%d+') do
+    local n, from = #starts + 1, tonumber(start)
+    starts[n], why[n] = start, false
+    if refuse and from + rule.width < rule.oldest_end then
+      why[n] = 'aged'
+    elseif refuse and from - server > rule.kept then
+      why[n] = 'future'
+    elseif from > newest then
+      newest = from
+    end
   end
-  return true
+  local ahead = newest > server and math.ceil(newest - server) or 0
+  return {
+    starts = starts, why = why, rule = rule, life = rule.life + ahead,
+    expiry = ahead == 0 and rule.expiry or expiry(rule.life + ahead + rule.spare),
+  }
 end
 
--- Of the hash at hand: how many slices are new, and the newest start among them.
-local appended, newest = 0, -math.huge
+-- How many slices of the hash at hand are new.
+local appended = 0
 
--- Remove what has left the retention. Usually that is the one slice that just went out; a series
--- with pauses leaves others behind, which are looked for when there are too many.
-local function trim_hash(key, rule, fields)
-  if call('HDEL', key, rule.newest_gone) + rule.samples + 2 >= fields then return end
-  local last, gone = tonumber(rule.newest_gone), {}
+-- In a large batch one in SKIPPED hashes that have a new slice is trimmed, another one each time:
+-- asking how many fields there are costs as much as writing one.
+local SKIPPED = 4
+local trim_all, turn = #KEYS < 64, tonumber(time[2])
+
+-- Remove what has left the retention. Usually that is what went out lately; a series with pauses
+-- leaves others behind, which are looked for when there are too many. Hashes past 512 fields were
+-- written by others and are the cleaner's: this call must stay short.
+local function trim_hash(key, rule)
+  local fields = call('HLEN', key)
+  if fields <= rule.samples or fields > 512 then return end
+  local last, gone = rule.newest_gone, rule.gone
+  if not gone then
+    gone = {}
+    for age = 1, 2 * SKIPPED do gone[age] = whole(last - (age - 1) * rule.width) end
+    rule.gone = gone
+  end
+  if call('HDEL', key, unpack(gone)) + rule.samples + 2 >= fields then return end
+  gone = {}
   for _, start in ipairs(call('HKEYS', key)) do
     local n = tonumber(start)
     if n and n <= last then gone[#gone + 1] = start end
@@ -136,37 +166,21 @@ local function ask_ahead(i, last)
 end
 
 -- A hash has new slices: renew how long it lives, and its entry in the index. That is done with
--- an eighth to spare, so that it is seldom needed. Returns an error where that did not work.
-local function renew(i, key, family, rule)
-  local fields = all_new and appended or attempt('HLEN', key)
-  if type(fields) == 'table' then return fields end
+-- an eighth to spare, so that it is seldom needed. May fail: see settle().
+local function renew(i, key, family, run)
   local due = true
   if family.expire then
-    local ahead = newest > server and math.ceil(newest - server) or 0
-    local wanted = rule.life + ahead
-    local ttl = fields > appended and attempt('TTL', key)
-    due = not ttl or type(ttl) == 'table' or ttl < wanted
+    local ttl = all_new and -1 or call('TTL', key)
+    due = ttl < run.life
     -- A hash that had data but no time to live is another program's, which would not renew it: it
     -- stays without, and is the cleaner's to sweep.
-    if due and not (ttl == -1 and family.shared) then
-      local at = ahead == 0 and rule.expiry or expiry(wanted + rule.spare)
-      local done = type(ttl) == 'table' and ttl or attempt('PEXPIREAT', key, at)
-      if type(done) == 'table' then return done end
-    end
+    local foreign = ttl == -1 and not all_new and family.shared and call('HLEN', key) > appended
+    if due and not foreign then call('PEXPIREAT', key, run.expiry) end
   end
   if due then family.due[#family.due + 1] = i end
-  -- Hashes past 512 fields were written by others and are the cleaner's: this call must be short.
-  if trim and fields > rule.samples and fields <= 512 then
-    local done, problem = pcall(trim_hash, key, rule, fields)
-    if not done then return problem end
+  if trim and not all_new and (trim_all or (turn + i) % SKIPPED == 0) then
+    trim_hash(key, run.rule)
   end
-end
-
--- The operations of one hash stand together, so that what is new is settled once, after the last.
-local function settle(i, key, family, rule)
-  local problem = renew(i, key, family, rule)
-  if problem then reject_unkept(i, problem) end
-  appended, newest = 0, -math.huge
 end
 
 -- Write the index entries that are due, many at once: that is cheaper by half than one by one.
@@ -185,30 +199,52 @@ local function write_index(family)
   end
 end
 
-local run = {}
-
--- One text is a third cheaper to send than a text for each number.
-function run.slice(i, a, count)
+-- Go through the runs of a text. What writes a slice is given its key, its start and its value, and
+-- returns true where the slice is new, or the error that came back.
+local function write_slices(i, count, text, values, family, write)
   local last = i + count - 1
-  for precision, samples, start, amount in
-    string.gmatch(ARGV[a], '(%d+) (%d+) (-?%d+) (-?%d+)')
-  do
-    local key, rule, from = KEYS[i], rules[precision], numbers[start]
+  for precision, samples, starts, list in string.gmatch(text, '(%d+) (%d+) ([^:]*):([^;]*);') do
+    local rule = rules[precision]
     if not rule or rule.samples_text ~= samples then rule = make_rule(precision, samples) end
-    if all_new and i > asked then ask_ahead(i, last) end
-    if not (refuse and refused(i, rule, from)) then
-      local value = attempt('HINCRBY', key, start, amount)
-      if value == numbers[amount] then
-        appended = appended + 1
-        if from > newest then newest = from end
-      elseif type(value) == 'table' then
-        reject(i, value.err)
+    local run = make_run(rule, starts)
+    local many, k = #run.starts, 0
+    for one, other in string.gmatch(list, values) do
+      k = k + 1
+      local key, why = KEYS[i], run.why[k]
+      if all_new and i > asked then ask_ahead(i, last) end
+      if why then
+        reject(i, why)
+      else
+        local new = write(key, run.starts[k], one, other, rule)
+        if new == true then
+          appended = appended + 1
+        elseif new then
+          reject(i, new.err)
+        end
       end
+      if k == many then  -- all slices of this hash
+        if appended > 0 then
+          local done, problem = pcall(renew, i, key, family, run)
+          if not done then reject_unkept(i, problem) end
+          appended = 0
+        end
+        k = 0
+      end
+      i = i + 1
     end
-    if appended > 0 and KEYS[i + 1] ~= key then settle(i, key, counters, rule) end
-    i = i + 1
   end
-  return i, a + 1
+  return i
+end
+
+local runs = {}
+
+local function add(key, start, amount)
+  local value = attempt('HINCRBY', key, start, amount)
+  return value == numbers[amount] or type(value) == 'table' and value
+end
+
+function runs.slice(i, a, count)
+  return write_slices(i, count, ARGV[a], '(-?%d+)', counters, add), a + 1
 end
 
 -- Whether a slice holds a value that is newer than a time. What is no "value time" of this slice
@@ -220,33 +256,19 @@ local function newer(stored, rule, start, time)
   return at > time and at >= start and at < start + rule.width
 end
 
-function run.last(i, a, count)
-  local last = i + count - 1
-  for precision, samples, start, value, time in
-    string.gmatch(ARGV[a], '(%d+) (%d+) (-?%d+) (%S+) (%S+)')
-  do
-    local key, rule, from = KEYS[i], rules[precision], numbers[start]
-    if not rule or rule.samples_text ~= samples then rule = make_rule(precision, samples) end
-    if all_new and i > asked then ask_ahead(i, last) end
-    if not (refuse and refused(i, rule, from)) then
-      local stored = attempt('HGET', key, start)
-      if not stored or type(stored) == 'string' and not newer(stored, rule, from, tonumber(time)) then
-        stored = attempt('HSET', key, start, value .. ' ' .. time)
-      end
-      if stored == 1 then
-        appended = appended + 1
-        if from > newest then newest = from end
-      elseif type(stored) == 'table' then
-        reject(i, stored.err)
-      end
-    end
-    if appended > 0 and KEYS[i + 1] ~= key then settle(i, key, gauges, rule) end
-    i = i + 1
-  end
-  return i, a + 1
+local function set(key, start, value, time, rule)
+  local stored = attempt('HGET', key, start)
+  if type(stored) == 'table' then return stored end
+  if stored and newer(stored, rule, tonumber(start), tonumber(time)) then return false end
+  stored = attempt('HSET', key, start, value .. ' ' .. time)
+  return stored == 1 or type(stored) == 'table' and stored
 end
 
-function run.add(i, a, count)
+function runs.last(i, a, count)
+  return write_slices(i, count, ARGV[a], '([^ ]+) ([^ ]+)', gauges, set), a + 1
+end
+
+function runs.add(i, a, count)
   for j = i, i + count - 1 do
     local value = attempt('HINCRBY', KEYS[j], ARGV[a], ARGV[a + 1])
     if type(value) == 'table' then reject(j, value.err) end
@@ -257,10 +279,12 @@ end
 
 local i, a, last = 5, 11, #ARGV
 while a <= last do
-  i, a = run[ARGV[a]](i, a + 2, tonumber(ARGV[a + 1]))
+  i, a = runs[ARGV[a]](i, a + 2, tonumber(ARGV[a + 1]))
 end
 write_index(counters)
 write_index(gauges)
 
 if #reply == 1 then return 1 end
+-- Should this answer get lost, the next try shall be told the same.
+attempt('SET', KEYS[1], ARGV[1] .. ' ' .. cjson.encode(reply), 'EX', ARGV[2])
 return reply

@@ -1,0 +1,84 @@
+"""What kinds share: from slices of some width to those of each precision, as the script takes them.
+
+Events come by series and by slice of some width, in seconds: 1 where each second is known apart,
+more where they were put together before. Only precisions that are a multiple of it can be made.
+
+In a flush most series have the same slices, so these are written once for many hashes: a run is
+
+    PRECISION SAMPLES START START …:VALUES VALUES …;
+
+with the values of the first hash for each start, then those of the second, and so on; the keys of
+the hashes travel beside, one for each slice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+
+def multiples(retention: Mapping[int, int], width: int) -> Sequence[tuple[int, int]]:
+    """Return the (precision, samples) pairs that can be made of slices of a width.
+
+    Args:
+        width: seconds; 0 stands for events of which no slice is known.
+    """
+    if width == 1:
+        return list(retention.items())
+    return [(p, samples) for p, samples in retention.items() if width and p % width == 0]
+
+
+class Runs:
+    """Collects slices of many hashes, and writes them as runs."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs: dict[tuple[int, int, tuple[int, ...]], tuple[list[str], list[str | int]]] = {}
+
+    def add(
+        self,
+        precision: int,
+        samples: int,
+        key: str,
+        starts: tuple[int, ...],
+        values: Sequence[str | int],
+    ) -> None:
+        """Add slices of a hash.
+
+        Args:
+            values: what is written of each slice, in the order of their starts.
+        """
+        run = self._runs.get((precision, samples, starts))
+        if run is None:
+            run = self._runs[precision, samples, starts] = ([], [])
+        keys, texts = run
+        if len(starts) == 1:
+            keys.append(key)
+        else:
+            keys += [key] * len(starts)
+        texts += values
+
+    def keys(self) -> list[str]:
+        """Return the keys, one for each slice, in the order of text()."""
+        return [key for keys, _ in self._runs.values() for key in keys]
+
+    def text(self) -> str:
+        """Return the runs."""
+        return "".join(
+            [
+                f"{precision} {samples} {' '.join(map(str, starts))}:{' '.join(map(str, values))};"
+                for (precision, samples, starts), (_, values) in self._runs.items()
+            ]
+        )
+
+
+def parse(text: str, size: int) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
+    """Read runs: yield precision, samples, start and values of each slice.
+
+    Args:
+        size: how many values a slice has.
+    """
+    for run in text.split(";")[:-1]:
+        head, _, tail = run.partition(":")
+        precision, samples, *starts = head.split(" ")
+        values = iter(tail.split(" "))
+        for at, slice_values in enumerate(zip(*[values] * size, strict=True)):
+            yield int(precision), int(samples), starts[at % len(starts)], slice_values

@@ -1,0 +1,287 @@
+"""Signal handlers and destructors that count wherever they come: no deadlock, nothing lost."""
+
+import pytest
+
+from support.programs import Programs, Total
+
+#: A handler that is called a millisecond after it was called last, until told to stop.
+EVERY_MILLISECOND = """
+handled, go_on = 0, True
+
+def handler(number, frame):
+    global handled
+    handled += 1
+    meter.count("handled")
+    handle.inc()
+    if handled % 10 == 0:
+        meter.count("handled", 0, labels={"n": str(handled)})
+    if go_on:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+def begin():
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+def end():
+    global go_on
+    go_on = False
+    signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+#: What the main thread is just doing, again and again.
+CALLS = {
+    "count": """
+        for _ in range(100):
+            meter.count("x")
+            recorded += 1
+    """,
+    "count for the first time": """
+        meter.count("x", labels={"n": str(recorded)})
+        meter.count("x")
+        recorded += 1
+    """,
+    "flush": """
+        meter.count("x")
+        recorded += 1
+        assert meter.flush(10)
+    """,
+    "health": """
+        meter.count("x")
+        recorded += 1
+        meter.health()
+    """,
+    "close": """
+        meter.count("x")
+        recorded += 1
+        meter.close()
+    """,
+    "shorten": """
+        for _ in range(1000):
+            other.inc()
+        meter._recorder._shorten(other)
+        meter.count("x")
+        recorded += 1
+    """,
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_signal_handler_counts_while_the_main_thread_is_at_it(
+    programs: Programs, total: Total, call: str
+) -> None:
+    """It interrupts the very thread that may hold a lock."""
+    done = programs.run(
+        f"""
+meter = Meter(URL, flush_interval=0.01)
+handle, other = meter.counter("handle"), meter.counter("other")
+{EVERY_MILLISECOND}
+recorded = 0
+begin()
+until = time.monotonic() + 0.7
+while time.monotonic() < until:
+    if True:
+{CALLS[call]}
+end()
+meter.close()
+print(handled, recorded)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    handled, recorded = done.numbers
+    assert handled > 50
+    assert (total("handled"), total("handle"), total()) == (handled, handled, recorded)
+    if call == "shorten":
+        assert total("other") == 1000 * recorded
+
+
+def test_a_signal_handler_may_flush_while_the_main_thread_flushes(
+    programs: Programs, total: Total
+) -> None:
+    """Also health() and close(), within each other."""
+    done = programs.run(
+        """
+meter = Meter(URL, flush_interval=0.01)
+handled = recorded = 0
+
+def handler(number, frame):
+    global handled
+    handled += 1
+    meter.count("handled")
+    (meter.flush, meter.health, meter.close)[handled % 3]()
+    if go_on:
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+
+go_on = True
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.002)
+until = time.monotonic() + 1
+while time.monotonic() < until:
+    recorded += 1
+    meter.count("x")
+    (meter.flush, meter.health, meter.close)[recorded % 3]()
+go_on = False
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert meter.flush(10)
+print(handled, recorded)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    handled, recorded = done.numbers
+    assert handled > 20
+    assert (total("handled"), total()) == (handled, recorded)
+
+
+def test_a_signal_handler_counts_while_the_process_ends(programs: Programs, total: Total) -> None:
+    """Until the end of the last exit handler, and holds nothing up."""
+    done = programs.run(
+        f"""
+import atexit
+meter = Meter(URL, flush_interval=60)
+handle = meter.counter("handle")
+{EVERY_MILLISECOND}
+@atexit.register
+def last():
+    until = time.monotonic() + 0.3
+    while time.monotonic() < until:
+        meter.count("x", 0)  # stored at once, in this thread
+    end()
+    print(handled, time.monotonic())
+
+meter.count("x")
+begin()
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    handled, said = done.out.split()
+    assert int(handled) > 20
+    assert (total("handled"), total("handle"), total()) == (int(handled), int(handled), 1)
+    assert done.ended - float(said) < 1.0
+
+
+def test_destructors_count_wherever_the_collector_runs(programs: Programs, total: Total) -> None:
+    """It may run at any allocation: within the lock too, in each thread."""
+    done = programs.run(
+        """
+import gc, itertools
+meter = Meter(URL, flush_interval=0.01)
+handle = meter.counter("handle")
+made, died = itertools.count(), itertools.count()
+
+class Cycle:
+    def __init__(self):
+        next(made)
+        self.itself = self
+    def __del__(self):
+        next(died)
+        handle.inc()
+        meter.count("x")
+        meter.count("y", 2)
+
+gc.set_threshold(1)
+inner = type(meter._recorder._buffer).add
+
+def add(self, *arguments):  # what the flusher does while it holds the lock
+    Cycle()
+    gc.collect(0)
+    return inner(self, *arguments)
+
+type(meter._recorder._buffer).add = add
+
+def work():
+    for number in range(150):
+        Cycle()
+        meter.count("z", labels={"n": str(number % 5)})
+        if number % 10 == 0:
+            meter.health()
+        if number % 50 == 0:
+            assert meter.flush(10)
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+type(meter._recorder._buffer).add = inner
+gc.collect()
+assert meter.flush(10)
+print(next(made), next(died))
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    made, died = done.numbers
+    assert made == died > 450
+    assert (total("handle"), total(), total("y")) == (died, died, 2 * died)
+
+
+def test_interrupts_break_off_one_call_and_lose_or_double_nothing_else(
+    programs: Programs, total: Total
+) -> None:
+    """KeyboardInterrupt comes out of any call of the main thread, while eight threads count."""
+    done = programs.run(
+        """
+meter = Meter(URL, flush_interval=0.01)
+handle = meter.counter("same")
+own, go_on = [0] * 8, True
+
+def work(number):
+    mine = meter.counter("own", labels={"n": str(number)})
+    while go_on:
+        handle.inc()
+        meter.count("same")
+        meter.count("same", 2)
+        mine.inc()
+        meter.count("own", labels={"n": str(number)})
+        own[number] += 1
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+for thread in threads:
+    thread.start()
+begun = ended = 0
+
+def interrupt():
+    while go_on:
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.002)
+
+def main():
+    global begun, ended
+    until = time.monotonic() + 1.2
+    while time.monotonic() < until:
+        begun += 1
+        meter.count("main")
+        ended += 1
+        if begun % 40 == 0:
+            meter.flush()
+        if begun % 41 == 0:
+            meter.health()
+        if begun % 500 == 0:
+            meter.close()
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+interrupter = threading.Thread(target=interrupt)
+interrupter.start()
+interrupts, until = 0, time.monotonic() + 1.2
+signal.signal(signal.SIGINT, signal.default_int_handler)
+while True:
+    try:
+        main()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        break
+    except KeyboardInterrupt:
+        interrupts += 1
+        if time.monotonic() > until:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            break
+go_on = False
+for thread in [*threads, interrupter]:
+    thread.join()
+assert meter.flush(10)
+print(begun, ended, interrupts, *own)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    begun, ended, interrupts, *own = done.numbers
+    assert interrupts > 20
+    assert ended <= total("main") <= begun
+    assert total("same") == 4 * sum(own)
+    assert [total(f'own{{n="{number}"}}') for number in range(8)] == [2 * each for each in own]

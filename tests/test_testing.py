@@ -1,0 +1,116 @@
+"""The Meter for users' own tests: it takes, refuses and shows what a Meter does, serverless."""
+
+from typing import Any
+
+import pytest
+
+from redmeter import InvalidName, InvalidValue, Meter, UnknownPrecision
+from redmeter.testing import Event, ManualClock, MemoryMeter
+from support.servers import Server
+
+#: A Unix time at the start of a day, and 40 s later.
+DAY = 1_700_006_400
+THEN = DAY + 40.0
+
+
+@pytest.fixture
+def meter() -> MemoryMeter:
+    """A meter whose clock stands still."""
+    return MemoryMeter(clock=ManualClock(THEN))
+
+
+def test_what_was_counted_can_be_asserted(meter: MemoryMeter) -> None:
+    """By series; other labels are other series."""
+    meter.count("signups")
+    meter.count("signups", 2, labels={"plan": "pro"})
+    meter.counter("signups", labels={"plan": "pro"}).inc()
+    assert meter.recorded("signups") == 1
+    assert meter.recorded("signups", labels={"plan": "pro"}) == 3
+    assert meter.recorded('signups{plan="pro"}') == 3
+    assert meter.recorded("logins") == 0
+
+
+def test_what_a_gauge_was_set_to_can_be_asserted(meter: MemoryMeter) -> None:
+    """The last value; a counter of that name is another series."""
+    meter.count("depth")
+    assert meter.value("depth") is None
+    for value in (3, 17.5):
+        meter.gauge("depth").set(value)
+    assert meter.value("depth") == 17.5
+    assert meter.recorded("depth") == 1
+
+
+def test_every_call_is_kept_in_order_until_it_is_forgotten(meter: MemoryMeter) -> None:
+    """With the time at which it happened, which is the clock's or the one given."""
+    meter.count("a", at=DAY)
+    meter.clock.advance(5)
+    meter.gauge("b").set(2)
+    assert meter.events == [Event("a", DAY, 1, None), Event("b", THEN + 5, None, 2.0)]
+    meter.forget()
+    assert (meter.events, meter.recorded("a"), meter.names()) == ([], 0, [])
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda meter: meter.count("a{"), InvalidName),
+        (lambda meter: meter.counter("\n"), InvalidName),
+        (lambda meter: meter.count("a", 1.5), TypeError),
+        (lambda meter: meter.count("a", -1), InvalidValue),
+        (lambda meter: meter.count("a", at=float("nan")), InvalidValue),
+        (lambda meter: meter.gauge("a").set(float("inf")), InvalidValue),
+        (lambda meter: meter.series("a", precision=7), UnknownPrecision),
+        (lambda meter: meter.top(precision=7), UnknownPrecision),
+    ],
+)
+def test_what_a_meter_refuses_is_refused(
+    meter: MemoryMeter, call: Any, error: type[Exception]
+) -> None:
+    """With the same errors, and nothing is recorded."""
+    with pytest.raises(error):
+        call(meter)
+    assert meter.events == []
+
+
+def test_readings_are_those_of_a_meter_on_a_server(server: Server) -> None:
+    """The same calls at the same times give the same series, totals, names and rankings."""
+    with server.client() as client:
+        clock = ManualClock(float(client.time()[0]))
+    with Meter(server.url, clock=clock, sync=True) as real:
+        memory = MemoryMeter(clock=clock)
+        for meter in (real, memory):
+            now = clock.wall()
+            for ago, plan in ((0, "pro"), (61, "free"), (3, "pro"), (130, "pro"), (0, "free")):
+                meter.count("orders", 1 + ago % 3, labels={"plan": plan}, at=now - ago)
+            meter.count("hits", at=now - 7)
+            meter.gauge("depth").set(4)
+        for precision in (1, 60, 86400):
+            names = real.names()
+            assert (
+                memory.names()
+                == names
+                == ["hits", *(f'orders{{plan="{p}"}}' for p in ("free", "pro"))]
+            )
+            theirs = real.series_of(names, precision=precision)
+            ours = memory.series_of(names, precision=precision)
+            for name in names:
+                # A second may pass on the server meanwhile: its newest slice is a later one.
+                shared = [sample for sample in theirs[name] if sample in list(ours[name])]
+                assert [s for s in ours[name] if s.value] == [s for s in shared if s.value]
+                assert memory.total(name) == real.total(name)
+            assert memory.top("orders", by="plan", precision=86400) == real.top(
+                "orders", by="plan", precision=86400
+            )
+            ours_set = [s for s in memory.gauge_series("depth", precision=precision) if s.value]
+            theirs_set = [s for s in real.gauge_series("depth", precision=precision) if s.value]
+            assert ours_set == theirs_set
+
+
+def test_nothing_is_started_and_nothing_is_waited_for(meter: MemoryMeter) -> None:
+    """The rest of a meter's face is there and does nothing."""
+    with meter:
+        meter.count("a")
+        assert meter.flush()
+        assert meter.health().buffered == 0
+    assert meter.recorded("a") == 1
+    assert repr(meter) == "<MemoryMeter 1 events>"
