@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Keys
+from redmeter.kinds.slices import parse
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, Buffer, Part
 from redmeter.recording.runs import Last, Lasts, Sums
 from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, TOTAL, Tally
@@ -61,18 +62,19 @@ def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Cou
                     totals[name] += int(next(args))
                     assert next(keys) == KEYS.total
             else:
-                words = iter(str(next(args)).split(" "))
-                for _ in range(count):
-                    precision, samples, start = int(next(words)), int(next(words)), int(next(words))
+                rows = list(parse(str(next(args)), 1 if code == "slice" else 2))
+                assert len(rows) == count
+                for precision, samples, text, values in rows:
+                    start = int(text)
                     assert samples == retention[precision]
                     found = KEYS.series_of(next(keys))
                     assert found is not None
                     assert found[0] == precision
                     held = slices.setdefault((found[1], precision), {})
                     if code == "slice":
-                        held[start] = held.get(start, 0) + int(next(words))
+                        held[start] = held.get(start, 0) + int(values[0])
                     else:
-                        value, time = float(next(words)), float(next(words))
+                        value, time = map(float, values)
                         held[start] = max(held.get(start, (time, value)), (time, value))
             at += count
         assert at == len(made.keys)
