@@ -266,7 +266,7 @@ def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
     buffer.add(Sums, "a", NOW, 1, NOW)
     wanted = {7: 120, 60: 120}
     buffer.retain(wanted)
-    assert (buffer.finest, buffer.precisions) == (1, [7, 60])
+    assert (buffer.finest, buffer.precisions) == (1, (7, 60))
     buffer.add(Sums, "a", NOW, 2, NOW)
     buffer.fade(NOW + 1)
     slices, totals = slices_of(all_of(buffer), wanted)
@@ -420,8 +420,8 @@ def test_the_books_add_up(numbers: list[int]) -> None:
     tally = Tally(NOW)
     buffered, tally.stored, tally.uncertain, dropped = numbers
     tally.recorded = sum(numbers)
-    tally.drop(OVERFLOW, "a", [1, 60], dropped)
-    tally.lose(AGED, "a", [1], 0)
+    tally.drop(OVERFLOW, "a", (1, 60), dropped)
+    tally.lose(AGED, "a", (1,), 0)
     health = tally.health(producer="p", instance=None, fresh=3)
     assert health.buffered == buffered + 3
     assert health.recorded == sum(numbers) + 3

@@ -61,7 +61,7 @@ def test_every_precision_that_still_holds_an_age_is_a_multiple_of_its_width(
     """And the width is the widest that is, or nothing once no precision holds it."""
     widths = Widths(retention)
     for at in (age, *edges(retention)):
-        held = [precision for precision in retention if widths.holds(precision, at)]
+        held = [precision for precision in retention if widths.holding((precision,), at)]
         assert widths.at(at) == math.gcd(*held)
         assert set(held) <= set(widths.precisions(widths.at(at)))
 
@@ -75,7 +75,7 @@ def test_what_the_server_would_still_take_is_held(
     for precision, samples in retention.items():
         start = -(within % precision)  # of the slice that holds second 0
         refused = start + precision < age - samples * precision
-        assert widths.holds(precision, age) or refused
+        assert widths.holding((precision,), age) or refused
 
 
 @given(retentions, ages)
@@ -89,7 +89,7 @@ def test_a_width_is_fine_enough_until_an_age(retention: dict[int, int], age: flo
             assert fine == (at <= widths.until(width))
 
 
-@pytest.mark.parametrize(("width", "made"), [(1, [1, 5, 60, 7]), (5, [5, 60]), (0, []), (9, [])])
-def test_only_multiples_can_be_made_of_a_width(width: int, made: list[int]) -> None:
+@pytest.mark.parametrize(("width", "made"), [(1, (1, 5, 60, 7)), (5, (5, 60)), (0, ()), (9, ())])
+def test_only_multiples_can_be_made_of_a_width(width: int, made: tuple[int, ...]) -> None:
     """Of what has no slice any more, none."""
     assert Widths({1: 5, 5: 5, 60: 5, 7: 5}).precisions(width) == made

@@ -8,7 +8,7 @@ remembered by its age, which slices the server refuses, when nobody can know.
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 #: Seconds of silence after which a producer becomes another one, and after which a batch that was
 #: never acknowledged is not sent again without its watermark.
@@ -44,9 +44,8 @@ class Doubt:
     """A batch that was sent and not answered."""
 
     events: list[Event]
-    #: Whether the server has applied it, and which operations it refused then: by precision.
+    #: Whether the server has applied it.
     applied: bool = False
-    refused: "Counter[int]" = field(default_factory=Counter)
     #: Which version of the retention it was made for.
     version: int = 0
     #: When it was first sent, by both clocks; None before.
@@ -58,7 +57,6 @@ class Stored:
 
     Args:
         retention: what it keeps.
-        times: asks the server's clock; an operation is judged by it before and after.
     """
 
     def __init__(self, retention: Retention) -> None:
@@ -166,12 +164,11 @@ class Life:
         self.acknowledged = self.marked = False
         self.answered = 0.0
         self.recorded = self.sent = self.uncertain = self.dropped = 0
-        #: Of counters alone: recorded, and by precision what the store has, what may be there or
-        #: not, and what it refused without anybody having heard of it.
+        #: Of counters alone: recorded, and by precision what the store has, and what may be there
+        #: or not.
         self.counted = 0
         self.written: Counter[int] = Counter()
         self.unsure: Counter[int] = Counter()
-        self.untold: Counter[int] = Counter()
 
     def fork(self) -> "Life":
         """Begin another one in a child: it knows what this one knows, and has no events."""
@@ -258,8 +255,6 @@ class Life:
                 self.uncertain += events
             else:
                 self.sent += events
-            if answer == "applied before":
-                self.untold += batch.refused
         self.anchor = self.clocks()
 
     def _learn(self) -> None:
@@ -303,6 +298,4 @@ class Life:
                     self.written[precision] += event.events
                 elif has is None:
                     self.unsure[precision] += event.events
-                if not has and event.width and precision % event.width == 0:
-                    batch.refused[precision] += event.events
         return "applied"

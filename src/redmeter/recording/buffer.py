@@ -99,7 +99,7 @@ class Buffer:
         return self._widths.finest
 
     @property
-    def precisions(self) -> list[int]:
+    def precisions(self) -> tuple[int, ...]:
         """All precisions there are."""
         return self._widths.precisions(self._widths.finest)
 
@@ -129,7 +129,8 @@ class Buffer:
         second = math.floor(time)
         width = self._widths.at(now - second)
         if width != self._widths.finest:
-            self._lose(kind, name, value, self._widths.finest, width, now - second)
+            gone = self._widths.lost(self._widths.finest, width)
+            self._tally.lose(AGED, name, gone, kind.events_of(value))
         self._merge(kind, width, name, second - second % width if width else 0, value)
 
     def put_back(self, part: Part) -> None:
@@ -187,23 +188,17 @@ class Buffer:
                     if wider == width or (wider and wider % width):  # still fine, or not to be made
                         self._merge(kind, width, name, start, value)
                         continue
-                    self._lose(kind, name, value, width, wider, now - (start + width))
+                    gone, events = self._widths.lost(width, wider), kind.events_of(value)
+                    early = self._widths.holding(gone, now - (start + width))
+                    if early:  # but for the memory
+                        self._tally.lose(MEMORY, name, early, events)
+                        gone = tuple(p for p in gone if p not in early)
+                    self._tally.lose(AGED, name, gone, events)
                     self._merge(kind, wider, name, start - start % wider if wider else 0, value)
                 if not run:
                     del runs[name]
             if not runs:
                 del self._levels[kind, width]
-
-    def _lose(
-        self, kind: type[Run], name: str, value: Any, width: int, wider: int, age: float
-    ) -> None:
-        """Write down what remembering a value in a wider slice loses."""
-        left = self._widths.precisions(wider)
-        events = kind.events_of(value)
-        for precision in self._widths.precisions(width):
-            if precision not in left:
-                reason = MEMORY if self._widths.holds(precision, age) else AGED
-                self._tally.lose(reason, name, (precision,), events)
 
     # Out
 

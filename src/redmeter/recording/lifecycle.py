@@ -65,6 +65,7 @@ _left: dict[int, float] = {}
 _LATE = ("email.parser", "encodings.idna", "importlib.readers")
 #: Held while that is imported; no fork meanwhile.
 _importing = RLock()
+_hooking = False
 
 
 def watch(one: Living) -> None:
@@ -92,19 +93,34 @@ def watch(one: Living) -> None:
 
 
 def _hook_always() -> None:
-    with _importing:
-        if "always" not in _hooked:
-            os.register_at_fork(
-                before=_before_fork,
-                after_in_parent=_after_fork,
-                after_in_child=_after_fork_in_child,
-            )
-            atexit.register(_leave)
-            for name in _LATE:
-                with contextlib.suppress(ImportError):  # the interpreter is ending
-                    importlib.import_module(name)
-            # Last: an exception out of a signal handler must not leave any of it out.
-            _hooked.add("always")
+    global _hooking
+    # Whoever finds somebody else at it goes on: a signal handler may have interrupted that very
+    # thread, in the middle of an import, where it must import nothing itself.
+    if not _importing.acquire(blocking=False):
+        return
+    try:
+        if _hooking:
+            return
+        _hooking = True
+        try:
+            if "always" not in _hooked:
+                _register()
+        finally:
+            _hooking = False
+    finally:
+        _importing.release()
+
+
+def _register() -> None:
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+    )
+    atexit.register(_leave)
+    for name in _LATE:
+        with contextlib.suppress(ImportError):  # the interpreter is ending
+            importlib.import_module(name)
+    # Last: an exception out of a signal handler must not leave any of it out.
+    _hooked.add("always")
 
 
 def _hook_finalizers(util: Any) -> None:
@@ -150,8 +166,8 @@ def _after_fork() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _importing
-    _importing = RLock()
+    global _importing, _hooking
+    _importing, _hooking = RLock(), False
     for one in _all():
         one.after_fork()
 

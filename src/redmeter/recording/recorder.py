@@ -44,6 +44,8 @@ EVENT_BYTES = 40
 SPELLINGS = 4
 #: How long an answer is waited for at least when a process ends, seconds.
 SHORTEST = 0.1
+#: How often what there is is stored at least when a process ends, should there be more each time.
+PASSES = 3
 #: Seconds between two reports to the store while something happens.
 REPORT_SECONDS = 10.0
 #: Seconds between two lines in the log.
@@ -350,8 +352,11 @@ class Recorder:
         if self._empty() or (timeout <= 0 and self._flusher.failing):
             return
         self._store.link.hurry(max(timeout, SHORTEST))
+        # Again for what came meanwhile: signal handlers and destructors leave it to us.
+        passes = 0
         while not self._empty() and self._flusher.insist(until, last=True):
-            if time.monotonic() >= until:
+            passes += 1
+            if passes >= PASSES and time.monotonic() >= until:
                 return
 
     def flush_on_sigterm(self) -> None:

@@ -6,7 +6,6 @@ second.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 
 from redmeter.model import Loss, RecorderHealth
 
@@ -27,20 +26,20 @@ class Tally:
         self.last_flush: float | None = None
         self.troubles: Counter[str] = Counter()
         self.last_trouble = ""
-        self._losses: Counter[tuple[str, str, int]] = Counter()
+        # By all precisions that lack the same events: one entry where there would be seven.
+        self._losses: Counter[tuple[str, str, tuple[int, ...]]] = Counter()
 
     @property
     def buffered(self) -> int:
         """Events that were taken in and are neither stored nor given up."""
         return self.recorded - self.stored - self.uncertain - self.dropped
 
-    def lose(self, reason: str, series: str, precisions: Iterable[int], events: int) -> None:
+    def lose(self, reason: str, series: str, precisions: tuple[int, ...], events: int) -> None:
         """Write down that some precisions of a series lack some events."""
-        if events:
-            for precision in precisions:
-                self._losses[reason, series, precision] += events
+        if events and precisions:
+            self._losses[reason, series, precisions] += events
 
-    def drop(self, reason: str, series: str, precisions: Iterable[int], events: int) -> None:
+    def drop(self, reason: str, series: str, precisions: tuple[int, ...], events: int) -> None:
         """Write down that events were given up whole."""
         self.dropped += events
         self.lose(reason, series, (*precisions, TOTAL), events)
@@ -74,7 +73,7 @@ class Tally:
             buffered=self.buffered + fresh,
             uncertain=self.uncertain,
             dropped=self.dropped,
-            losses=tuple(Loss(*key, events) for key, events in sorted(self._losses.items())),
+            losses=self._losses_each(),
             overflowed=self.overflowed,
             series=series,
             buffer_bytes=buffer_bytes,
@@ -84,3 +83,11 @@ class Tally:
             troubles=dict(self.troubles),
             last_trouble=self.last_trouble,
         )
+
+    def _losses_each(self) -> tuple[Loss, ...]:
+        """Return the losses precision by precision."""
+        each: Counter[tuple[str, str, int]] = Counter()
+        for (reason, series, precisions), events in self._losses.items():
+            for precision in precisions:
+                each[reason, series, precision] += events
+        return tuple(Loss(*key, events) for key, events in sorted(each.items()))

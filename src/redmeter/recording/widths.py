@@ -22,12 +22,13 @@ class Widths:
         retention: precision -> samples.
     """
 
-    __slots__ = ("_ages", "_widths", "_windows")
+    __slots__ = ("_ages", "_lost", "_widths", "_windows")
 
     def __init__(self, retention: Mapping[int, int]) -> None:
         # An event may be of the last second of its slice, and the slice is refused once its end
         # is out of the retention: see store/lua/apply.lua.
         self._windows = {p: (samples + 1) * p for p, samples in retention.items()}
+        self._lost: dict[tuple[int, int], tuple[int, ...]] = {}
         self._ages = sorted(set(self._windows.values()))
         # One for each stretch between two ages, each a divisor of the next; 0 for what no precision
         # holds any more.
@@ -50,10 +51,19 @@ class Widths:
         needed = zip(self._ages, self._widths, strict=False)
         return max((age for age, w in needed if width % w == 0), default=-math.inf)
 
-    def precisions(self, width: int) -> list[int]:
+    def precisions(self, width: int) -> tuple[int, ...]:
         """Return the precisions that can be made from slices of a width."""
-        return [p for p in self._windows if p % width == 0] if width else []
+        return tuple(p for p in self._windows if p % width == 0) if width else ()
 
-    def holds(self, precision: int, age: float) -> bool:
-        """Tell whether a precision still holds an event of an age, seconds."""
-        return self._windows[precision] >= age
+    def lost(self, width: int, wider: int) -> tuple[int, ...]:
+        """Return the precisions that can be made from slices of a width, and of a wider not."""
+        found = self._lost.get((width, wider))
+        if found is None:
+            left = self.precisions(wider)
+            found = tuple(p for p in self.precisions(width) if p not in left)
+            self._lost[width, wider] = found
+        return found
+
+    def holding(self, precisions: tuple[int, ...], age: float) -> tuple[int, ...]:
+        """Return those of some precisions that still hold an event of an age, seconds."""
+        return tuple(p for p in precisions if self._windows[p] >= age)

@@ -17,6 +17,9 @@ from redmeter.store import embedded, urls
 from redmeter.store.link import Link
 from redmeter.store.store import Store
 
+#: As many threads may use a store at once; by default redis-py refuses the hundred-and-first.
+MAX_CONNECTIONS = 10_000
+
 logger = logging.getLogger("redmeter")
 
 
@@ -66,6 +69,7 @@ def open(  # noqa: A001
         "socket_connect_timeout": seconds,
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        "max_connections": MAX_CONNECTIONS,
     }
     path = target.path
     if path is None:

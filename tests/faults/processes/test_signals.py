@@ -236,7 +236,14 @@ def work(number):
 threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
 for thread in threads:
     thread.start()
-begun = ended = 0
+begun = ended = interrupts = 0
+armed, until = False, time.monotonic() + 1.2
+
+def handler(number, frame):
+    global armed
+    if armed:
+        armed = False
+        raise KeyboardInterrupt
 
 def interrupt():
     while go_on:
@@ -244,8 +251,8 @@ def interrupt():
         time.sleep(0.002)
 
 def main():
-    global begun, ended
-    until = time.monotonic() + 1.2
+    global armed, begun, ended
+    armed = True
     while time.monotonic() < until:
         begun += 1
         meter.count("main")
@@ -256,22 +263,16 @@ def main():
             meter.health()
         if begun % 500 == 0:
             meter.close()
+    armed = False
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGINT, handler)
 interrupter = threading.Thread(target=interrupt)
 interrupter.start()
-interrupts, until = 0, time.monotonic() + 1.2
-signal.signal(signal.SIGINT, signal.default_int_handler)
-while True:
+while time.monotonic() < until:
     try:
         main()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        break
     except KeyboardInterrupt:
         interrupts += 1
-        if time.monotonic() > until:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            break
 go_on = False
 for thread in [*threads, interrupter]:
     thread.join()
