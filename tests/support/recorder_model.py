@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-#: Seconds of silence after which a producer becomes another one, and after which a batch that was
-#: never acknowledged is not sent again without its watermark.
+#: Seconds of silence after which a producer becomes another one.
 SILENCE = 3600.0
+#: Seconds after which the first batch of a producer is not applied without a watermark: half of the
+#: time for which one is kept.
+IN_DOUBT = 43200.0
 
 Retention = dict[int, int]
 #: Family, precision, series.
@@ -284,7 +286,7 @@ class Life:
             return "applied before"
         if batch.since and not self.marked:
             age = max(wall - batch.since[0], monotonic - batch.since[1])
-            if self.acknowledged or age > SILENCE:
+            if self.acknowledged or age > IN_DOUBT:
                 return "unknown"
         if batch.version != self.stored.version:
             return "other retention"

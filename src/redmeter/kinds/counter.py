@@ -51,21 +51,23 @@ def operations(
         width: of those slices, seconds. Precisions that are no multiple of it are left out; 0
             leaves out all of them, so that only the grand total is added to.
     """
-    before, runs = keys.count_of(""), Runs()
+    before = keys.count_of("")
     precisions = multiples(retention, width)
+    runs = Runs()
     for name, given in counts.items():
+        if len(given) == 1:  # as it mostly is
+            ((at, amount),) = given.items()
+            for precision, samples in precisions:
+                head = f"{precision} {samples} {at - at % precision}"
+                runs.add_one(head, f"{before}{precision}:{name}", amount)
+            continue
         slices, last = given, width
         for precision, samples in precisions:
-            if len(given) == 1:  # as it mostly is
-                ((at, amount),) = given.items()
-                starts: tuple[int, ...] = (at - at % precision,)
-                values: list[int] = [amount]
-            else:
-                # A width that is a multiple of the last one sums up fewer, wider slices.
-                slices = _by_slice(given if precision % last else slices, precision)
-                last = precision
-                starts, values = tuple(slices), list(slices.values())
-            runs.add(precision, samples, f"{before}{precision}:{name}", starts, values)
+            # A width that is a multiple of the last one sums up fewer, wider slices.
+            slices = _by_slice(given if precision % last else slices, precision)
+            last = precision
+            key = f"{before}{precision}:{name}"
+            runs.add(precision, samples, key, tuple(slices), list(slices.values()))
     data_keys = runs.keys()
     args: list[str | int] = []
     if data_keys:

@@ -65,7 +65,7 @@ def operations(
             slices = _by_slice(given if precision % last else slices, precision)
             last = precision
             texts = [f"{float(value)!r} {float(time)!r}" for time, value in slices.values()]
-            runs.add(precision, samples, f"{before}{precision}:{name}", tuple(slices), texts)
+            runs.add(precision, samples, f"{before}{precision}:{name}", list(slices), texts)
     data_keys = runs.keys()
     if not data_keys:
         return Operations((), ())

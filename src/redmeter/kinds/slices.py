@@ -31,14 +31,24 @@ class Runs:
     __slots__ = ("_runs",)
 
     def __init__(self) -> None:
-        self._runs: dict[tuple[int, int, tuple[int, ...]], tuple[list[str], list[str | int]]] = {}
+        # What stands before the colon -> keys and values.
+        self._runs: dict[str, tuple[list[str], list[str]]] = {}
+
+    def add_one(self, head: str, key: str, value: str | int) -> None:
+        """Add one slice of a hash, given what stands before the colon."""
+        run = self._runs.get(head)
+        if run is None:
+            self._runs[head] = ([key], [str(value)])
+        else:
+            run[0].append(key)
+            run[1].append(str(value))
 
     def add(
         self,
         precision: int,
         samples: int,
         key: str,
-        starts: tuple[int, ...],
+        starts: Sequence[int],
         values: Sequence[str | int],
     ) -> None:
         """Add slices of a hash.
@@ -46,15 +56,11 @@ class Runs:
         Args:
             values: what is written of each slice, in the order of their starts.
         """
-        run = self._runs.get((precision, samples, starts))
-        if run is None:
-            run = self._runs[precision, samples, starts] = ([], [])
-        keys, texts = run
-        if len(starts) == 1:
-            keys.append(key)
-        else:
-            keys += [key] * len(starts)
-        texts += values
+        keys, texts = self._runs.setdefault(
+            f"{precision} {samples} {' '.join(map(str, starts))}", ([], [])
+        )
+        keys += [key] * len(starts)
+        texts += map(str, values)
 
     def keys(self) -> list[str]:
         """Return the keys, one for each slice, in the order of text()."""
@@ -62,12 +68,7 @@ class Runs:
 
     def text(self) -> str:
         """Return the runs."""
-        return "".join(
-            [
-                f"{precision} {samples} {' '.join(map(str, starts))}:{' '.join(map(str, values))};"
-                for (precision, samples, starts), (_, values) in self._runs.items()
-            ]
-        )
+        return "".join([f"{head}:{' '.join(values)};" for head, (_, values) in self._runs.items()])
 
 
 def parse(text: str, size: int) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:

@@ -239,7 +239,10 @@ class Recorder:
                 if get_ident() in self._flushing:
                     return False
                 return self._flusher.insist(time.monotonic() + timeout, last=last)
-        return self._flusher.request(timeout, last=last).wait()
+        request = self._flusher.request(timeout, last=last)
+        # A signal handler or a destructor within the lock: the thread would wait for us.
+        held: bool = self._lock._is_owned()  # type: ignore[attr-defined]  # as of Condition
+        return not held and request.wait()
 
     def close_soon(self) -> None:
         """Have the thread flush and end, without waiting."""

@@ -112,6 +112,8 @@ def handler(number, frame):
         signal.setitimer(signal.ITIMER_REAL, 0.002)
 
 go_on = True
+meter.count("x", 0)
+assert meter.flush(10)  # a handler that waits while its thread imports something would wait long
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.002)
 until = time.monotonic() + 1

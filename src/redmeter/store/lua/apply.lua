@@ -37,9 +37,13 @@ local call, attempt, type, KEYS = redis.call, redis.pcall, type, KEYS
 local number = tonumber(ARGV[1])
 local watermark = call('GET', KEYS[1])
 if watermark then
-  local applied, told = string.match(watermark, '^(%d+) ?(.*)$')
-  if tonumber(applied) == number and told ~= '' then return cjson.decode(told) end
-  if tonumber(applied) >= number then return 0 end
+  local applied, told = tonumber(watermark), nil
+  if not applied then
+    applied, told = string.match(watermark, '^(%d+) (.*)$')
+    applied = tonumber(applied)
+  end
+  if told and applied == number then return cjson.decode(told) end
+  if applied >= number then return 0 end
 elseif ARGV[5] == '1' then
   return -2
 end
@@ -57,13 +61,6 @@ local now = math.min(server, tonumber(ARGV[3]))
 local refuse, trim = ARGV[6] == '1', ARGV[7] == '1'
 local reply = {1}
 
--- What the hashes of a kind share. Counters may be other programs' too, gauges are ours alone:
--- those always expire. `due` lists the operations whose index entry is to be written.
-local counters = {
-  index = KEYS[3], before = ARGV[8] + 1, expire = ARGV[10] == '1', shared = true, due = {},
-}
-local gauges = {index = KEYS[4], before = ARGV[9] + 1, expire = true, shared = false, due = {}}
-
 local function reject(i, reason)
   reply[#reply + 1] = i
   reply[#reply + 1] = reason
@@ -79,118 +76,93 @@ end
 
 local function whole(n) return string.format('%.0f', n) end
 
--- Most texts of numbers come many times within a batch, and a look into a table is cheaper.
-local numbers = setmetatable({}, {__index = function(known, text)
-  known[text] = tonumber(text)
-  return known[text]
-end})
-
 -- When a life of so many seconds ends, Unix milliseconds: the server turns every other way to say
 -- it into this one, at some cost.
-local function expiry(life) return whole((server + life) * 1000) end
+local expiries = {}
 
--- What a precision means for this batch, worked out once: it comes with each operation.
-local rules = {}
-
-local function make_rule(precision, samples)
-  local width, count = tonumber(precision), tonumber(samples)
-  local life, spare = (count + 1) * width, math.ceil(count * width / 8)
-  local rule = {
-    samples_text = samples, width = width, samples = count, kept = width * count,
-    oldest_end = now - width * count,
-    newest_gone = math.floor(now / width) * width - width * count,
-    life = life, spare = spare, expiry = expiry(life + spare),
-  }
-  rules[precision] = rule
-  return rule
-end
-
--- The slices of a run: their starts as text, which of them are refused and why, and how long a
--- hash with the newest of them has to live.
-local function make_run(rule, text)
-  local starts, why, newest = {}, {}, -math.huge
-  for start in string.gmatch(text, '-?%d+') do
-    local n, from = #starts + 1, tonumber(start)
-    starts[n], why[n] = start, false
-    if refuse and from + rule.width < rule.oldest_end then
-      why[n] = 'aged'
-    elseif refuse and from - server > rule.kept then
-      why[n] = 'future'
-    elseif from > newest then
-      newest = from
-    end
+local function expiry(life)
+  local text = expiries[life]
+  if not text then
+    text = whole((server + life) * 1000)
+    expiries[life] = text
   end
-  local ahead = newest > server and math.ceil(newest - server) or 0
-  return {
-    starts = starts, why = why, rule = rule, life = rule.life + ahead,
-    expiry = ahead == 0 and rule.expiry or expiry(rule.life + ahead + rule.spare),
-  }
+  return text
 end
 
--- How many slices of the hash at hand are new.
-local appended = 0
+-- Large batches are flushes of many series. There it pays to ask many keys at once whether they are
+-- new, and to trim one in SKIPPED hashes that have a new slice, another one each time: asking how
+-- many fields there are costs as much as writing one.
+local large, SKIPPED, turn = #KEYS >= 64, 4, tonumber(time[2])
 
--- In a large batch one in SKIPPED hashes that have a new slice is trimmed, another one each time:
--- asking how many fields there are costs as much as writing one.
-local SKIPPED = 4
-local trim_all, turn = #KEYS < 64, tonumber(time[2])
+-- The slices of a precision that went out lately, the newest first.
+local lately = {}
+
+local function gone_lately(width, samples)
+  local gone = lately[width]
+  if not gone then
+    gone = {}
+    local last = math.floor(now / width) * width - samples * width
+    for age = 1, large and 2 * SKIPPED or 1 do gone[age] = whole(last - (age - 1) * width) end
+    lately[width] = gone
+  end
+  return gone
+end
 
 -- Remove what has left the retention. Usually that is what went out lately; a series with pauses
 -- leaves others behind, which are looked for when there are too many. Hashes past 512 fields were
 -- written by others and are the cleaner's: this call must stay short.
-local function trim_hash(key, rule)
+local function trim_hash(key, width, samples)
   local fields = call('HLEN', key)
-  if fields <= rule.samples or fields > 512 then return end
-  local last, gone = rule.newest_gone, rule.gone
-  if not gone then
-    gone = {}
-    for age = 1, 2 * SKIPPED do gone[age] = whole(last - (age - 1) * rule.width) end
-    rule.gone = gone
-  end
-  if call('HDEL', key, unpack(gone)) + rule.samples + 2 >= fields then return end
-  gone = {}
+  if fields <= samples or fields > 512 then return end
+  local gone = gone_lately(width, samples)
+  if call('HDEL', key, unpack(gone)) + samples + 2 >= fields then return end
+  local last, others = tonumber(gone[1]), {}
   for _, start in ipairs(call('HKEYS', key)) do
     local n = tonumber(start)
-    if n and n <= last then gone[#gone + 1] = start end
+    if n and n <= last then others[#others + 1] = start end
   end
-  if #gone > 0 then call('HDEL', key, unpack(gone)) end
+  if #others > 0 then call('HDEL', key, unpack(others)) end
 end
 
 -- Whether the hashes up to KEYS[asked] are new: asked for many at once, and no more after the first
 -- that is not. What is new need not be asked how many fields it has, nor how long it lives.
-local all_new, asked = true, 0
+local all_new, asked = large, 0
 
 local function ask_ahead(i, last)
   asked = math.min(i + 31, last)
   all_new = attempt('EXISTS', unpack(KEYS, i, asked)) == 0
 end
 
--- A hash has new slices: renew how long it lives, and its entry in the index. That is done with
--- an eighth to spare, so that it is seldom needed. May fail: see settle().
-local function renew(i, key, family, run)
+-- A hash has new slices, so many of them, up to the newest: renew how long it lives, and its entry in
+-- the index. That is done with an eighth to spare, so that it is seldom needed. May fail.
+local function renew(i, key, family, width, samples, appended, newest)
   local due = true
   if family.expire then
+    local life = (samples + 1) * width
+    if newest > server then life = life + math.ceil(newest - server) end
     local ttl = all_new and -1 or call('TTL', key)
-    due = ttl < run.life
+    due = ttl < life
     -- A hash that had data but no time to live is another program's, which would not renew it: it
     -- stays without, and is the cleaner's to sweep.
     local foreign = ttl == -1 and not all_new and family.shared and call('HLEN', key) > appended
-    if due and not foreign then call('PEXPIREAT', key, run.expiry) end
+    if due and not foreign then
+      call('PEXPIREAT', key, expiry(life + math.ceil(samples * width / 8)))
+    end
   end
   if due then family.due[#family.due + 1] = i end
-  if trim and not all_new and (trim_all or (turn + i) % SKIPPED == 0) then
-    trim_hash(key, run.rule)
+  if trim and not all_new and (not large or (turn + i) % SKIPPED == 0) then
+    trim_hash(key, width, samples)
   end
 end
 
 -- Write the index entries that are due, many at once: that is cheaper by half than one by one.
 local function write_index(family)
-  local due, before, most = family.due, family.before, 1000  -- unpack takes some thousands
+  local due, most = family.due, 1000  -- unpack takes some thousands
   for first = 1, #due, most do
     local entries, last = {}, math.min(first + most - 1, #due)
     for at = first, last do
       local n = 2 * (at - first)
-      entries[n + 1], entries[n + 2] = '0', string.sub(KEYS[due[at]], before)
+      entries[n + 1], entries[n + 2] = '0', string.sub(KEYS[due[at]], family.before + 1)
     end
     local done = attempt('ZADD', family.index, unpack(entries))
     if type(done) == 'table' then
@@ -199,73 +171,111 @@ local function write_index(family)
   end
 end
 
--- Go through the runs of a text. What writes a slice is given its key, its start and its value, and
--- returns true where the slice is new, or the error that came back.
-local function write_slices(i, count, text, values, family, write)
+local function outside(start, width, samples)
+  if start + width < now - width * samples then return 'aged' end
+  if start - server > width * samples then return 'future' end
+end
+
+local function split(text)
+  local words = {}
+  for word in string.gmatch(text, '[^ ]+') do words[#words + 1] = word end
+  return words
+end
+
+-- Go through the runs of a text. A family is what the hashes of a kind share; its `due` lists the
+-- operations whose index entry is to be written. What writes a slice is given its key, its start and what there is
+-- to write, and returns true where the slice is new, or the error that came back.
+local function write_slices(i, count, text, each, family, write)
   local last = i + count - 1
-  for precision, samples, starts, list in string.gmatch(text, '(%d+) (%d+) ([^:]*):([^;]*);') do
-    local rule = rules[precision]
-    if not rule or rule.samples_text ~= samples then rule = make_rule(precision, samples) end
-    local run = make_run(rule, starts)
-    local many, k = #run.starts, 0
-    for one, other in string.gmatch(list, values) do
-      k = k + 1
-      local key, why = KEYS[i], run.why[k]
-      if all_new and i > asked then ask_ahead(i, last) end
-      if why then
-        reject(i, why)
-      else
-        local new = write(key, run.starts[k], one, other, rule)
-        if new == true then
-          appended = appended + 1
-        elseif new then
-          reject(i, new.err)
-        end
+  -- Of the run at hand: its starts, where there is more than one, which of them are refused and
+  -- why, the newest of the others; and of the hash at hand: its slices so far, and the new ones.
+  local width, samples, list, starts, many, why, newest
+  local k, appended = 0, 0
+
+  local function slice(one, other)
+    k = k + 1
+    local key = KEYS[i]
+    if all_new and i > asked then ask_ahead(i, last) end
+    if why and why[k] then
+      reject(i, why[k])
+    else
+      local new = write(key, starts and starts[k] or list, one, other, width)
+      if new == true then
+        appended = appended + 1
+      elseif new then
+        reject(i, new.err)
       end
-      if k == many then  -- all slices of this hash
-        if appended > 0 then
-          local done, problem = pcall(renew, i, key, family, run)
-          if not done then reject_unkept(i, problem) end
-          appended = 0
-        end
-        k = 0
+    end
+    if k == many then
+      if appended > 0 then
+        local done, problem = pcall(renew, i, key, family, width, samples, appended, newest)
+        if not done then reject_unkept(i, problem) end
       end
-      i = i + 1
+      k, appended = 0, 0
+    end
+    i = i + 1
+  end
+
+  for precision, kept, heads, values in string.gmatch(text, '(%d+) (%d+) ([^:]*):([^;]*);') do
+    width, samples, list = tonumber(precision), tonumber(kept), heads
+    starts = string.find(list, ' ', 1, true) and split(list)
+    many, why, newest = starts and #starts or 1, nil, -math.huge
+    for n = 1, many do
+      local start = tonumber(starts and starts[n] or list)
+      local reason = refuse and outside(start, width, samples)
+      if reason then
+        why = why or {}
+        why[n] = reason
+      elseif start > newest then
+        newest = start
+      end
+    end
+    if string.find(values, ' ', 1, true) then
+      for one, other in string.gmatch(values, each) do slice(one, other) end
+    else
+      slice(values)
     end
   end
+  write_index(family)
   return i
 end
 
 local runs = {}
 
-local function add(key, start, amount)
-  local value = attempt('HINCRBY', key, start, amount)
-  return value == numbers[amount] or type(value) == 'table' and value
-end
-
+-- Counters may be other programs' too; those without a time to live are theirs.
 function runs.slice(i, a, count)
-  return write_slices(i, count, ARGV[a], '(-?%d+)', counters, add), a + 1
+  local family = {
+    index = KEYS[3], before = ARGV[8], expire = ARGV[10] == '1', shared = true, due = {},
+  }
+  local function add(key, start, amount)
+    local value = attempt('HINCRBY', key, start, amount)
+    return value == tonumber(amount) or type(value) == 'table' and value
+  end
+  return write_slices(i, count, ARGV[a], '(-?%d+)', family, add), a + 1
 end
 
--- Whether a slice holds a value that is newer than a time. What is no "value time" of this slice
--- is nobody's value.
-local function newer(stored, rule, start, time)
-  local value, at = string.match(stored, '^([-+.%de]+) ([-+.%de]+)$')
-  value, at = tonumber(value or ''), tonumber(at or '')
-  if not value or not at or value - value ~= 0 then return false end
-  return at > time and at >= start and at < start + rule.width
-end
-
-local function set(key, start, value, time, rule)
-  local stored = attempt('HGET', key, start)
-  if type(stored) == 'table' then return stored end
-  if stored and newer(stored, rule, tonumber(start), tonumber(time)) then return false end
-  stored = attempt('HSET', key, start, value .. ' ' .. time)
-  return stored == 1 or type(stored) == 'table' and stored
-end
-
+-- Gauges are ours alone, and always expire.
 function runs.last(i, a, count)
-  return write_slices(i, count, ARGV[a], '([^ ]+) ([^ ]+)', gauges, set), a + 1
+  local family = {index = KEYS[4], before = ARGV[9], expire = true, shared = false, due = {}}
+
+  -- Whether a slice holds a value that is newer than a time. What is no "value time" of this slice
+  -- is nobody's value.
+  local function newer(stored, width, start, time)
+    local value, at = string.match(stored, '^([-+.%de]+) ([-+.%de]+)$')
+    value, at = tonumber(value or ''), tonumber(at or '')
+    if not value or not at or value - value ~= 0 then return false end
+    return at > time and at >= start and at < start + width
+  end
+
+  local function set(key, start, value, time, width)
+    local stored = attempt('HGET', key, start)
+    if type(stored) == 'table' then return stored end
+    if stored and newer(stored, width, tonumber(start), tonumber(time)) then return false end
+    stored = attempt('HSET', key, start, value .. ' ' .. time)
+    return stored == 1 or type(stored) == 'table' and stored
+  end
+
+  return write_slices(i, count, ARGV[a], '([^ ]+) ([^ ]+)', family, set), a + 1
 end
 
 function runs.add(i, a, count)
@@ -281,8 +291,6 @@ local i, a, last = 5, 11, #ARGV
 while a <= last do
   i, a = runs[ARGV[a]](i, a + 2, tonumber(ARGV[a + 1]))
 end
-write_index(counters)
-write_index(gauges)
 
 if #reply == 1 then return 1 end
 -- Should this answer get lost, the next try shall be told the same.
