@@ -65,7 +65,9 @@ def counting(_conn: redis.Redis, url: str) -> Iterator[Row]:
             names = {"counter": counter, "meter": meter, "child": child, "theirs": theirs}
             for how, spread in (("4 threads", _in_threads), ("1,000 tasks", _in_tasks)):
                 ours, other, ratio = _each(spread(mine, names), spread(others, names))
-                yield Row(f"{what}, {how}", nano(ours), nano(other), ratio, "<= 0.5")
+                alone = turns(spread("pass", {}), _nothing, rounds=5, calls=1)[0] / CALLS
+                floor = f"without counting {nano(alone)}"
+                yield Row(f"{what}, {how}", nano(ours), nano(other), ratio, "<= 0.5", floor)
 
 
 def _in_threads(statement: str, names: dict[str, object]) -> Callable[[], None]:
@@ -82,11 +84,11 @@ def _in_threads(statement: str, names: dict[str, object]) -> Callable[[], None]:
 
 
 def _in_tasks(statement: str, names: dict[str, object]) -> Callable[[], None]:
-    """1,000 tasks that count ten times each between two switches."""
-    burst = repeated(statement, 10, **names)
+    """1,000 tasks that count 50 times each between two switches."""
+    burst = repeated(statement, 50, **names)
 
     async def task() -> None:
-        for _ in range(CALLS // 10_000):
+        for _ in range(CALLS // 50_000):
             burst()
             await asyncio.sleep(0)
 

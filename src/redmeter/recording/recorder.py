@@ -209,7 +209,7 @@ class Recorder:
                 self.leave(left)
 
     def _shorten(self, cell: Cell) -> None:
-        if len(cell.events) < LONG:
+        if len(cell.events) < LONG or self._busy:
             return
         with self._lock:
             if not self._busy:  # else this is a signal handler or a destructor within the lock
