@@ -309,3 +309,20 @@ def test_a_process_that_is_stopped_for_a_while_goes_on_where_it_was(
     for begin, end in (first, second):
         assert sum(found.get(s, 0) for s in {int(begin), int(end)}) == 500
     assert int(second[0]) > int(first[1]) + 1
+
+
+def test_what_a_store_keeps_beyond_what_a_recorder_expected_is_told_to_be_lacking(
+    conn: Any, server: Server
+) -> None:
+    """Before its first batch a recorder goes by its own configuration: then by the store's."""
+    with redmeter.Meter(server.url, retention={1: 120, 60: 120}, sync=True) as first:
+        first.count("x")
+    with redmeter.Meter(server.url, retention={60: 120}, flush_interval=3600) as meter:
+        meter.count("x", 5)
+        assert meter.flush(5.0)
+        assert meter.health().lost() == {"retention": {1: 5}}
+        meter.count("x", 7)
+        assert meter.flush(5.0)
+        assert meter.health().lost() == {"retention": {1: 5}}
+    sums = {p: sum(map(int, conn.hvals(f"redmeter:count:{p}:x"))) for p in (1, 60)}
+    assert sums == {1: 8, 60: 13}

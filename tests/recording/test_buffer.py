@@ -13,7 +13,7 @@ from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Keys
 from redmeter.kinds.slices import parse
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, Buffer, Part
 from redmeter.recording.runs import Last, Lasts, Sums
-from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, TOTAL, Tally
+from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL, Tally
 
 MAX = 2**63 - 1
 KEYS = Keys()
@@ -85,7 +85,7 @@ def lost(tally: Tally) -> Counter[tuple[str, int]]:
     """Return what was written down as lost: (series, precision) -> events."""
     found: Counter[tuple[str, int]] = Counter()
     for loss in tally.health(producer="", instance=None).losses:
-        assert loss.reason in (AGED, MEMORY, OVERFLOW)
+        assert loss.reason in (AGED, MEMORY, OVERFLOW, RETENTION)
         found[loss.series, loss.precision] += loss.events
     return found
 
@@ -272,6 +272,27 @@ def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
     slices, totals = slices_of(all_of(buffer), wanted)
     assert totals == {"a": 3}
     assert {at: sum(held.values()) for at, held in slices.items()} == {("a", 7): 2, ("a", 60): 3}
+    assert lost(tally) == {("a", 7): 1}
+
+
+def test_what_was_taken_out_before_a_change_of_retention_lacks_what_came() -> None:
+    """By the minute, or by nothing but the grand total: neither makes seconds."""
+    buffer = Buffer({60: 120}, Tally(NOW), math.inf)
+    for age, amount in ((0, 2), (10**5, 3)):
+        buffer.add(Sums, "a", NOW - age, amount, NOW)
+    (part,) = all_of(buffer)
+    assert list(part.lacking({60: 120})) == []
+    assert sorted(part.lacking({1: 9, 60: 120, 120: 9})) == [("a", (1,), 2), ("a", (1, 120), 3)]
+
+
+def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
+    """A hash that is new lives as long as what was written to it last needs."""
+    buffer = Buffer({1: 120, 5: 120}, Tally(NOW), math.inf)
+    for age in (-60, 300, 0):
+        buffer.add(Sums, "a", NOW - age, 1, NOW)
+    (part,) = all_of(buffer)
+    starts = [int(s) for _, _, s, _ in parse(str(part.operations(KEYS, {5: 120}).args[2]), 1)]
+    assert starts[0] == min(starts)
 
 
 # --- Memory --------------------------------------------------------------------------------

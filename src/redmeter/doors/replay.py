@@ -21,7 +21,7 @@ from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
 from redmeter.names import canonical
 from redmeter.recording.bulk import Bulk
-from redmeter.recording.tally import AGED, MEMORY
+from redmeter.recording.tally import AGED, MEMORY, RETENTION
 from redmeter.store import Store
 
 #: Distinct (series, second) pairs held in memory before they are written.
@@ -175,7 +175,7 @@ def _account(bulk: Bulk, report: Report) -> None:
     report.uncertain = health.uncertain + bulk.in_doubt
     refused: dict[str, dict[str, int]] = {}
     for reason, series, _, events in health.losses:
-        if reason not in (AGED, MEMORY, "future"):
+        if reason not in (AGED, MEMORY, RETENTION, "future"):
             by_series = refused.setdefault(reason, {})
             by_series[series] = max(events, by_series.get(series, 0))
     report.refused = {reason: sum(some.values()) for reason, some in refused.items()}

@@ -21,8 +21,8 @@ _LABELS = "keep ids, addresses and raw paths out of labels: give each few values
 _FIXES = {
     "aged": "see why the store was away for so long, and let NTP set the writers' clocks",
     "future": "let NTP set the writers' clocks, and look at the times that are given to events",
-    "memory": f"the store was away and buffers were full: {_LABELS}",
-    "series": _LABELS,
+    "memory": f"the buffers were full: raise REDMETER_BUFFER_BYTES, or {_LABELS}",
+    "retention": "configure the writers for what the store keeps: REDMETER_RETENTION",
     "overflow": "a number reached 2^63 - 1: count in larger units, under another name",
     "WRONGTYPE": "another program uses these keys: choose another prefix",
     "not-a-number": "another program writes to these counters: choose another prefix",

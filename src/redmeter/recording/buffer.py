@@ -12,14 +12,14 @@ Used by one thread at a time: whoever holds the recorder's lock.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.model import Operations
 from redmeter.recording.instance import spelled
 from redmeter.recording.runs import Full, Run
-from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, Tally
+from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, RETENTION, Tally
 from redmeter.recording.widths import Widths
 
 #: Fields written by one batch: about 3 ms of the server's time.
@@ -34,10 +34,11 @@ Levels = dict[tuple[type[Run], int], dict[str, Run]]
 class Part:
     """What one batch is made of. Not changed any more once it was sent."""
 
-    __slots__ = ("_levels", "events", "fields")
+    __slots__ = ("_levels", "_precisions", "events", "fields")
 
-    def __init__(self) -> None:
+    def __init__(self, precisions: Collection[int] = ()) -> None:
         self._levels: Levels = {}
+        self._precisions = precisions
         self.events = self.fields = 0
 
     def add(self, kind: type[Run], width: int, name: str, run: Run, fields: int) -> None:
@@ -52,6 +53,10 @@ class Part:
             for name, run in runs.items():
                 yield kind, width, name, run
 
+    def lacking(self, retention: Iterable[int]) -> Iterator[tuple[str, tuple[int, ...], int]]:
+        """Yield series, precisions that came to be kept since it was taken, and events."""
+        return _lacking(self.runs(), set(retention) - set(self._precisions))
+
     def operations(
         self, keys: Keys, retention: Mapping[int, int], instance: int | None = None
     ) -> Operations:
@@ -64,7 +69,8 @@ class Part:
             kind.operations(
                 keys, retention, {spelled(n, instance): run for n, run in runs.items()}, width
             )
-            for (kind, width), runs in self._levels.items()
+            # The oldest events first: how long a new hash lives is settled by its newest.
+            for (kind, width), runs in sorted(self._levels.items(), key=lambda e: -e[0][1])
         ]
         if len(made) == 1:
             return made[0]
@@ -87,10 +93,13 @@ class Buffer:
         self._tally = tally
         self._limit = limit
         self._levels: Levels = {}
-        self.retain(retention)
+        self._widths = Widths(retention)
 
     def retain(self, retention: Mapping[int, int]) -> None:
         """Go by another retention from now on."""
+        came = set(retention) - set(self.precisions)
+        for name, precisions, events in _lacking(self._runs(), came):
+            self._tally.lose(RETENTION, name, precisions, events)
         self._widths = Widths(retention)
 
     @property
@@ -204,7 +213,7 @@ class Buffer:
 
     def take(self) -> Part | None:
         """Take out as much as one batch holds; None where nothing is left."""
-        part = Part()
+        part = Part(self.precisions)
         for kind, width in list(self._levels):
             runs = self._levels[kind, width]
             precisions = self._widths.precisions(width)
@@ -223,6 +232,16 @@ class Buffer:
                     return part
             del self._levels[kind, width]
         return part if part.fields else None
+
+
+def _lacking(
+    runs: Iterable[tuple[type[Run], int, str, Run]], came: Collection[int]
+) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    """Yield what cannot be made for precisions that came to be kept: series, precisions, events."""
+    for _, width, name, run in runs:
+        lacking = tuple(sorted(p for p in came if not width or p % width))
+        if lacking:
+            yield name, lacking, run.events
 
 
 def _alone(kind: type[Run], width: int, name: str, run: Run) -> Part:

@@ -19,7 +19,7 @@ from redmeter.errors import AccessDenied, StoreError
 from redmeter.keys import Retention
 from redmeter.model import Operations, Outcome
 from redmeter.recording.buffer import Buffer, Part
-from redmeter.recording.tally import TOTAL, Tally
+from redmeter.recording.tally import RETENTION, TOTAL, Tally
 from redmeter.store import Store
 from redmeter.store.parcel import Parcel
 from redmeter.store.producers import Producer
@@ -124,6 +124,8 @@ class Delivery:
                 return
             tally.stored += self._part.events
             tally.last_flush = self._store.clock.wall()
+            for series, lacking, events in self._part.lacking(self._store.retention):
+                tally.lose(RETENTION, series, lacking, events)
             for rejection in outcome.rejections:
                 if rejection.reason == "unkept":  # stored, but its time to live was not renewed
                     tally.trouble(rejection.reason, rejection.detail)

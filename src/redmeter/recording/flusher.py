@@ -141,8 +141,19 @@ class Flusher:
         self.ring()
         return request
 
+    def ask(self, timeout: float, *, last: bool) -> Request | None:
+        """Ask for a flush; None where there is no thread, and none can be started."""
+        request = self.request(timeout, last=last)  # first: a thread ends that finds nothing to do
+        if self.running or self.start():
+            return request
+        with contextlib.suppress(ValueError):
+            self._requests.remove(request)
+        return None
+
     def _run(self) -> None:
-        while self._alive.acquire(blocking=False):
+        # Again for those who came when the last turn was through, and still saw a thread. And not
+        # at all where another thread, started at the same time, has done everything already.
+        while (self._requests or self._waiting()) and self._alive.acquire(blocking=False):
             try:
                 requests, ok = self._work()
             finally:
@@ -150,9 +161,6 @@ class Flusher:
             # Only now: whoever is told so shall find that there is no thread.
             for request in requests:
                 request.answer(ok)
-            # Those who came when the last turn was through, and still saw a thread.
-            if not self._requests and not self._waiting():
-                return
 
     def _work(self) -> tuple[list[Request], bool]:
         """Flush once an interval, and when asked to; return what was asked for as the last."""

@@ -232,14 +232,13 @@ class Recorder:
     def _ask(self, timeout: float, *, last: bool) -> bool:
         if self._pid != os.getpid():
             self.after_fork()
-        if not self._flusher.running:
-            if self._empty():
-                return True
-            if not self._flusher.start():
-                if get_ident() in self._flushing:
-                    return False
-                return self._flusher.insist(time.monotonic() + timeout, last=last)
-        request = self._flusher.request(timeout, last=last)
+        if not self._flusher.running and self._empty():
+            return True
+        request = self._flusher.ask(timeout, last=last)
+        if request is None:
+            if get_ident() in self._flushing:
+                return False
+            return self._flusher.insist(time.monotonic() + timeout, last=last)
         # A signal handler or a destructor within the lock: the thread would wait for us.
         held: bool = self._lock._is_owned()  # type: ignore[attr-defined]  # as of Condition
         return not held and request.wait()
@@ -289,7 +288,7 @@ class Recorder:
             raise Failed(passing=True) from error
         except Exception as error:  # a fault of ours must not end the thread
             self._trouble(error)
-            raise Failed(passing=False) from error
+            raise Failed(passing=True) from error
 
     def _let_all_be_due(self) -> None:
         for cell in list(self._cells.values()):
@@ -343,9 +342,9 @@ class Recorder:
         """Ask for a last flush; None where no thread can do it."""
         self._leaving = True
         self._let_all_be_due()
-        if self._flusher.running or (not self._empty() and self._flusher.start()):
-            return self._flusher.request(timeout, last=True)
-        return None
+        if not self._flusher.running and self._empty():
+            return None
+        return self._flusher.ask(timeout, last=True)
 
     def leave(self, timeout: float) -> None:
         """Flush in this thread, where there is something left, and hope or time."""

@@ -13,7 +13,7 @@ from redmeter.model import Loss, RecorderHealth
 TOTAL = 0
 
 #: Why events are given up whole, or by a precision, before they are sent.
-AGED, MEMORY, OVERFLOW = "aged", "memory", "overflow"
+AGED, MEMORY, OVERFLOW, RETENTION = "aged", "memory", "overflow", "retention"
 
 
 class Tally:

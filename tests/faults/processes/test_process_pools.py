@@ -63,7 +63,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("how", ["fork", "fork after the parent counted", "spawn"])
+@pytest.mark.parametrize(
+    "how",
+    ["fork", "fork after the parent counted", pytest.param("spawn", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("case", CASES)
 def test_every_worker_stores_what_it_counted(
     programs: Programs, total: Total, conn: Any, case: str, how: str

@@ -288,3 +288,42 @@ print(begun, ended, interrupts, *own)
     assert ended <= total("main") <= begun
     assert total("same") == 4 * sum(own)
     assert [total(f'own{{n="{number}"}}') for number in range(8)] == [2 * each for each in own]
+
+
+def test_a_flush_that_is_broken_off_after_it_was_sent_doubles_nothing(
+    programs: Programs, total: Total
+) -> None:
+    """An exception comes out of it in the main thread, where no thread could be started."""
+    done = programs.run(
+        """
+from redmeter.recording import flusher
+from redmeter.store.link import Link
+
+def refused(*arguments):
+    raise RuntimeError("can't start new thread")
+
+flusher.start_new_thread = refused
+read, interrupted = Link._read, 0
+
+def read_and_interrupt(self, connection):
+    global interrupted
+    reply = read(self, connection)
+    if reply == 1 and interrupted < 3:  # a batch that was applied
+        interrupted += 1
+        raise KeyboardInterrupt
+    return reply
+
+Link._read = read_and_interrupt
+meter = Meter(URL)
+for _ in range(10):
+    meter.count("x")
+    try:
+        meter.flush(10)
+    except KeyboardInterrupt:
+        pass
+assert interrupted == 3
+assert meter.flush(10)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    assert total() == 10

@@ -183,9 +183,11 @@ class Recording(RuleBasedStateMachine):
         for all_stored in done:
             self._fail(all_stored, self.life.fail_unsent)
 
-    @rule(times=st.integers(1, 3))
-    def flush_while_replies_are_lost(self, times: int) -> None:
-        """The server applies what it is sent, once."""
+    @rule(times=st.integers(1, 3), early=st.booleans())
+    def flush_while_replies_are_lost(self, times: int, early: bool) -> None:
+        """The server applies what it is sent, once; what it refuses of that, it tells again."""
+        if early:
+            self.count("a", 1, -9_000)
         before = self._now()
         self.proxy.drop_replies(times)
         done = [try_once(self.meter) for _ in range(times)]
@@ -225,7 +227,7 @@ class Recording(RuleBasedStateMachine):
             self._flush()
             self.count("a", 1, 0)
             if sent == "lost":
-                self.flush_while_replies_are_lost(1)
+                self.flush_while_replies_are_lost(1, False)
             else:
                 self.flush_while_requests_are_cut()
         if self.life.doubt and self.life.doubt.applied and not self.life.acknowledged:
@@ -429,7 +431,7 @@ def test_whatever_happens_the_store_holds_what_the_model_says(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=120,
+            max_examples=80,
             stateful_step_count=40,
             suppress_health_check=list(HealthCheck),
         ),
