@@ -19,7 +19,7 @@ SHOWN = 5
 _LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
 #: Why events were lost -> what to do about it.
 _FIXES = {
-    "aged": "see why the store was away for so long, and let NTP set the writers' clocks",
+    "aged": "too late for these: the store was away, a clock is wrong, or at= is of long ago",
     "future": "let NTP set the writers' clocks, and look at the times that are given to events",
     "memory": f"the buffers were full: raise REDMETER_BUFFER_BYTES, or {_LABELS}",
     "retention": "configure the writers for what the store keeps: REDMETER_RETENTION",
