@@ -24,7 +24,7 @@ def recorder() -> Recorder:
 def books(recorder: Recorder) -> tuple[int, int, int]:
     """Return what was taken in, what is in memory, and what is still in the cells."""
     health = recorder.health()
-    cells = sum(len(cell.events) for cell in recorder._cells.values())
+    cells = sum(len(cell.events) for cell in recorder._registry.cells())
     return health.recorded, health.buffered, cells
 
 

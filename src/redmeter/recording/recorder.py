@@ -16,20 +16,19 @@ import threading
 import time
 from _thread import RLock, allocate_lock, get_ident  # as they are on import: see flusher.py
 from collections.abc import Mapping
-from typing import Any
 
 from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreError, StoreRefused
 from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
 from redmeter.model import RecorderHealth
-from redmeter.names import canonical, parse_name
 from redmeter.recording import lifecycle
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
-from redmeter.recording.cells import NOW, Cell, Counter, Gauge, counter_class
+from redmeter.recording.cells import NOW, Cell, Counter, Gauge
 from redmeter.recording.delivery import Delivery
 from redmeter.recording.flusher import Failed, Flusher, Request
-from redmeter.recording.instance import NUMBER_SECONDS, for_each_process
+from redmeter.recording.instance import NUMBER_SECONDS
+from redmeter.recording.registry import Registry
 from redmeter.recording.tally import Tally
 from redmeter.store import Store
 
@@ -40,8 +39,6 @@ ATTENTION = 0.001
 LONG, TOO_LONG = 500, 100_000
 #: Estimate of what an event in a cell takes, bytes.
 EVENT_BYTES = 40
-#: Spellings of names that are looked up without taking them apart, for each series there may be.
-SPELLINGS = 4
 #: How long an answer is waited for at least when a process ends, seconds.
 SHORTEST = 0.1
 #: How often what there is is stored at least when a process ends, should there be more each time.
@@ -50,9 +47,6 @@ PASSES = 3
 REPORT_SECONDS = 10.0
 #: Seconds between two lines in the log.
 LOG_SECONDS = 60.0
-#: What stands for the series of a name that has too many, and for all series that are too many.
-OVERFLOW_LABELS = {"overflow": "true"}
-OTHER = "(other)"
 
 logger = logging.getLogger("redmeter")
 
@@ -81,14 +75,11 @@ class Recorder:
         self._clock: Clock = store.clock
         self._interval = interval
         self._limit = limit
-        self._max_series = max_series
-        self._max_label_sets = max_label_sets
-        self._counter_class = counter_class(store.clock.wall)
-        self._cells: dict[tuple[type[Cell], str], Cell] = {}
-        self._label_sets: dict[str, int] = {}
-        #: Counters by the spelling in which a caller names them; for Meter.count().
-        self.by_name: dict[Any, Counter] = {}
-        self._per_process = False
+        self._registry = Registry(
+            self, store.clock.wall, max_series=max_series, max_label_sets=max_label_sets
+        )
+        #: See there.
+        self.by_name = self._registry.by_name
         self._begin()
 
     def _begin(self) -> None:
@@ -100,7 +91,7 @@ class Recorder:
         self._tally = Tally(self._clock.wall())
         self._buffer = Buffer(self._store.retention, self._tally, self._limit)
         self._delivery = Delivery(self._store, self._buffer, self._tally, self._lock)
-        self._delivery.needs_instance = self._per_process
+        self._delivery.needs_instance = self._registry.per_process
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
         #: not, and need not.
         self._flushing: set[int] = set()
@@ -125,49 +116,13 @@ class Recorder:
 
     def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
         """Return the counter of a series, always the same one. See Meter.counter()."""
-        try:
-            spelling: Any = (name, tuple(labels.items())) if labels else name
-            found = self.by_name.get(spelling)
-        except (TypeError, AttributeError):  # not to be hashed: canonical() says what is wrong
-            spelling = found = None
-        if found is not None:
-            return found
-        cell = self._cell(Counter, canonical(name, labels))
-        assert isinstance(cell, Counter)
-        if spelling is not None and len(self.by_name) < SPELLINGS * self._max_series:
-            self.by_name[spelling] = cell
-        return cell
+        return self._registry.counter(name, labels)
 
     def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
-        series = canonical(name, labels)
-        if per_process:
-            series = for_each_process(series)
-            self._per_process = self._delivery.needs_instance = True
-        cell = self._cell(Gauge, series)
-        assert isinstance(cell, Gauge)
-        return cell
-
-    def _cell(self, kind: type[Cell], series: str) -> Cell:
-        found = self._cells.get((kind, series))
-        return self._admit(kind, series) if found is None else found
-
-    def _admit(self, kind: type[Cell], series: str) -> Cell:
-        base, labels = parse_name(series)
-        overflow = False
-        if labels:
-            if self._label_sets.get(base, 0) >= self._max_label_sets:
-                series, overflow = canonical(base, OVERFLOW_LABELS), True
-            else:
-                self._label_sets[base] = self._label_sets.get(base, 0) + 1
-        if not overflow and len(self._cells) >= self._max_series:
-            series, overflow = OTHER, True
-        if kind is Gauge:
-            cell: Cell = Gauge(series, self, self._clock.wall)
-        else:
-            cell = self._counter_class(series, self)
-        cell.overflow = overflow
-        return self._cells.setdefault((kind, series), cell)
+        gauge = self._registry.gauge(name, labels, per_process=per_process)
+        self._delivery.needs_instance = self._registry.per_process
+        return gauge
 
     def attend(self, cell: Cell, now: float) -> None:
         """See that a flusher runs, and that the list stays short. See cells.py."""
@@ -252,7 +207,7 @@ class Recorder:
         return not self._tally.buffered and not self._waiting()
 
     def _waiting(self) -> bool:
-        return any(cell.events for cell in list(self._cells.values()))
+        return any(cell.events for cell in self._registry.cells())
 
     def _flush(self, last: bool) -> None:
         """Collect and send all there is.
@@ -291,7 +246,7 @@ class Recorder:
             raise Failed(passing=True) from error
 
     def _let_all_be_due(self) -> None:
-        for cell in list(self._cells.values()):
+        for cell in self._registry.cells():
             cell.due = NOW
 
     def _collect(self) -> None:
@@ -300,7 +255,7 @@ class Recorder:
         with self._lock:
             self._busy = True
             try:
-                for cell in list(self._cells.values()):
+                for cell in self._registry.cells():
                     if cell.events:
                         self._collect_cell(cell, now)
                         cell.due = min(cell.due, due)  # the clock may have been set back
@@ -333,7 +288,7 @@ class Recorder:
 
     def after_fork(self) -> None:
         """Forget what is the parent's."""
-        for cell in self._cells.values():
+        for cell in self._registry.cells():
             cell.events.clear()  # in place: an interrupted count() goes on with this very list
             cell.due = NOW
         self._begin()
@@ -372,7 +327,7 @@ class Recorder:
     def health(self) -> RecorderHealth:
         """Return what the recorder knows of itself."""
         with self._lock:
-            tally, delivery, cells = self._tally, self._delivery, list(self._cells.values())
+            tally, delivery, cells = self._tally, self._delivery, self._registry.cells()
             lists = [(cell, list(cell.events)) for cell in cells]
             fresh = sum(cell.size(events) for cell, events in lists)
             waiting = sum(len(events) for _, events in lists)
@@ -390,7 +345,11 @@ class Recorder:
         state = self._tally.recorded + sum(self._tally.troubles.values())
         changed = state != self._report_of
         passed = time.monotonic() - self._reported
-        due = passed >= REPORT_SECONDS if changed else self._per_process and passed > NUMBER_SECONDS
+        due = (
+            passed >= REPORT_SECONDS
+            if changed
+            else self._registry.per_process and passed > NUMBER_SECONDS
+        )
         if not self._tally.batches or not (due or last):
             return
         self._reported = time.monotonic()  # also where it fails: not with every flush

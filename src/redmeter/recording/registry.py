@@ -1,0 +1,103 @@
+"""Registry: the cells there are, by name, and how many there may be.
+
+A name has one cell, however it is spelled and from wherever it is asked for. What has too many
+series gets one more for all the others: labelled overflow="true" for a name with too many label
+sets, (other) for all.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from redmeter.names import canonical, parse_name
+from redmeter.recording.cells import Attendant, Cell, Counter, Gauge, counter_class
+from redmeter.recording.instance import for_each_process
+
+#: What stands for the series of a name that has too many, and for all series that are too many.
+OVERFLOW_LABELS = {"overflow": "true"}
+OTHER = "(other)"
+#: Spellings of names that are looked up without taking them apart, for each series there may be.
+SPELLINGS = 4
+
+
+class Registry:
+    """The cells of a recorder. Each step is one that threads and signal handlers may interrupt.
+
+    Args:
+        attendant: looks after the cells.
+        now: the clock, Unix seconds.
+        max_series: how many series are told apart.
+        max_label_sets: how many of one name.
+    """
+
+    def __init__(
+        self,
+        attendant: Attendant,
+        now: Callable[[], float],
+        *,
+        max_series: int,
+        max_label_sets: int,
+    ) -> None:
+        self._attendant = attendant
+        self._now = now
+        self._max_series = max_series
+        self._max_label_sets = max_label_sets
+        self._counter_class = counter_class(now)
+        self._cells: dict[tuple[type[Cell], str], Cell] = {}
+        self._label_sets: dict[str, int] = {}
+        #: Counters by the spelling in which a caller names them; for Meter.count().
+        self.by_name: dict[Any, Counter] = {}
+        #: Whether a series has a place for the number of the process.
+        self.per_process = False
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def cells(self) -> list[Cell]:
+        """Return all there are at the moment."""
+        return list(self._cells.values())
+
+    def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
+        """Return the counter of a series, always the same one. See Meter.counter()."""
+        try:
+            spelling: Any = (name, tuple(labels.items())) if labels else name
+            found = self.by_name.get(spelling)
+        except (TypeError, AttributeError):  # not to be hashed: canonical() says what is wrong
+            spelling = found = None
+        if found is not None:
+            return found
+        cell = self._cell(Counter, canonical(name, labels))
+        assert isinstance(cell, Counter), "it was made as one"
+        if spelling is not None and len(self.by_name) < SPELLINGS * self._max_series:
+            self.by_name[spelling] = cell
+        return cell
+
+    def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
+        """Return the gauge of a series. See Meter.gauge()."""
+        series = canonical(name, labels)
+        if per_process:
+            series = for_each_process(series)
+            self.per_process = True
+        cell = self._cell(Gauge, series)
+        assert isinstance(cell, Gauge), "it was made as one"
+        return cell
+
+    def _cell(self, kind: type[Cell], series: str) -> Cell:
+        found = self._cells.get((kind, series))
+        return self._admit(kind, series) if found is None else found
+
+    def _admit(self, kind: type[Cell], series: str) -> Cell:
+        base, labels = parse_name(series)
+        overflow = False
+        if labels:
+            if self._label_sets.get(base, 0) >= self._max_label_sets:
+                series, overflow = canonical(base, OVERFLOW_LABELS), True
+            else:
+                self._label_sets[base] = self._label_sets.get(base, 0) + 1
+        if not overflow and len(self._cells) >= self._max_series:
+            series, overflow = OTHER, True
+        if kind is Gauge:
+            cell: Cell = Gauge(series, self._attendant, self._now)
+        else:
+            cell = self._counter_class(series, self._attendant)
+        cell.overflow = overflow
+        return self._cells.setdefault((kind, series), cell)
