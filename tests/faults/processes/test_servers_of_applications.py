@@ -157,7 +157,7 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     worker_cancel_long_running_tasks_on_connection_loss=False,
 )
-meter = Meter(os.environ["URL"], flush_interval=60)
+meter = Meter(os.environ["URL"])
 meter.count("imported")
 
 @app.task
