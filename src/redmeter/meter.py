@@ -192,7 +192,7 @@ class Meter:
             timeout: how long to try, seconds.
 
         Returns:
-            Whether nothing is waiting any more. health() tells what was lost on the way.
+            Whether all went well: nothing is waiting, and nothing was denied. health() tells more.
         """
         return self._recorder.flush(timeout)
 

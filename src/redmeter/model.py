@@ -158,7 +158,8 @@ class RecorderHealth:
     dropped: int
     #: What single precisions lack, and why; also of events that were dropped.
     losses: tuple[Loss, ...]
-    #: Events that went to a series labelled overflow="true", since their name has too many series.
+    #: Events that went to a series labelled overflow="true", or to (other), since there were too
+    #: many series of their name, or in all; without those that are not collected yet.
     overflowed: int
     #: Series in memory, and an estimate of what they and their events take, bytes.
     series: int

@@ -1,5 +1,6 @@
 """A buffer that is full for hours: memory stays bounded, and what was lost is known exactly."""
 
+import gc
 from collections import Counter
 from typing import Any
 
@@ -19,6 +20,7 @@ from support.recorders import (
     stored,
     tries,
 )
+from support.servers import Server
 from support.stores import samples, server_time
 from support.waiting import eventually
 
@@ -140,3 +142,54 @@ def test_memory_does_not_grow_with_how_often_something_is_counted(
     proxy.heal()
     assert meter.flush(5.0)
     check_whole(conn, meter.health(), 40_001)
+
+
+def test_a_buffer_that_is_too_small_loses_nothing_while_the_store_is_there(
+    server: Server, conn: Any
+) -> None:
+    """What is sent at once need not be remembered for long; also far more series than fit."""
+    with Meter(server.url, buffer_bytes=SMALL) as meter:
+        for n in range(600):
+            meter.count(f"series-{n}", 2)
+        meter.gauge("g").set(3)
+        assert meter.flush(10.0)
+        assert sum(map(int, conn.hvals("redmeter:total:"))) == 1200
+        assert (meter.health().stored, meter.health().losses) == (1201, ())
+
+
+def test_many_seconds_of_the_past_are_counted_without_merging_them_each_time() -> None:
+    """The list of a cell is merged when it has doubled, not once for each further event."""
+    meter = Meter("redis://127.0.0.1:1/0", flush_interval=3600)
+    recorder: Any = meter._recorder
+    merged = []
+    counter = meter.counter("x")
+    shorten = type(counter).shorten
+    with pytest.MonkeyPatch.context() as patch:
+
+        def noted(cell: Any) -> None:
+            merged.append(len(cell.events))
+            shorten(cell)
+
+        patch.setattr(type(counter), "shorten", noted)
+        patch.setattr(recorder._flusher, "start", lambda: False)
+        for n in range(20_000):
+            meter.count("x", at=n)
+    assert counter.size(counter.events) == 20_000
+    assert len(merged) < 20
+
+
+def test_what_a_closed_meter_could_not_store_is_stored_when_the_store_is_back(
+    proxy: Proxy, conn: Any
+) -> None:
+    """Also of one that nobody holds any more."""
+    proxy.refuse()
+    closed = Meter(proxy.url, flush_interval=0.05)
+    closed.count("x", 7)
+    assert not closed._recorder.close(0.1)
+    dropped = Meter(proxy.url, flush_interval=0.05)
+    dropped.count("x", 5)
+    assert not dropped.flush(0.1)
+    del closed, dropped
+    gc.collect()
+    proxy.heal()
+    eventually(lambda: conn.hget("redmeter:total:", "x") == b"12", 10.0, "all is stored")

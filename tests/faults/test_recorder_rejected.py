@@ -23,7 +23,7 @@ from support.recorders import (
     stored,
 )
 from support.servers import Server
-from support.stores import server_time
+from support.stores import batch_keys, server_time
 from support.waiting import eventually
 
 MAX = 2**63 - 1
@@ -118,7 +118,7 @@ def test_somebody_elses_key_in_place_of_a_watermark_makes_another_producer(
     conn.rpush(theirs, "theirs")
     meter.count("x", 3)
     assert meter.flush(5.0)
-    assert meter.health().producer not in theirs
+    assert len(batch_keys(conn)) == 2
     assert conn.lrange(theirs, 0, -1) == [b"theirs"]
     check_whole(conn, meter.health(), 3)
 
@@ -181,8 +181,9 @@ def test_who_is_not_let_in_keeps_it_in_memory_and_does_not_hammer(
         assert meter.health().troubles == {"AccessDenied": 1}
         assert proxy.connections <= 2
         assert proxy.commands["EVALSHA"] <= 2
-        assert not meter.flush(0.05)
-        assert meter.health().troubles["AccessDenied"] > 1
+        for _ in range(100):
+            meter.flush(0.0)
+        assert meter.health().troubles["AccessDenied"] <= 2  # once a second, who asks
     (line,) = caplog.records
     assert line.levelno == logging.WARNING
     assert SECRET not in caplog.text + meter.health().last_trouble

@@ -22,6 +22,7 @@ _FIXES = {
     "aged": "too late for these: the store was away, a clock is wrong, or at= is of long ago",
     "future": "let NTP set the writers' clocks, and look at the times that are given to events",
     "memory": f"the buffers were full: raise REDMETER_BUFFER_BYTES, or {_LABELS}",
+    "series": f"gauges have too many label sets: {_LABELS}",
     "retention": "configure the writers for what the store keeps: REDMETER_RETENTION",
     "overflow": "a number reached 2^63 - 1: count in larger units, under another name",
     "WRONGTYPE": "another program uses these keys: choose another prefix",

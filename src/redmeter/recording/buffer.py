@@ -17,7 +17,7 @@ from typing import Any
 
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.model import Operations
-from redmeter.recording.instance import spelled
+from redmeter.recording.instance import needs_instance, spelled
 from redmeter.recording.runs import Full, Run
 from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, RETENTION, Tally
 from redmeter.recording.widths import Widths
@@ -171,16 +171,30 @@ class Buffer:
     # Getting older
 
     def fade(self, now: float) -> None:
-        """Remember less of what got older, and of all where the memory is not enough.
+        """Remember less of what got older.
 
         Args:
             now: see add().
         """
         self._fade(now, now)
+
+    def shrink(self, now: float) -> None:
+        """Remember less of everything, the oldest first, until there is no more than may be."""
         ahead = 60.0
-        while self.bytes > self._limit and ahead < 4 * MAX_TIME:
+        while self._excess(now) and ahead < 4 * MAX_TIME:
             self._fade(now, now + ahead)  # as if it were so much later
             ahead *= 2
+
+    def _excess(self, now: float) -> bool:
+        """Whether there is too much, and fading may free something: not the series themselves."""
+        return self.bytes > self._limit and any(
+            width and (width != self._widths.widest or not self._kept(run.last - now))
+            for _, width, _, run in self._runs()
+        )
+
+    def _kept(self, ahead: float) -> bool:
+        """Whether any precision holds what is so far ahead or, negative, so long ago."""
+        return self._widths.at(abs(ahead)) > 0
 
     def _fade(self, now: float, pretended: float) -> None:
         for (kind, width), runs in list(self._levels.items()):
@@ -194,6 +208,8 @@ class Buffer:
                     continue
                 for start, value in run.cut(older):
                     wider = self._widths.at(pretended - (start + width))
+                    if not wider and self._kept(start + width - now):
+                        wider = self._widths.widest  # not for the memory's sake: some slice stays
                     if wider == width or (wider and wider % width):  # still fine, or not to be made
                         self._merge(kind, width, name, start, value)
                         continue
@@ -211,14 +227,20 @@ class Buffer:
 
     # Out
 
-    def take(self) -> Part | None:
-        """Take out as much as one batch holds; None where nothing is left."""
+    def take(self, *, numbered: bool = True) -> Part | None:
+        """Take out as much as one batch holds; None where nothing is left.
+
+        Args:
+            numbered: whether the number of this process is known; what needs it stays otherwise.
+        """
         part = Part(self.precisions)
         for kind, width in list(self._levels):
             runs = self._levels[kind, width]
             precisions = self._widths.precisions(width)
-            while runs:
-                name, run = runs.popitem()
+            for name in list(runs):
+                if not numbered and needs_instance(name):
+                    continue
+                run = runs.pop(name)
                 fields = _fields(run, precisions)
                 while fields > FIELDS_PER_BATCH and len(run) > 1:
                     half = run.cut(len(run) // 2)
@@ -230,7 +252,8 @@ class Buffer:
                 part.add(kind, width, name, run, fields)
                 if name in runs:  # its other half, for the next
                     return part
-            del self._levels[kind, width]
+            if not runs:
+                del self._levels[kind, width]
         return part if part.fields else None
 
 

@@ -54,6 +54,7 @@ class Bulk:
             StoreError: the store cannot be reached or refuses; the events stay.
         """
         self._buffer.fade(now)
+        self._buffer.shrink(now)
         clock = self._store.clock
         started, tries = clock.monotonic(), 0
 
@@ -78,4 +79,4 @@ class Bulk:
 
     def health(self) -> RecorderHealth:
         """Return what became of the events."""
-        return self._tally.health(producer=self._delivery.producer, instance=None)
+        return self._tally.health(producer=self._delivery.writer, instance=None)

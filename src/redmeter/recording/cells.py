@@ -28,6 +28,9 @@ Event = Any
 #: `due` where no flusher runs.
 NOW = -math.inf
 
+#: Events from which on they are merged on the spot, at first.
+LONG = 500
+
 # CPython has a single object for the number one. Should there be another, or True, it takes the
 # longer way, which checks it.
 _ONE = 1
@@ -36,7 +39,7 @@ _ONE = 1
 class Attendant(Protocol):
     """What looks after a cell."""
 
-    def attend(self, cell: "Cell", now: float) -> None:
+    def attend(self, cell: "Cell") -> None:
         """See to a cell that is due, after an event was put into it."""
         ...
 
@@ -44,7 +47,7 @@ class Attendant(Protocol):
 class Cell:
     """The events of one series that nobody has collected yet."""
 
-    __slots__ = ("attendant", "due", "events", "name", "overflow")
+    __slots__ = ("attendant", "due", "events", "long", "name", "overflow")
 
     kind: type[Run]
 
@@ -56,6 +59,8 @@ class Cell:
         self.overflow = overflow
         self.events: list[Event] = []
         self.due = NOW
+        #: From how many events on they are merged on the spot.
+        self.long = LONG
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -68,7 +73,7 @@ class Cell:
         """
         self.events.append(event)
         if time >= self.due:
-            self.attendant.attend(self, time)
+            self.attendant.attend(self)
 
     def shorten(self) -> None:
         """Replace the events by fewer that mean the same; not while someone else does."""

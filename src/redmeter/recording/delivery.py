@@ -9,16 +9,18 @@ Not for two threads at once: whoever delivers holds the recorder's `sending` loc
 """
 
 import json
+import math
 import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 
-from redmeter.errors import AccessDenied, StoreError
+from redmeter.errors import AccessDenied, StoreError, StoreRefused
 from redmeter.keys import Retention
 from redmeter.model import Operations, Outcome
 from redmeter.recording.buffer import Buffer, Part
+from redmeter.recording.instance import NUMBER_SECONDS
 from redmeter.recording.tally import RETENTION, TOTAL, Tally
 from redmeter.store import Store
 from redmeter.store.parcel import Parcel
@@ -48,14 +50,13 @@ class Delivery:
         self._part = Part()
         self._answered = 0.0
         self._retention: Retention | None = None
+        #: Who this is to those who read reports; stays when the producer becomes another one.
+        self.writer = self._producer.id
+        self._told = "{}"
+        self._published = -math.inf
         #: The number of this process; needed from the first series on that has a place for it.
         self.instance: int | None = None
         self.needs_instance = False
-
-    @property
-    def producer(self) -> str:
-        """Who writes."""
-        return self._producer.id
 
     @property
     def in_doubt(self) -> int:
@@ -97,13 +98,19 @@ class Delivery:
         clock = self._store.clock
         if self._producer.acknowledged and clock.monotonic() - self._answered > SILENCE:
             self._producer.renew()
-        if self.needs_instance and self.instance is None:
-            self.publish("{}")
+        if self.needs_instance and clock.monotonic() - self._published > NUMBER_SECONDS:
+            # Before anything is sent under a number that may be another's by now.
+            try:
+                self.publish(self._told)
+            except StoreRefused as error:
+                self.instance = None  # what needs none is sent
+                with self._lock:
+                    self._tally.trouble(error.code, str(error))
         with self._lock:
             if self._store.retention is not self._retention:
                 self._retention = self._store.retention
                 self._buffer.retain(self._retention)
-            part = self._buffer.take()
+            part = self._buffer.take(numbered=self.instance is not None)
         if part is None:
             return None
         self._part = part
@@ -161,9 +168,11 @@ class Delivery:
         Raises:
             StoreError: see Store.publish.
         """
+        self._told = report
         self.instance = self._store.publish(
-            self.producer, report, instance=self.needs_instance, ended=ended
+            self.writer, report, instance=self.needs_instance, ended=ended
         )
+        self._published = -math.inf if ended else self._store.clock.monotonic()
 
     def report(self, health: Mapping[str, object]) -> str:
         """Write a report for publish(), with what helps a human to find the process."""

@@ -79,10 +79,13 @@ class DirectRecorder:
     def __init__(self, store: Store | None, now: Callable[[], float]) -> None:
         self._store = store
         self._now = now
-        self._instance: int | None = None
         self._begin()
         #: Nothing takes the short way of the buffered recorder.
         self.by_name: dict[Any, Counter] = {}
+
+    def _look_for_fork(self) -> None:
+        if self._pid != os.getpid():
+            self._begin()
 
     def _begin(self) -> None:
         self._pid = os.getpid()
@@ -90,6 +93,7 @@ class DirectRecorder:
         self._lock = threading.RLock()
         self._tally = Tally(self._now())
         self._producer = secrets.token_hex(16)
+        self._instance: int | None = None
         self._numbered = 0.0
 
     def count(
@@ -110,14 +114,14 @@ class DirectRecorder:
         time, store = self._now(), self._store
         if store is None:
             return
+        self._look_for_fork()
         if needs_instance(series):
             series = spelled(series, self._number(store))
         values = {series: {int(time // 1): (time, value)}}
         self._write(1, lambda retention: gauge.operations(store.keys, retention, values))
 
     def _write(self, events: int, build: Callable[[Mapping[int, int]], Operations]) -> None:
-        if self._pid != os.getpid():
-            self._begin()
+        self._look_for_fork()
         store, tally = self._store, self._tally
         assert store is not None, "the callers look"
         try:

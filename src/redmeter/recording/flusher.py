@@ -30,6 +30,10 @@ GREENLETS = start_new_thread.__module__ != "_thread"
 LONGEST_BACKOFF = 15.0
 #: Time between two tries where the store does not let us in, or is not what it should be.
 REFUSED_BACKOFF = 30.0
+#: The same where someone asks for a flush.
+REFUSED_PAUSE = 1.0
+#: Longest time that someone may wait for a flush, seconds: what locks can count to, and more.
+LONGEST_WAIT = 1e6
 #: First wait between two tries while someone waits for a flush, seconds; doubled each time.
 FIRST_RETRY, LONGEST_RETRY = 0.02, 0.5
 
@@ -53,7 +57,7 @@ class Request:
 
     def __init__(self, timeout: float, *, last: bool = False) -> None:
         #: Until when to try, monotonic seconds.
-        self.until = time.monotonic() + timeout
+        self.until = time.monotonic() + min(timeout, LONGEST_WAIT)
         #: Whether the thread ends after it.
         self.last = last
         self.ok = False
@@ -101,6 +105,7 @@ class Flusher:
         self._failures = 0
         #: Whether what failed last may pass by itself within moments.
         self._passing = True
+        self._refused = 0.0
         self._not_before = 0.0
 
     @property
@@ -155,42 +160,55 @@ class Flusher:
         # at all where another thread, started at the same time, has done everything already.
         while (self._requests or self._waiting()) and self._alive.acquire(blocking=False):
             try:
-                requests, ok = self._work()
+                requests = self._work()
             finally:
                 self._alive.release()
             # Only now: whoever is told so shall find that there is no thread.
             for request in requests:
-                request.answer(ok)
+                request.answer(True)
 
-    def _work(self) -> tuple[list[Request], bool]:
-        """Flush once an interval, and when asked to; return what was asked for as the last."""
+    def _work(self) -> list[Request]:
+        """Flush once an interval, and when asked to, until all is stored after the last request.
+
+        What cannot be stored then is not given up: nobody else would ever store it.
+
+        Returns:
+            Those who still wait for an answer.
+        """
+        ending = False
         # Processes that were started together shall not all flush in the same moment.
         pause = self._interval * random.uniform(0.5, 1.0)
         while True:
             self._bell.acquire(timeout=pause)
-            requests, ok = self._turn()
-            if any(request.last for request in requests):
-                return requests, ok
+            requests, ok = self._turn(ending)
+            ending = ending or any(request.last for request in requests)
+            if ending and ok:
+                return requests
             for request in requests:
                 request.answer(ok)
             pause = self._interval * random.uniform(0.95, 1.05)
 
-    def _turn(self) -> tuple[list[Request], bool]:
+    def _turn(self, ending: bool) -> tuple[list[Request], bool]:
         """Flush, where it is time to; return who asked for it, and whether all was stored."""
-        requests, ok = [], True
+        requests, ok = [], False
         while self._requests:
             requests.append(self._requests.popleft())
         if requests:
-            last = any(request.last for request in requests)
+            last = ending or any(request.last for request in requests)
             ok = self.insist(max(request.until for request in requests), last=last)
         elif time.monotonic() >= self._not_before:
-            ok = self._try(last=False)
+            ok = self._try(last=ending)
         else:
             self._collect()
         return requests, ok
 
     def insist(self, until: float, *, last: bool) -> bool:
         """Flush, and try again until a time (monotonic seconds); tell whether all was stored."""
+        if not self._passing:
+            pause = self._refused + REFUSED_PAUSE - time.monotonic()
+            if time.monotonic() + pause > until:
+                return False
+            time.sleep(max(0.0, pause))
         wait = FIRST_RETRY
         while not self._try(last=last):
             left = until - time.monotonic()
@@ -205,11 +223,13 @@ class Flusher:
             self._flush(last)
         except Failed as failure:
             self._failures, self._passing = self._failures + 1, failure.passing
-            longest = LONGEST_BACKOFF if failure.passing else REFUSED_BACKOFF
-            wait = min(longest, self._interval * 2 ** min(self._failures, 10))
-            if not failure.passing:
-                wait = longest
-            self._not_before = time.monotonic() + wait * random.uniform(0.75, 1.0)
+            if failure.passing:
+                wait = min(LONGEST_BACKOFF, self._interval * 2 ** min(self._failures, 10))
+                wait *= random.uniform(0.75, 1.0)
+            else:
+                self._refused = time.monotonic()
+                wait = REFUSED_BACKOFF * random.uniform(1.0, 1.25)
+            self._not_before = time.monotonic() + wait
             return False
-        self._failures, self._not_before = 0, 0.0
+        self._failures, self._passing, self._not_before = 0, True, 0.0
         return True

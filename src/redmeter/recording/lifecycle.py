@@ -139,9 +139,10 @@ def _hook_uvicorn(server: Any) -> None:
         try:
             await shutdown(self, *args, **options)
         finally:
-            until = time.monotonic() + EXIT_SECONDS
-            for one in _all():
-                one.flush(max(0.0, until - time.monotonic()))
+            with spending() as left:
+                until = time.monotonic() + left
+                for one in _all():
+                    one.flush(max(0.0, until - time.monotonic()))
 
     server.Server.shutdown = shutdown_and_flush
 
@@ -195,6 +196,11 @@ def spending() -> Iterator[float]:
         _left[process] = max(0.0, left - (time.monotonic() - began))
 
 
+#: What is asked to flush when SIGTERM comes, and what was done by SIGTERM before.
+_asked: list[Callable[[float], Request | None]] = []
+_before: Any = signal.SIG_DFL
+
+
 def flush_on_sigterm(ask: Callable[[float], Request | None]) -> None:
     """Flush when SIGTERM comes, then do what would have been done.
 
@@ -205,23 +211,27 @@ def flush_on_sigterm(ask: Callable[[float], Request | None]) -> None:
     Raises:
         ValueError: not in the main thread.
     """
-    before = signal.getsignal(signal.SIGTERM)
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        request = ask(EXIT_SECONDS)
-        if callable(before):
-            before(number, frame)
-        elif before is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-            try:
-                start_new_thread(_die, (number, request))
-            except RuntimeError:
-                _die(number, None)
-
-    signal.signal(signal.SIGTERM, handle)
+    global _before
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not _on_sigterm:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+        _before = handler
+    _asked.append(ask)
 
 
-def _die(number: int, request: Request | None) -> Any:
-    if request is not None:
+def _on_sigterm(number: int, frame: FrameType | None) -> None:
+    requests = [request for ask in list(_asked) if (request := ask(EXIT_SECONDS)) is not None]
+    if callable(_before):
+        _before(number, frame)
+    elif _before is not signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+        try:
+            start_new_thread(_die, (number, requests))
+        except RuntimeError:
+            _die(number, [])
+
+
+def _die(number: int, requests: list[Request]) -> None:
+    for request in requests:
         request.wait()
     os.kill(os.getpid(), number)

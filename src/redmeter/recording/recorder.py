@@ -9,7 +9,9 @@ handler that finds it held by the thread it interrupted leaves its event in the 
 belongs to whoever talks to the store.
 """
 
+import contextlib
 import logging
+import math
 import os
 import sys
 import threading
@@ -24,19 +26,19 @@ from redmeter.kinds.counter import check_amount
 from redmeter.model import RecorderHealth
 from redmeter.recording import lifecycle
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
-from redmeter.recording.cells import NOW, Cell, Counter, Gauge
+from redmeter.recording.cells import LONG, NOW, Cell, Counter, Gauge
 from redmeter.recording.delivery import Delivery
 from redmeter.recording.flusher import Failed, Flusher, Request
 from redmeter.recording.instance import NUMBER_SECONDS
 from redmeter.recording.registry import Registry
-from redmeter.recording.tally import Tally
+from redmeter.recording.tally import SERIES, Tally
 from redmeter.store import Store
 
 #: How long a cell is left alone after it was attended to, seconds.
 ATTENTION = 0.001
-#: Events in a cell from which on they are merged on the spot, and from which on, where that did
-#: not help, counting has to wait for the flusher: someone counts many slices of the past.
-LONG, TOO_LONG = 500, 100_000
+#: Events in a cell from which on, where merging them did not help, counting has to wait for the
+#: flusher: someone counts many slices of the past.
+TOO_LONG = 100_000
 #: Estimate of what an event in a cell takes, bytes.
 EVENT_BYTES = 40
 #: How long an answer is waited for at least when a process ends, seconds.
@@ -95,8 +97,10 @@ class Recorder:
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
         #: not, and need not.
         self._flushing: set[int] = set()
-        self._flusher = Flusher(self._flush, self._collect, self._waiting, self._interval)
+        self._flusher = Flusher(self._flush, self._collect_to_keep, self._waiting, self._interval)
         self._leaving = False
+        #: When close() was last given up, monotonic seconds.
+        self._in_vain = -math.inf
         self._said = -LOG_SECONDS
         self._reported = 0.0
         self._report_of = -1
@@ -109,10 +113,9 @@ class Recorder:
         self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
     ) -> None:
         """Count that something happened. See Meter.count()."""
-        cell = self.counter(name, labels)
-        check_amount(amount)
         now = self._clock.wall()
-        cell.put((now if at is None else check_time(at), amount), now)
+        event = (now if at is None else check_time(at), check_amount(amount))
+        self.counter(name, labels).put(event, now)
 
     def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
         """Return the counter of a series, always the same one. See Meter.counter()."""
@@ -124,7 +127,7 @@ class Recorder:
         self._delivery.needs_instance = self._registry.per_process
         return gauge
 
-    def attend(self, cell: Cell, now: float) -> None:
+    def attend(self, cell: Cell) -> None:
         """See that a flusher runs, and that the list stays short. See cells.py."""
         if self._pid != os.getpid():  # forked by something that runs no hooks
             event = cell.events[-1]
@@ -138,8 +141,8 @@ class Recorder:
             if lifecycle.at_the_very_end() or not self._flusher.start():
                 self._go_on_without_thread(cell)
                 return
-        cell.due = now + ATTENTION
         self._shorten(cell)
+        cell.due = self._clock.wall() + ATTENTION
         if len(cell.events) > TOO_LONG:
             self._flusher.ring()
             time.sleep(0.001)
@@ -164,13 +167,14 @@ class Recorder:
                 self.leave(left)
 
     def _shorten(self, cell: Cell) -> None:
-        if len(cell.events) < LONG or self._busy:
+        if len(cell.events) < cell.long or self._busy:
             return
         with self._lock:
             if not self._busy:  # else this is a signal handler or a destructor within the lock
                 self._busy = True
                 try:
                     cell.shorten()
+                    cell.long = max(LONG, 2 * len(cell.events))  # not again and again for little
                 finally:
                     self._busy = False
 
@@ -181,8 +185,10 @@ class Recorder:
         return self._ask(timeout, last=False)
 
     def close(self, timeout: float) -> bool:
-        """Flush, and end the thread. What is recorded later starts it again."""
-        return self._ask(timeout, last=True)
+        """Flush, and end the thread once all is stored. What is recorded later starts it again."""
+        done = self._ask(timeout, last=True)
+        self._in_vain = -math.inf if done else time.monotonic()
+        return done
 
     def _ask(self, timeout: float, *, last: bool) -> bool:
         if self._pid != os.getpid():
@@ -235,15 +241,11 @@ class Recorder:
             self._delivery.run(lambda _: False)
             self._anchor = (self._clock.wall(), self._clock.monotonic())
             self._report(last)
-        except (AccessDenied, IncompatibleStore) as error:
+        except Exception as error:  # also a fault of ours: it must not end the thread
             self._trouble(error)
-            raise Failed(passing=False) from error
-        except StoreError as error:
-            self._trouble(error)
-            raise Failed(passing=True) from error
-        except Exception as error:  # a fault of ours must not end the thread
-            self._trouble(error)
-            raise Failed(passing=True) from error
+            self._keep()
+            passing = not isinstance(error, AccessDenied | IncompatibleStore)
+            raise Failed(passing=passing) from error
 
     def _let_all_be_due(self) -> None:
         for cell in self._registry.cells():
@@ -259,22 +261,37 @@ class Recorder:
                     if cell.events:
                         self._collect_cell(cell, now)
                         cell.due = min(cell.due, due)  # the clock may have been set back
+                        cell.long = LONG
                 self._buffer.fade(now)
             finally:
                 self._busy = False
+
+    def _collect_to_keep(self) -> None:
+        """Collect while the store is away: what is there has to stay for a while."""
+        self._collect()
+        self._keep()
+
+    def _keep(self) -> None:
+        with self._lock:
+            self._buffer.shrink(self._now())
 
     def _collect_cell(self, cell: Cell, now: float) -> None:
         count = len(cell.events)
         events = cell.merged(cell.events[:count])
         del cell.events[:count]
         kind, recorded = cell.kind, 0
+        # The newest of what several gauges were set to would mean nothing.
+        meaningless = cell.overflow and not kind.HAS_TOTAL
         for event in events:
             value = cell.value(event)
             recorded += kind.events_of(value)
-            self._buffer.add(kind, cell.name, event[0], value, now)
+            if not meaningless:
+                self._buffer.add(kind, cell.name, event[0], value, now)
         self._tally.recorded += recorded
         if cell.overflow:
             self._tally.overflowed += recorded
+        if meaningless:
+            self._tally.drop(SERIES, cell.name, self._buffer.precisions, recorded)
 
     def _now(self) -> float:
         """Return the present, or a little earlier, also where the clock was just set ahead.
@@ -297,6 +314,8 @@ class Recorder:
         """Ask for a last flush; None where no thread can do it."""
         self._leaving = True
         self._let_all_be_due()
+        if time.monotonic() - self._in_vain < timeout and self._flusher.failing:
+            return None  # close() has just waited as long for nothing
         if not self._flusher.running and self._empty():
             return None
         return self._flusher.ask(timeout, last=True)
@@ -305,8 +324,9 @@ class Recorder:
         """Flush in this thread, where there is something left, and hope or time."""
         if get_ident() in self._flushing:  # it looks once more
             return
+        in_vain = time.monotonic() - self._in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
-        if self._empty() or (timeout <= 0 and self._flusher.failing):
+        if self._empty() or ((timeout <= 0 or in_vain) and self._flusher.failing):
             return
         self._store.link.hurry(max(timeout, SHORTEST))
         # Again for what came meanwhile: signal handlers and destructors leave it to us.
@@ -333,7 +353,7 @@ class Recorder:
             waiting = sum(len(events) for _, events in lists)
             taken = len(cells) * SERIES_BYTES + waiting * EVENT_BYTES
             return tally.health(
-                producer=delivery.producer,
+                producer=delivery.writer,
                 instance=delivery.instance,
                 fresh=fresh,
                 series=len(cells),
@@ -367,4 +387,5 @@ class Recorder:
             self._said = time.monotonic()
             waiting = self._tally.buffered
             kept = f"{waiting} in memory until it is over" if waiting else "nothing is waiting"
-            logger.warning("storing metrics: %s (events: %s)", error, kept)
+            with contextlib.suppress(Exception):  # of somebody's filter or handler
+                logger.warning("storing metrics: %s (events: %s)", error, kept)

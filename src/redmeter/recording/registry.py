@@ -8,6 +8,7 @@ sets, (other) for all.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from redmeter.errors import InvalidName
 from redmeter.names import canonical, parse_name
 from redmeter.recording.cells import Attendant, Cell, Counter, Gauge, counter_class
 from redmeter.recording.instance import for_each_process
@@ -87,14 +88,26 @@ class Registry:
 
     def _admit(self, kind: type[Cell], series: str) -> Cell:
         base, labels = parse_name(series)
-        overflow = False
-        if labels:
-            if self._label_sets.get(base, 0) >= self._max_label_sets:
-                series, overflow = canonical(base, OVERFLOW_LABELS), True
-            else:
-                self._label_sets[base] = self._label_sets.get(base, 0) + 1
-        if not overflow and len(self._cells) >= self._max_series:
-            series, overflow = OTHER, True
+        if labels and self._label_sets.get(base, 0) >= self._max_label_sets:
+            return self._overflow(kind, base)
+        if len(self._cells) >= self._max_series:
+            return self._made(kind, OTHER, overflow=True)
+        before = len(self._cells)
+        cell = self._made(kind, series)
+        if labels and len(self._cells) > before:
+            self._label_sets[base] = self._label_sets.get(base, 0) + 1
+        return cell
+
+    def _overflow(self, kind: type[Cell], base: str) -> Cell:
+        try:
+            series = canonical(base, OVERFLOW_LABELS)
+        except InvalidName:  # there is no room for the label
+            series = OTHER
+        if (kind, series) not in self._cells and len(self._cells) >= self._max_series:
+            series = OTHER
+        return self._made(kind, series, overflow=True)
+
+    def _made(self, kind: type[Cell], series: str, *, overflow: bool = False) -> Cell:
         if kind is Gauge:
             cell: Cell = Gauge(series, self._attendant, self._now)
         else:

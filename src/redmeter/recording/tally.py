@@ -14,6 +14,7 @@ TOTAL = 0
 
 #: Why events are given up whole, or by a precision, before they are sent.
 AGED, MEMORY, OVERFLOW, RETENTION = "aged", "memory", "overflow", "retention"
+SERIES = "series"
 
 
 class Tally:

@@ -42,6 +42,11 @@ class Widths:
         """The width of what is new, seconds."""
         return self._widths[0]
 
+    @property
+    def widest(self) -> int:
+        """The width of what is so old that a single precision holds it, seconds."""
+        return self._widths[-2]
+
     def at(self, age: float) -> int:
         """Return the width for an age (seconds, negative in the future); 0: by no slice at all."""
         return self._widths[bisect_left(self._ages, age)]

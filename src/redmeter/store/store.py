@@ -392,9 +392,9 @@ def _reason(text: str) -> str:
         return text
     if text.startswith("unkept"):
         return "unkept"
-    if "overflow" in text:
+    if "overflow" in text or "ERR value is not an integer" in text:  # an amount past 2^63 - 1
         return "overflow"
-    if "not an integer" in text:
+    if "not an integer" in text:  # "hash value is not …": somebody else's
         return "not-a-number"
     code = error_code(text)
     return "denied" if code == "NOPERM" else code

@@ -90,8 +90,8 @@ local function expiry(life)
 end
 
 -- Large batches are flushes of many series. There it pays to ask many keys at once whether they are
--- new, and to trim one in SKIPPED hashes that have a new slice, another one each time: asking how
--- many fields there are costs as much as writing one.
+-- new, and to trim one in SKIPPED hashes that have a single new slice, another one each time: asking
+-- how many fields there are costs as much as writing one.
 local large, SKIPPED, turn = #KEYS >= 64, 4, tonumber(time[2])
 
 -- The slices of a precision that went out lately, the newest first.
@@ -150,7 +150,8 @@ local function renew(i, key, family, width, samples, appended, newest)
     end
   end
   if due then family.due[#family.due + 1] = i end
-  if trim and not all_new and (not large or (turn + i) % SKIPPED == 0) then
+  local turn_to_trim = not large or appended > 1 or (turn + i) % SKIPPED == 0
+  if trim and not all_new and turn_to_trim then
     trim_hash(key, width, samples)
   end
 end

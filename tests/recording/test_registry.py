@@ -1,0 +1,73 @@
+"""How many series there may be: what is beyond is counted together, nothing is refused."""
+
+import pytest
+
+from redmeter import InvalidValue, Meter
+from redmeter.clock import ManualClock
+from redmeter.recording.cells import Cell
+from redmeter.recording.registry import OTHER, Registry
+
+
+class Idle:
+    """Attends to nothing."""
+
+    def attend(self, cell: Cell) -> None:
+        """See Attendant in cells.py."""
+
+
+def registry(**limits: int) -> Registry:
+    """Return one with small limits."""
+    return Registry(Idle(), ManualClock().wall, **({"max_series": 9, "max_label_sets": 3} | limits))
+
+
+def test_a_name_has_one_cell_however_it_is_spelled() -> None:
+    """By labels beside or within it, in any order."""
+    known = registry()
+    cell = known.counter('a{x="1",y="2"}')
+    assert known.counter("a", {"y": "2", "x": "1"}) is cell
+    assert known.counter('a{ y="2", x="1", }') is cell
+    assert len(known) == 1
+
+
+def test_label_sets_beyond_the_limit_are_one_series() -> None:
+    """Those within it stay apart; the name without labels is no label set."""
+    known = registry()
+    names = [known.counter("a", {"x": str(n)}).name for n in range(6)]
+    assert names == [*(f'a{{x="{n}"}}' for n in range(3)), *['a{overflow="true"}'] * 3]
+    assert known.counter("a").name == "a"
+    assert [cell.name for cell in known.cells() if cell.overflow] == ['a{overflow="true"}']
+
+
+def test_series_beyond_the_limit_are_one_series() -> None:
+    """However often they are asked for: a name does not run out of label sets by that."""
+    known = registry(max_series=2)
+    for _ in range(20):
+        for n in range(50):
+            known.counter(f"n{n}", {"x": "1"})
+    assert len(known) == 3
+    assert {cell.name for cell in known.cells()} == {'n0{x="1"}', 'n1{x="1"}', OTHER}
+
+
+def test_a_name_with_no_room_for_the_label_is_among_the_others() -> None:
+    """A name that is allowed is counted, whatever came before."""
+    known, base = registry(max_label_sets=1), "n" * 188
+    known.counter(base, {"a": "1"})
+    assert known.counter(base, {"a": "2"}).name == OTHER
+
+
+def test_gauges_and_counters_of_a_name_are_two_series() -> None:
+    """And a gauge of each process has a place for its number."""
+    known = registry()
+    cells: list[Cell] = [known.gauge("a", None, per_process=False), known.counter("a")]
+    assert known.cells() == cells
+    assert not known.per_process
+    assert known.gauge("a", None, per_process=True).name == 'a{instance=""}'
+    assert known.per_process
+
+
+def test_what_is_refused_makes_no_series() -> None:
+    """An amount that cannot be counted is refused before anything is made for it."""
+    meter = Meter("redis://127.0.0.1:1/0")
+    with pytest.raises(InvalidValue):
+        meter.count("a", -1, labels={"x": "1"})
+    assert meter.health().series == 0
