@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redmeter import InvalidName, InvalidValue, Meter, UnknownPrecision
+from redmeter import InvalidName, InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.testing import Event, ManualClock, MemoryMeter
 from support.servers import Server
 
@@ -61,6 +61,11 @@ def test_every_call_is_kept_in_order_until_it_is_forgotten(meter: MemoryMeter) -
         (lambda meter: meter.gauge("a").set(float("inf")), InvalidValue),
         (lambda meter: meter.series("a", precision=7), UnknownPrecision),
         (lambda meter: meter.top(precision=7), UnknownPrecision),
+        (lambda meter: meter.top(precision=60, slices=0), LimitExceeded),
+        (lambda meter: meter.top(precision=60, limit=-1), LimitExceeded),
+        (lambda meter: meter.series_of(["a"] * 5001, precision=60), LimitExceeded),
+        (lambda meter: meter.series("a", precision=60, since=1e300), InvalidValue),
+        (lambda meter: meter.gauge_series("a", precision=60, until=float("nan")), InvalidValue),
     ],
 )
 def test_what_a_meter_refuses_is_refused(

@@ -24,8 +24,8 @@ from redmeter.meter import Meter
 from redmeter.model import Ranked, Sample, Series
 from redmeter.names import canonical, parse_name
 from redmeter.reading.catalogue import matching
-from redmeter.reading.rankings import label_of, ranked
-from redmeter.reading.series import window
+from redmeter.reading.rankings import check_limits, label_of, ranked
+from redmeter.reading.series import check_number, window
 from redmeter.recording.direct import DirectRecorder
 
 __all__ = ["Event", "ManualClock", "MemoryMeter"]
@@ -122,6 +122,7 @@ class MemoryMeter(Meter):
         until: float | None = None,
     ) -> dict[str, Series[int]]:
         """Return the samples of many counters. See Meter.series_of()."""
+        check_number(names)
         found = {}
         for name in map(canonical, names):
             counts = Multiset[int]()
@@ -160,6 +161,9 @@ class MemoryMeter(Meter):
         self, found: Mapping[int, object], precision: int, since: float | None, until: float | None
     ) -> range:
         """Return the slices from the oldest sample that counts to the running one."""
+        for time in (since, until):
+            if time is not None:
+                check_time(time)
         first, last = window(self._retention, precision, self.clock.wall(), since, until)
         oldest = min((start for start in found if first <= start <= last), default=last + precision)
         return range(oldest, last + 1, precision)
@@ -187,6 +191,7 @@ class MemoryMeter(Meter):
     ) -> list[Ranked]:
         """Return what happened most often within the newest slices. See Meter.top()."""
         self._retention.check(precision)
+        check_limits(limit, slices, self._retention[precision])
         oldest = slice_start(self.clock.wall(), precision) - (slices - 1) * precision
         names = self.names() if by else self.names(name)
         counts = Multiset[str | None]()

@@ -1091,3 +1091,32 @@ def test_a_server_that_loads_its_data_is_waited_for(any_server: Server, tmp_path
 def _everything(client: Any) -> dict[bytes, bytes]:
     """Return all that is stored, as the server would dump it."""
     return {found: client.dump(found) for found in client.scan_iter("*", count=1000)}
+
+
+def test_a_hash_that_gets_many_slices_at_once_is_trimmed_each_time(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Also within a large batch, where a single new slice now and then goes without."""
+    clock = ManualClock(server_time(client) - 31 * 60)
+    store = open_store(clock=clock)
+    for _ in range(30):
+        second = int(clock.wall())
+        store_all(store, {name: {second - age: 1 for age in range(60)} for name in ("x", "y")})
+        assert client.hlen(key(1)) <= 123
+        clock.advance(60)
+
+
+def test_hashes_that_get_a_slice_at_a_time_are_trimmed_soon_enough(
+    client: Any, open_store: OpenStore
+) -> None:
+    """In large batches one in four is: a few slices too many stay, for a while."""
+    clock = ManualClock(server_time(client) - 400)
+    store = open_store(retention={1: 20, 60: 20}, clock=clock)
+    longest = 0
+    for _ in range(300):
+        second = int(clock.wall())
+        store_all(store, {f"n{n}": {second: 1} for n in range(40)})
+        longest = max(longest, *(client.hlen(f"redmeter:count:1:n{n}") for n in range(40)))
+        clock.advance(1)
+    assert longest <= 20 + 50
+    assert sum(client.hlen(f"redmeter:count:1:n{n}") for n in range(40)) <= 40 * (20 + 8)

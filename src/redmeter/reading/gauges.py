@@ -6,9 +6,8 @@ Only the newest samples of the retention count, as for counters; see series.py.
 import math
 from collections.abc import Sequence
 
-from redmeter.errors import LimitExceeded
 from redmeter.model import Series
-from redmeter.reading.series import MAX_SERIES, window
+from redmeter.reading.series import check_number, window
 from redmeter.store import Store
 from redmeter.store.link import Command, pairs, raised
 
@@ -37,8 +36,7 @@ def read_gauges(
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
     """
-    if len(names) > MAX_SERIES:
-        raise LimitExceeded("series", len(names), MAX_SERIES, "ask for fewer at a time")
+    check_number(names)
     # Whether the precision is kept, the answer tells; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
     commands: list[Command] = [("HGETALL", store.keys.gauge(width, name)) for name in names]

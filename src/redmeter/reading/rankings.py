@@ -45,15 +45,12 @@ def rank(
         LimitExceeded: too many rows, slices or candidates.
         StoreError: the server cannot be reached or refuses.
     """
-    if not 1 <= limit <= MAX_ROWS:
-        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
+    _check_rows(limit)
     if by:
         view, names = candidates(store, precision, base=name)
     else:
         view, names = candidates(store, precision, pattern=name)
-    kept = view.retention[precision]
-    if not 1 <= slices <= kept:
-        raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")
+    check_limits(limit, slices, view.retention[precision])
     if len(names) > MAX_CANDIDATES:
         raise LimitExceeded("series", len(names), MAX_CANDIDATES, "narrow the pattern down")
     newest = slice_start(view.now, precision)
@@ -70,6 +67,22 @@ def rank(
             key = label_of(series, by) if by else series
             counts[key] = counts.get(key, 0) + count
     return ranked(counts.items(), limit)
+
+
+def check_limits(limit: int, slices: int, kept: int) -> None:
+    """Check how many rows and slices are asked for.
+
+    Raises:
+        LimitExceeded: none, or too many.
+    """
+    _check_rows(limit)
+    if not 1 <= slices <= kept:
+        raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")
+
+
+def _check_rows(limit: int) -> None:
+    if not 1 <= limit <= MAX_ROWS:
+        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
 
 
 def _whole(value: bytes | None) -> int:

@@ -41,8 +41,7 @@ def read_series(
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
     """
-    if len(names) > MAX_SERIES:
-        raise LimitExceeded("series", len(names), MAX_SERIES, "ask for fewer at a time")
+    check_number(names)
     # Whether the precision is kept, the answer tells; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
     commands: list[Command] = [("HGETALL", store.keys.count(width, name)) for name in names]
@@ -50,6 +49,16 @@ def read_series(
     first, last = window(view.retention, precision, view.now, since, until)
     grid = Grid(precision, first, last, view.now)
     return {name: grid.series(name, reply) for name, reply in zip(names, replies, strict=True)}
+
+
+def check_number(names: Sequence[str]) -> None:
+    """Check how many series are asked for at once.
+
+    Raises:
+        LimitExceeded: over MAX_SERIES.
+    """
+    if len(names) > MAX_SERIES:
+        raise LimitExceeded("series", len(names), MAX_SERIES, "ask for fewer at a time")
 
 
 def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
