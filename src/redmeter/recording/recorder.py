@@ -314,7 +314,7 @@ class Recorder:
         """Ask for a last flush; None where no thread can do it."""
         self._leaving = True
         self._let_all_be_due()
-        if time.monotonic() - self._in_vain < timeout and self._flusher.failing:
+        if time.monotonic() - self._in_vain < timeout:
             return None  # close() has just waited as long for nothing
         if not self._flusher.running and self._empty():
             return None
@@ -326,7 +326,7 @@ class Recorder:
             return
         in_vain = time.monotonic() - self._in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
-        if self._empty() or ((timeout <= 0 or in_vain) and self._flusher.failing):
+        if self._empty() or in_vain or (timeout <= 0 and self._flusher.failing):
             return
         self._store.link.hurry(max(timeout, SHORTEST))
         # Again for what came meanwhile: signal handlers and destructors leave it to us.

@@ -337,3 +337,43 @@ threading.Event().wait()
     done = program.finish()
     assert done.code == -signal.SIGTERM
     assert done.ended - float(done.out.split()[-1]) < LATE + MACHINE
+
+
+def test_sigterm_waits_for_the_slowest_of_several_meters(
+    programs: Programs, total: Total, proxy: Proxy
+) -> None:
+    """Each stores what it has before the process dies."""
+    proxy.delay(0.3)
+    program = programs.start(
+        """
+meters = [Meter(URL, flush_interval=60), Meter(sys.argv[2], flush_interval=60)]
+for name, meter in zip("xy", meters):
+    meter.flush_on_sigterm()
+    meter.count(name)
+print("ready")
+os.kill(os.getpid(), signal.SIGTERM)
+threading.Event().wait()
+""",
+        proxy.url,
+    )
+    assert program.finish().code == -signal.SIGTERM
+    assert (total(), total("y")) == (1, 1)
+
+
+@pytest.mark.slow
+def test_an_exit_after_a_close_in_vain_does_not_wait_once_more(
+    programs: Programs, proxy: Proxy
+) -> None:
+    """Two seconds for both of them."""
+    proxy.black_hole()
+    done = programs.run(
+        """
+began = time.monotonic()
+with Meter(URL) as meter:
+    meter.count("x")
+print(began)
+""",
+        url=proxy.url,
+    )
+    assert (done.code, "Traceback" in done.err) == (0, False)
+    assert done.ended - float(done.out) < LATE + MACHINE
