@@ -343,7 +343,7 @@ def test_sigterm_waits_for_the_slowest_of_several_meters(
     programs: Programs, total: Total, proxy: Proxy
 ) -> None:
     """Each stores what it has before the process dies."""
-    proxy.delay(0.3)
+    proxy.delay(0.1)
     program = programs.start(
         """
 meters = [Meter(URL, flush_interval=60), Meter(sys.argv[2], flush_interval=60)]
