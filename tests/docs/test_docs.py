@@ -103,8 +103,12 @@ def home(tmp_path: Path) -> Iterator[dict[str, str]]:
     kept = {"PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH"}
     environ = {name: value for name, value in os.environ.items() if name in kept}
     environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
-    yield environ | {"HOME": str(tmp_path), "TERM": "xterm", "PYTHONPATH": str(ROOT / "src")}
-    for data in tmp_path.glob("**/supervisor.lock"):
+    environ |= {"HOME": str(tmp_path), "TERM": "xterm", "PYTHONPATH": str(ROOT / "src")}
+    yield environ
+    locks = list(tmp_path.glob("**/supervisor.lock"))
+    if locks:  # a test that failed may have left `up` behind, which would start it again
+        on_terminal("redmeter stop", environ)
+    for data in locks:
         embedded.stop(data.parent)
 
 
