@@ -338,8 +338,9 @@ class Recorder:
 
     def flush_on_sigterm(self) -> None:
         """See Meter.flush_on_sigterm()."""
+        # Not only where a thread runs: it may have been started just now.
         lifecycle.flush_on_sigterm(
-            lambda timeout: self._flusher.request(timeout) if self._flusher.running else None
+            lambda timeout: None if self._empty() else self._flusher.ask(timeout, last=False)
         )
 
     # Self-knowledge
