@@ -299,6 +299,8 @@ def test_a_busy_process_dies_of_sigterm_with_everything_stored(
         """
 meter = Meter(URL, flush_interval=60)
 meter.flush_on_sigterm()
+meter.count("y")
+assert meter.flush(20)  # connected, as a process is that has run for a while
 handle = meter.counter("x")
 recorded = 0
 print("ready")
@@ -349,6 +351,9 @@ def test_sigterm_waits_for_the_slowest_of_several_meters(
 meters = [Meter(URL, flush_interval=60), Meter(sys.argv[2], flush_interval=60)]
 for name, meter in zip("xy", meters):
     meter.flush_on_sigterm()
+    meter.count("z")
+    assert meter.flush(20)
+for name, meter in zip("xy", meters):
     meter.count(name)
 print("ready")
 os.kill(os.getpid(), signal.SIGTERM)
