@@ -79,6 +79,17 @@ def check_time(time: object) -> float:
     return time
 
 
+def check_times(*times: object) -> None:
+    """Check the times that a caller gave, where it gave one.
+
+    Raises:
+        InvalidValue: see check_time().
+    """
+    for time in times:
+        if time is not None:
+            check_time(time)
+
+
 class Retention(Mapping[int, int]):
     """How much is kept: precision (seconds) -> number of newest samples. Immutable, ascending.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from redmeter import settings
 from redmeter import store as stores
 from redmeter.clock import SYSTEM, Clock
-from redmeter.keys import check_time
+from redmeter.keys import check_times
 from redmeter.model import Ranked, RecorderHealth, Series
 from redmeter.names import canonical
 from redmeter.reading import catalogue, gauges, rankings
@@ -251,9 +251,7 @@ class Meter:
             LimitExceeded: over 5,000 names.
         """
         wanted = [canonical(name) for name in names]
-        for time in (since, until):
-            if time is not None:
-                check_time(time)
+        check_times(since, until)
         if self._store is None:
             return {name: Series(name, precision, 0, (), partial=False) for name in wanted}
         return reading.read_series(self._store, wanted, precision, since=since, until=until)
@@ -272,9 +270,7 @@ class Meter:
         Args, Raises: see series().
         """
         wanted = canonical(name, labels)
-        for time in (since, until):
-            if time is not None:
-                check_time(time)
+        check_times(since, until)
         if self._store is None:
             return Series(wanted, precision, 0, (), partial=False)
         options = {"since": since, "until": until}

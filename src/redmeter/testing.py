@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from redmeter.clock import Clock, ManualClock
-from redmeter.keys import DEFAULT_RETENTION, Retention, check_time, slice_start
+from redmeter.keys import DEFAULT_RETENTION, Retention, check_time, check_times, slice_start
 from redmeter.kinds.counter import check_amount
 from redmeter.meter import Meter
 from redmeter.model import Ranked, Sample, Series
@@ -161,9 +161,7 @@ class MemoryMeter(Meter):
         self, found: Mapping[int, object], precision: int, since: float | None, until: float | None
     ) -> range:
         """Return the slices from the oldest sample that counts to the running one."""
-        for time in (since, until):
-            if time is not None:
-                check_time(time)
+        check_times(since, until)
         first, last = window(self._retention, precision, self.clock.wall(), since, until)
         oldest = min((start for start in found if first <= start <= last), default=last + precision)
         return range(oldest, last + 1, precision)

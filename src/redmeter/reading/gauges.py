@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 
 from redmeter.model import Series
-from redmeter.reading.series import check_number, window
+from redmeter.reading.series import read_hashes
 from redmeter.store import Store
-from redmeter.store.link import Command, pairs, raised
+from redmeter.store.link import pairs, raised
 
 
 def read_gauges(
@@ -36,12 +36,9 @@ def read_gauges(
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
     """
-    check_number(names)
-    # Whether the precision is kept, the answer tells; until then it must only be a number.
-    width = precision if isinstance(precision, int) else 0
-    commands: list[Command] = [("HGETALL", store.keys.gauge(width, name)) for name in names]
-    view, replies = store.read(commands)
-    first, last = window(view.retention, precision, view.now, since, until)
+    now, first, last, replies = read_hashes(
+        store, store.keys.gauge, names, precision, since=since, until=until
+    )
     starts = range(first, last + 1, precision)
     found = {}
     for name, reply in zip(names, replies, strict=True):
@@ -53,7 +50,7 @@ def read_gauges(
             precision,
             first + oldest * precision,
             tuple(values[oldest:]),
-            partial=oldest < len(values) and last + precision > view.now,
+            partial=oldest < len(values) and last + precision > now,
         )
     return found
 

@@ -6,7 +6,7 @@ running now by the server's clock.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.keys import Retention, slice_start
@@ -41,14 +41,41 @@ def read_series(
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
     """
+    now, first, last, replies = read_hashes(
+        store, store.keys.count, names, precision, since=since, until=until
+    )
+    grid = Grid(precision, first, last, now)
+    return {name: grid.series(name, reply) for name, reply in zip(names, replies, strict=True)}
+
+
+def read_hashes(
+    store: Store,
+    key: Callable[[int, str], str],
+    names: Sequence[str],
+    precision: int,
+    *,
+    since: float | None,
+    until: float | None,
+) -> tuple[float, int, int, list[Reply]]:
+    """Read the hashes of many series in one round trip.
+
+    Args:
+        key: makes the key of a precision and a name.
+
+    Returns:
+        The server's clock, the starts of the oldest and the newest slice that count, and a reply
+        for each name.
+
+    Raises:
+        UnknownPrecision, LimitExceeded, StoreError: see read_series().
+    """
     check_number(names)
     # Whether the precision is kept, the answer tells; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
-    commands: list[Command] = [("HGETALL", store.keys.count(width, name)) for name in names]
+    commands: list[Command] = [("HGETALL", key(width, name)) for name in names]
     view, replies = store.read(commands)
     first, last = window(view.retention, precision, view.now, since, until)
-    grid = Grid(precision, first, last, view.now)
-    return {name: grid.series(name, reply) for name, reply in zip(names, replies, strict=True)}
+    return view.now, first, last, replies
 
 
 def check_number(names: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ long (see Recorder.attend). Where no flusher runs, it lies in the past.
 """
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -44,7 +45,7 @@ class Attendant(Protocol):
         ...
 
 
-class Cell:
+class Cell(ABC):
     """The events of one series that nobody has collected yet."""
 
     __slots__ = ("attendant", "due", "events", "long", "name", "overflow")
@@ -82,14 +83,14 @@ class Cell:
         self.events[:count] = self.merged(self.events[:count])
 
     @staticmethod
+    @abstractmethod
     def merged(events: list[Event]) -> list[Event]:
         """Return events that mean the same, as tuples that begin with a time."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def value(event: Event) -> Any:
         """Return what a run takes as the value of a merged event."""
-        raise NotImplementedError
 
     @classmethod
     def size(cls, events: list[Event]) -> int:
@@ -107,6 +108,7 @@ class Counter(Cell):
 
     kind = Sums
 
+    @abstractmethod
     def inc(self, amount: int = 1) -> None:
         """Count that it happened, now.
 
@@ -116,7 +118,6 @@ class Counter(Cell):
         Raises:
             InvalidValue, TypeError: not a number that can be counted.
         """
-        raise NotImplementedError
 
     @staticmethod
     def merged(events: list[Event]) -> list[Event]:

@@ -66,7 +66,7 @@ class Registry:
             spelling = found = None
         if found is not None:
             return found
-        cell = self._cell(Counter, canonical(name, labels))
+        cell = self._cell(self._counter_class, canonical(name, labels))
         assert isinstance(cell, Counter), "it was made as one"
         if spelling is not None and len(self.by_name) < SPELLINGS * self._max_series:
             self.by_name[spelling] = cell
