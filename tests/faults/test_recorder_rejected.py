@@ -248,3 +248,17 @@ def test_what_was_rejected_is_told_again_when_the_answer_was_lost(
         assert (health.stored, health.retried >= 3) == (30, True)
     assert conn.hget("redmeter:total:", "x") == b"30"
     assert sum(map(int, conn.hvals("redmeter:count:3600:x"))) == 30
+
+
+def test_a_sum_past_63_bits_is_called_an_overflow(server: Server, conn: Any) -> None:
+    """Seconds that each fit: what they add up to does not, at the coarser precisions."""
+    with Meter(server.url, flush_interval=3600) as meter:
+        second = int(server_time(conn)) // 60 * 60 - 60
+        for at in range(3):
+            meter.count("x", 2**62, at=second + at)
+        assert meter.flush(5.0)
+        lost = meter.health().lost()
+    assert set(lost) == {"overflow"}
+    assert 1 not in lost["overflow"]
+    assert {60, TOTAL} <= lost["overflow"].keys()
+    assert len(conn.hgetall("redmeter:count:1:x")) == 3
