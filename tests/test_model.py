@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.model import Batch, Operations, Outcome, Ranked, Rejection, Sample, Series
+from redmeter.model import Batch, Operation, Outcome, Ranked, Rejection, Sample, Series
 
 series = st.builds(
     lambda precision, first, values: Series(
@@ -64,8 +64,8 @@ def test_a_series_says_when_and_how_often() -> None:
         (Sample(0, 1), "value"),
         (Series("hits", 60, 0, (1,), partial=False), "values"),
         (Ranked("a", 1, 1.0), "count"),
-        (Operations((), ()), "keys"),
-        (Batch("p", 1, Operations((), ())), "number"),
+        (Operation("add", (), (), tuple), "keys"),
+        (Batch("p", 1, ()), "number"),
         (Rejection("k", "aged", "", "0", 1), "amount"),
         (Outcome(), "applied"),
     ],

@@ -20,7 +20,7 @@ import redis
 
 from redmeter import cleaning
 from redmeter.errors import InvalidSetting, shown
-from redmeter.keys import MAX_SAMPLES, Retention, check_time, slice_start
+from redmeter.keys import MAX_SAMPLES, Kept, Retention, check_time, slice_start
 from redmeter.kinds import counter
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
@@ -71,8 +71,8 @@ def update_counter(
     store = _store(conn)
     counts = {name: {second: count}}
     outcome = store.write(
-        lambda retention: counter.operations(store.keys, retention, counts, totals=False),
-        retention=_kept(tuple(PRECISION), SAMPLE_COUNT),
+        lambda kept: counter.operations(store.keys, kept.series, counts, totals=False),
+        kept=_kept(tuple(PRECISION), SAMPLE_COUNT),
         refuse=False,  # no time is refused: the book's own example is of 2012
         trim=not now and SAMPLE_COUNT <= MAX_SAMPLES,  # larger hashes are the cleaner's
     )
@@ -135,11 +135,11 @@ def _store(conn: "redis.Redis") -> Store:
 
 
 @lru_cache(maxsize=8)
-def _kept(precisions: tuple[int, ...], samples: int) -> dict[int, int]:
+def _kept(precisions: tuple[int, ...], samples: int) -> Kept:
     """Check PRECISION and SAMPLE_COUNT, which have no other limits than to be whole numbers."""
     for number in (*precisions, samples):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise InvalidSetting(
                 "PRECISION, SAMPLE_COUNT", f"{shown(number, 40)} is not a whole number above 0"
             )
-    return dict.fromkeys(precisions, samples)
+    return Kept(dict.fromkeys(precisions, samples), {})

@@ -4,8 +4,18 @@ Everything that other programs may rely on is decided here and told in docs/stor
 
     PREFIX known:                    sorted set, every counter hash as PRECISION:NAME, score 0
     PREFIX count:PRECISION:NAME      hash, slice start -> count
+    PREFIX recent:LOGGER:SEVERITY    list, the newest messages
+    PREFIX common:LOGGER:SEVERITY    sorted set, pattern -> how often in this hour
+    PREFIX stats:NAME                sorted set, min, max, count, sum … of this hour
+           …:start …:last …:pstart   of the last two: the hour, the hour before, and which that is
+    OWN    messages:                 sorted set, LOGGER:SEVERITY, score: hour of its last message
+    OWN    patterns:LOGGER:SEVERITY  hash, pattern -> first and last time, a sample
     OWN    gauges:                   sorted set, every gauge hash as PRECISION:NAME, score 0
     OWN    gauge:PRECISION:NAME      hash, slice start -> last value and its time
+    OWN    hists:                    sorted set, every histogram hash as PRECISION:NAME, score 0
+    OWN    hist:PRECISION:NAME       hash, slice start -> lowest, highest, buckets
+    OWN    moments:PRECISION:NAME    hash, slice start -> count, sum, sum of squared deviations
+    OWN    marks:                    sorted set, deploys and the like, score: when
     OWN    total:                    hash, NAME -> everything counted
     OWN    batch:PRODUCER            string, highest batch number applied
     OWN    cleaned:                  hash, PREFIX -> when a cleaner's last pass ended
@@ -23,6 +33,7 @@ Pure: no I/O, no clock.
 
 import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, shown
 
@@ -39,6 +50,9 @@ MAX_PREFIX = 64
 #: Precision (seconds) -> number of newest samples kept, unless the user chooses otherwise.
 DEFAULT_RETENTION = {1: 120, 5: 120, 60: 120, 300: 120, 3600: 120, 18000: 120, 86400: 120}
 
+#: The same of histograms.
+DEFAULT_HISTOGRAMS = {5: 24, 60: 120, 3600: 120}
+
 #: Most samples a precision may keep. A hash holds that many past slices and, when clocks run
 #: ahead, as many future ones and two more: within the 512 fields up to which Redis stores a hash
 #: compactly (hash-max-listpack-entries), at a tenth of the memory.
@@ -48,6 +62,9 @@ MAX_SAMPLES = 254
 MAX_PRECISION = 366 * 86400
 
 MAX_PRECISIONS = 16
+
+#: Width of what is rotated by the hour, seconds.
+HOUR = 3600
 
 #: Times are accepted up to this many seconds on either side of 1970 (34,865 years).
 MAX_TIME = 2**40
@@ -177,6 +194,14 @@ class Retention(Mapping[int, int]):
         return slice_start(now, precision) - (self._samples[precision] - 1) * precision
 
 
+class Kept(NamedTuple):
+    """What is kept: precision (seconds) -> number of newest samples."""
+
+    #: Of counters and gauges.
+    series: Mapping[int, int]
+    histograms: Mapping[int, int]
+
+
 def parse_changes(words: Iterable[str]) -> list[tuple[int, int]]:
     """Read `60=240 300=0` given as words: (precision, samples) pairs, 0 meaning "no longer kept".
 
@@ -231,13 +256,21 @@ class Keys:
         self.reports = f"{own}reports:"
         self.instances = f"{own}instances:"
         self.gauges = f"{own}gauges:"
+        self.messages = f"{own}messages:"
+        self.hists = f"{own}hists:"
+        self.marks = f"{own}marks:"
         self._batch = f"{own}batch:"
         self._count = f"{prefix}count:"
         self._gauge = f"{own}gauge:"
+        self._hist = f"{own}hist:"
+        self._moments = f"{own}moments:"
+        self._patterns = f"{own}patterns:"
         #: How many bytes of a counter's key stand before its entry in `known:`.
         self.count_bytes = len(self._count.encode())
         #: How many bytes of a gauge's key stand before its entry in `gauges:`.
         self.gauge_bytes = len(self._gauge.encode())
+        #: How many bytes of a histogram's key stand before its entry in `hists:`.
+        self.hist_bytes = len(self._hist.encode())
 
     def count(self, precision: int, name: str) -> str:
         """Return the key of a counter's hash, e.g. `redmeter:count:60:hits`."""
@@ -255,16 +288,60 @@ class Keys:
         """Return the key of the hash that an entry of `gauges:` stands for."""
         return self._gauge + entry
 
+    def hist(self, precision: int, name: str) -> str:
+        """Return the key of a histogram's buckets, e.g. `redmeter:hist:60:checkout_seconds`."""
+        return f"{self._hist}{precision}:{name}"
+
+    def hist_of(self, entry: str) -> str:
+        """Return the key of the buckets that an entry of `hists:` stands for."""
+        return self._hist + entry
+
+    def moments(self, precision: int, name: str) -> str:
+        """Return the key of a histogram's moments, e.g. `redmeter:moments:60:checkout_seconds`."""
+        return f"{self._moments}{precision}:{name}"
+
+    def moments_of(self, entry: str) -> str:
+        """Return the key of the moments that an entry of `hists:` stands for."""
+        return self._moments + entry
+
+    def recent(self, logger: str, severity: str) -> str:
+        """Return the key of the newest messages, e.g. `redmeter:recent:worker:error`."""
+        return f"{self.prefix}recent:{logger}:{severity}"
+
+    def common(self, logger: str, severity: str) -> tuple[str, str, str, str]:
+        """Return the keys of the frequencies of messages: see hourly()."""
+        return hourly(f"{self.prefix}common:{logger}:{severity}")
+
+    def stats(self, name: str) -> tuple[str, str, str, str]:
+        """Return the keys of the statistics of a name: see hourly()."""
+        return hourly(f"{self.prefix}stats:{name}")
+
+    def patterns(self, logger: str, severity: str) -> str:
+        """Return the key of what is known of the patterns of messages."""
+        return f"{self._patterns}{logger}:{severity}"
+
     def series_of(self, key: str) -> tuple[int, str] | None:
-        """Return precision and name of the hash of a key; None where it is none of a series."""
-        for family in (self._count, self._gauge):
+        """Return precision and name of a key; None where it is none of a series."""
+        for family in (self._count, self._gauge, self._hist, self._moments):
             if key.startswith(family):
                 return parse_entry(key[len(family) :])
+        for head in (f"{self.prefix}stats:", f"{self.prefix}common:"):
+            if key.startswith(head):
+                return HOUR, key[len(head) :]
         return None
 
     def batch(self, producer: str) -> str:
         """Return the key of a producer's watermark."""
         return self._batch + producer
+
+
+def hourly(key: str) -> tuple[str, str, str, str]:
+    """Return the keys of what is kept for this hour and for the one before that had something.
+
+    Returns:
+        This hour's, which hour that is, the hour's before, and which that is.
+    """
+    return key, f"{key}:start", f"{key}:last", f"{key}:pstart"
 
 
 def entry(precision: int, name: str) -> str:

@@ -1,10 +1,10 @@
 """The values that pass between the layers, all of them immutable.
 
-Upwards: Sample, Series, Ranked. Downwards: Operations, Batch, Rejection, Outcome.
+Upwards: Sample, Series, Ranked. Downwards: Operation, Batch, Rejection, Outcome.
 What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -75,15 +75,19 @@ class Ranked:
     share: float
 
 
-class Operations(NamedTuple):
-    """What a batch does, flat, as the script takes it: see store/lua/apply.lua.
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that a batch does: see store/lua/operations/CODE.lua."""
 
-    keys: one data key for each operation, in order.
-    args: runs of [code, how many, then each one's arguments].
-    """
-
+    code: str
     keys: tuple[str, ...]
     args: tuple[str | int, ...]
+    #: Returns for each of the keys what is lost where it is refused: slice start or field, events.
+    told: Callable[[], Sequence[tuple[str, int]]] = field(compare=False, repr=False)
+
+
+#: What a batch does, in order.
+Operations = tuple[Operation, ...]
 
 
 class Batch(NamedTuple):
@@ -97,7 +101,7 @@ class Batch(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """One operation of a batch that was not carried out."""
+    """A part of a batch that was not carried out."""
 
     key: str
     #: aged, future, denied, or the class of error: WRONGTYPE, overflow, not-a-number, ERR.
@@ -119,6 +123,8 @@ class Outcome:
     #: True where nobody can know: it was sent, and its watermark is gone.
     uncertain: bool = False
     rejections: tuple[Rejection, ...] = field(default=())
+    #: What was asked for: (key, answer).
+    answers: tuple[tuple[str, str], ...] = field(default=())
 
 
 class Loss(NamedTuple):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redmeter import LimitExceeded, StoreRefused, UnknownPrecision
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.kinds import counter, gauge
 from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.reading import catalogue
@@ -132,11 +132,11 @@ def test_counters_and_gauges_go_in_one_batch(client: Any, open_store: OpenStore)
     client.rpush(key(60, "bad"), "theirs")
     client.rpush("redmeter:count:60:bad", "theirs")
 
-    def build(retention: Any) -> Operations:
-        counts = counter.operations(store.keys, retention, {n: {second: 3} for n in ("x", "bad")})
+    def build(kept: Kept) -> Operations:
+        given = {name: {second: 3} for name in ("x", "bad")}
+        counts = counter.operations(store.keys, kept.series, given)
         set_to = {n: {second: (now, 4.0)} for n in ("x", "bad", "y")}
-        gauges = gauge.operations(store.keys, retention, set_to)
-        return Operations(counts.keys + gauges.keys, counts.args + gauges.args)
+        return counts + gauge.operations(store.keys, kept.series, set_to)
 
     start = str(slice_start(now, 60))
     found = [(r.key, r.reason, r.field, r.amount) for r in store.write(build).rejections]

@@ -43,19 +43,25 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
     """Take operations apart as the script does: the slices, with their keys, and the totals."""
     slices: list[tuple[str, int, int, int, int]] = []
     totals: list[tuple[str, int]] = []
-    keys, args = iter(made.keys), iter(made.args)
-    for code in args:
-        count = int(next(args))
-        if code == "slice":
-            rows = list(parse(str(next(args)), 1))
-            assert len(rows) == count
-            slices += [(next(keys), p, s, int(start), int(n)) for p, s, start, (n,) in rows]
+    for each in made:
+        if each.code == "slice":
+            index, *keys = each.keys
+            assert (index, *each.args[:2]) == (KEYS.known, KEYS.count_bytes, 1)
+            rows = parse(str(each.args[2]), 1)
+            found = [
+                (key, p, s, int(start), int(n))
+                for key, (p, s, start, (n,)) in zip(keys, rows, strict=True)
+            ]
+            assert each.told() == [("", 0), *((str(row[3]), row[4]) for row in found)]
+            slices += found
             continue
-        assert code == "add"
-        for _ in range(count):
-            assert next(keys) == KEYS.total
-            totals.append((str(next(args)), int(next(args))))
-    assert next(keys, None) is None
+        assert each.code == "add"
+        assert each.keys == (KEYS.total,) * (len(each.args) // 2)
+        found_totals = [
+            (str(name), int(n)) for name, n in zip(each.args[::2], each.args[1::2], strict=True)
+        ]
+        assert each.told() == found_totals
+        totals += found_totals
     return slices, totals
 
 
@@ -147,24 +153,23 @@ def test_a_width_of_zero_adds_to_the_grand_total_alone() -> None:
     events = {"a": {600: 1, 540: 2}, "b": {0: 5}}
     made = operations(KEYS, {1: 5, 60: 5}, events, width=0)
     assert decoded(made) == ([], [("a", 3), ("b", 5)])
-    assert operations(KEYS, {1: 5}, events, totals=False, width=0) == Operations((), ())
+    assert operations(KEYS, {1: 5}, events, totals=False, width=0) == ()
 
 
 def test_operations_look_as_the_script_reads_them() -> None:
-    """Runs of code, how many, and their arguments, and a key for each operation."""
-    made = operations(KEYS, {1: 10, 60: 20}, {"a": {61: 2}, "b": {-1: 3}})
-    assert made.keys == (
+    """The index and a key for each slice, with a text of runs; and one key for each total."""
+    slices, totals = operations(KEYS, {1: 10, 60: 20}, {"a": {61: 2}, "b": {-1: 3}})
+    assert slices.keys == (
+        "redmeter:known:",
         *("redmeter:count:1:a", "redmeter:count:60:a", "redmeter:count:1:b", "redmeter:count:60:b"),
-        *("redmeter:total:", "redmeter:total:"),
     )
-    assert made.args == (
-        *("slice", 4, "1 10 61:2;60 20 60:2;1 10 -1:3;60 20 -60:3;"),
-        *("add", 2, "a", 2, "b", 3),
-    )
-    made = operations(KEYS, {60: 20}, {"a": {61: 2, 1: 3}, "b": {62: 4, 2: 5}}, totals=False)
-    assert made.keys == tuple(["redmeter:count:60:a"] * 2 + ["redmeter:count:60:b"] * 2)
-    assert made.args == ("slice", 4, "60 20 60 0:2 3 4 5;")  # the same slices: written once
-    assert operations(KEYS, {1: 10}, {}) == Operations((), ())
+    assert slices.args == (15, 1, "1 10 61:2;60 20 60:2;1 10 -1:3;60 20 -60:3;")
+    assert (totals.keys, totals.args) == (("redmeter:total:",) * 2, ("a", 2, "b", 3))
+    counts = {"a": {61: 2, 1: 3}, "b": {62: 4, 2: 5}}
+    (slices,) = operations(Keys(""), {60: 20}, counts, totals=False)
+    assert slices.keys == ("known:", *["count:60:a"] * 2, *["count:60:b"] * 2)
+    assert slices.args == (6, 0, "60 20 60 0:2 3 4 5;")  # the same slices: written once
+    assert operations(KEYS, {1: 10}, {}) == ()
 
 
 # Amounts

@@ -42,14 +42,16 @@ def measured(draw: st.DrawFn, width: int = 1) -> Values:
 
 def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, float]]:
     """Take operations apart as the script does: key, start -> precision, samples, value, time."""
-    if not made.keys:
-        assert made.args == ()
+    if not made:
         return {}
-    code, count, text = made.args
-    assert (code, count) == ("last", len(made.keys))
+    (only,) = made
+    index, *keys = only.keys
+    before, text = only.args
+    assert (only.code, index, before) == ("last", KEYS.gauges, KEYS.gauge_bytes)
     found = {}
-    rows = parse(str(text), 2)
-    for key, (precision, samples, start, (value, time)) in zip(made.keys, rows, strict=True):
+    rows = list(parse(str(text), 2))
+    assert only.told() == [("", 0), *((start, 1) for _, _, start, _ in rows)]
+    for key, (precision, samples, start, (value, time)) in zip(keys, rows, strict=True):
         at = key, int(start)
         assert at not in found
         found[at] = precision, samples, float(value), float(time)
@@ -87,28 +89,30 @@ def test_of_two_values_at_one_time_the_later_one_is_sent() -> None:
 def test_operations_look_as_the_script_reads_them() -> None:
     """One run of one text, and a key for each operation; numbers as a float's repr."""
     values: Values = {"a": {61: (61.25, 17)}, "b": {-1: (-0.5, 1e-7)}}
-    made = operations(KEYS, {1: 10, 60: 20}, values)
+    (made,) = operations(KEYS, {1: 10, 60: 20}, values)
     assert made.keys == (
+        "redmeter:gauges:",
         *("redmeter:gauge:1:a", "redmeter:gauge:60:a", "redmeter:gauge:1:b", "redmeter:gauge:60:b"),
     )
     text = (
         "1 10 61:17.0 61.25;60 20 60:17.0 61.25;1 10 -1:1e-07 -0.5;60 20 -60:1e-07 -0.5;"
     )  # fmt: skip
-    assert made.args == ("last", 4, text)
+    assert made.args == (15, text)
 
 
 @pytest.mark.parametrize("width", [0, 7])
 def test_without_a_precision_that_fits_there_is_nothing_to_do(width: int) -> None:
     """A gauge has no grand total."""
     values = {"a": {70: (70.0, 1.0)}}
-    assert operations(KEYS, {60: 5}, values, width=width) == Operations((), ())
-    assert operations(KEYS, {60: 5}, {}) == Operations((), ())
+    assert operations(KEYS, {60: 5}, values, width=width) == ()
+    assert operations(KEYS, {60: 5}, {}) == ()
 
 
 def test_the_hashes_of_a_gauge_stand_together() -> None:
     """The script settles a hash after the last of its operations."""
     values = {name: {t: (t + 0.5, 1.0) for t in range(0, 600, 50)} for name in ("a", "b")}
-    keys = operations(KEYS, {5: 120, 60: 120, 7: 9}, values).keys
+    (made,) = operations(KEYS, {5: 120, 60: 120, 7: 9}, values)
+    keys = made.keys[1:]
     changes = sum(one != other for one, other in itertools.pairwise(keys))
     assert changes + 1 == len(set(keys)) == 6
 

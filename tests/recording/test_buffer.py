@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Keys
+from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
 from redmeter.kinds.slices import parse
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, Buffer, Part
 from redmeter.recording.runs import Last, Lasts, Sums
@@ -52,32 +52,25 @@ def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Cou
     slices: Slices = {}
     totals: Counter[str] = Counter()
     for part in parts:
-        made = part.operations(KEYS, retention)
-        args, keys, at = iter(made.args), iter(made.keys), 0
-        for code in args:
-            count = int(next(args))
-            if code == "add":
-                for _ in range(count):
-                    name = str(next(args))
-                    totals[name] += int(next(args))
-                    assert next(keys) == KEYS.total
-            else:
-                rows = list(parse(str(next(args)), 1 if code == "slice" else 2))
-                assert len(rows) == count
-                for precision, samples, text, values in rows:
-                    start = int(text)
-                    assert samples == retention[precision]
-                    found = KEYS.series_of(next(keys))
-                    assert found is not None
-                    assert found[0] == precision
-                    held = slices.setdefault((found[1], precision), {})
-                    if code == "slice":
-                        held[start] = held.get(start, 0) + int(values[0])
-                    else:
-                        value, time = map(float, values)
-                        held[start] = max(held.get(start, (time, value)), (time, value))
-            at += count
-        assert at == len(made.keys)
+        for made in part.operations(KEYS, Kept(retention, {})):
+            if made.code == "add":
+                assert set(made.keys) == {KEYS.total}
+                for name, amount in zip(made.args[::2], made.args[1::2], strict=True):
+                    totals[str(name)] += int(amount)
+                continue
+            rows = parse(str(made.args[-1]), 1 if made.code == "slice" else 2)
+            for key, (precision, samples, text, values) in zip(made.keys[1:], rows, strict=True):
+                start = int(text)
+                assert samples == retention[precision]
+                found = KEYS.series_of(key)
+                assert found is not None
+                assert found[0] == precision
+                held = slices.setdefault((found[1], precision), {})
+                if made.code == "slice":
+                    held[start] = held.get(start, 0) + int(values[0])
+                else:
+                    value, time = map(float, values)
+                    held[start] = max(held.get(start, (time, value)), (time, value))
     return slices, totals
 
 
@@ -113,7 +106,7 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
 ) -> None:
     """In the right slice; also after batches were taken and put back; totals get everything."""
     tally = Tally(NOW)
-    buffer = Buffer(retention, tally, limit)
+    buffer = Buffer(Kept(retention, {}), tally, limit)
     recorded: Slices = {}
     totals: Counter[str] = Counter()
     now, sent, waiting = NOW, list[Part](), list[Part]()
@@ -158,7 +151,7 @@ def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says
 ) -> None:
     """Of slices of which nothing was given up exactly the newest; the events all add up."""
     tally = Tally(NOW)
-    buffer = Buffer(retention, tally, limit)
+    buffer = Buffer(Kept(retention, {}), tally, limit)
     recorded: Slices = {}
     now, taken = NOW, list[Part]()
     for value, step in enumerate(steps):
@@ -202,7 +195,7 @@ def _settings_of(steps: list[Any]) -> list[tuple[str, str]]:
 def test_a_day_of_outage_leaves_the_day_and_says_what_the_rest_lack() -> None:
     """Precision by precision, as each loses sight of it: too old, not for want of memory."""
     tally = Tally(NOW)
-    buffer = Buffer({1: 120, 60: 120, 86400: 120}, tally, math.inf)
+    buffer = Buffer(Kept({1: 120, 60: 120, 86400: 120}, {}), tally, math.inf)
     for second in range(100):
         buffer.add(Sums, "a", NOW + second, 2, NOW + second)
     assert lost(tally) == {}
@@ -222,7 +215,7 @@ def test_a_day_of_outage_leaves_the_day_and_says_what_the_rest_lack() -> None:
 def test_a_slice_past_63_bits_gives_up_what_is_too_much_and_says_so() -> None:
     """Whole: neither a slice nor the grand total has it."""
     tally = Tally(NOW)
-    buffer = Buffer({1: 120, 60: 120}, tally, math.inf)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
     tally.recorded = MAX + 5
     buffer.add(Sums, "a", NOW, MAX, NOW)
     buffer.add(Sums, "a", NOW, 5, NOW)
@@ -236,7 +229,7 @@ def test_a_slice_past_63_bits_gives_up_what_is_too_much_and_says_so() -> None:
 def test_events_before_1970_lie_in_the_slice_that_had_begun() -> None:
     """Second -1 in the minute from -60 on."""
     tally = Tally(0.0)
-    buffer = Buffer({1: 120, 60: 120}, tally, math.inf)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
     buffer.add(Sums, "a", -0.5, 1, 0.0)
     buffer.add(Sums, "a", -60.0, 2, 0.0)
     buffer.add(Sums, "a", -60.5, 4, 0.0)
@@ -247,7 +240,7 @@ def test_events_before_1970_lie_in_the_slice_that_had_begun() -> None:
 def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
     """Remembered by their minute at once, since no second of that age is kept."""
     tally = Tally(0.0)
-    buffer = Buffer({1: 120, 60: 120}, tally, math.inf)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
     buffer.add(Sums, "a", -601.0, 1, 0.0)
     buffer.add(Sums, "a", -10.0, 2, 0.0)
     buffer.fade(600.0)
@@ -262,11 +255,11 @@ def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
 def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
     """What was remembered by 5 s makes no 7 s; those get what is counted from now on."""
     tally = Tally(NOW)
-    buffer = Buffer({5: 120, 60: 120}, tally, math.inf)
+    buffer = Buffer(Kept({5: 120, 60: 120}, {}), tally, math.inf)
     buffer.add(Sums, "a", NOW, 1, NOW)
     wanted = {7: 120, 60: 120}
-    buffer.retain(wanted)
-    assert (buffer.finest, buffer.precisions) == (1, (7, 60))
+    buffer.retain(Kept(wanted, {}))
+    assert buffer.precisions(Sums) == (7, 60)
     buffer.add(Sums, "a", NOW, 2, NOW)
     buffer.fade(NOW + 1)
     slices, totals = slices_of(all_of(buffer), wanted)
@@ -277,21 +270,25 @@ def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
 
 def test_what_was_taken_out_before_a_change_of_retention_lacks_what_came() -> None:
     """By the minute, or by nothing but the grand total: neither makes seconds."""
-    buffer = Buffer({60: 120}, Tally(NOW), math.inf)
+    buffer = Buffer(Kept({60: 120}, {}), Tally(NOW), math.inf)
     for age, amount in ((0, 2), (10**5, 3)):
         buffer.add(Sums, "a", NOW - age, amount, NOW)
     (part,) = all_of(buffer)
-    assert list(part.lacking({60: 120})) == []
-    assert sorted(part.lacking({1: 9, 60: 120, 120: 9})) == [("a", (1,), 2), ("a", (1, 120), 3)]
+    assert list(part.lacking(Kept({60: 120}, {}))) == []
+    assert sorted(part.lacking(Kept({1: 9, 60: 120, 120: 9}, {}))) == [
+        ("a", (1,), 2),
+        ("a", (1, 120), 3),
+    ]
 
 
 def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
     """A hash that is new lives as long as what was written to it last needs."""
-    buffer = Buffer({1: 120, 5: 120}, Tally(NOW), math.inf)
+    buffer = Buffer(Kept({1: 120, 5: 120}, {}), Tally(NOW), math.inf)
     for age in (-60, 300, 0):
         buffer.add(Sums, "a", NOW - age, 1, NOW)
     (part,) = all_of(buffer)
-    starts = [int(s) for _, _, s, _ in parse(str(part.operations(KEYS, {5: 120}).args[2]), 1)]
+    first, *_ = part.operations(KEYS, Kept({5: 120}, {}))
+    starts = [int(start) for _, _, start, _ in parse(str(first.args[-1]), 1)]
     assert starts[0] == min(starts)
 
 
@@ -309,7 +306,7 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
 ) -> None:
     """What always remains is a number for each series."""
     tally = Tally(NOW)
-    buffer = Buffer(retention, tally, limit)
+    buffer = Buffer(Kept(retention, {}), tally, limit)
     for name, age in events:
         buffer.add(Sums, name, NOW - age, 1, NOW)
         buffer.add(Lasts, "g" + name, NOW - age, Last(NOW - age, 1.0), NOW)
@@ -317,7 +314,7 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
         buffer.shrink(NOW)
         widths = {width for _, width in buffer._levels}
         # What is left where that is not enough is what is not given up.
-        assert buffer.bytes <= limit or widths <= {0, buffer._widths.widest}
+        assert buffer.bytes <= limit or widths <= {0, buffer._widths(Sums).widest}
     parts = all_of(buffer)
     assert events_of(parts) + tally.dropped == tally.recorded
     _, totals = slices_of(parts, retention)
@@ -328,7 +325,7 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
 def test_events_of_the_far_future_give_way_too() -> None:
     """As far ahead as a time may lie."""
     tally = Tally(NOW)
-    buffer = Buffer(DEFAULT_RETENTION, tally, 1000)
+    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), tally, 1000)
     for ahead in range(1, 1001):
         buffer.add(Sums, "a", MAX_TIME - ahead, 1, NOW)
     buffer.shrink(NOW)
@@ -340,7 +337,7 @@ def test_events_of_the_far_future_give_way_too() -> None:
 def test_where_memory_is_short_the_oldest_fine_slices_go_first() -> None:
     """The seconds of what is oldest; it is told that it was for want of memory."""
     tally = Tally(NOW)
-    buffer = Buffer({1: 120, 60: 120}, tally, SERIES_BYTES * 2 + 70 * Sums.SLICE_BYTES)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, SERIES_BYTES * 2 + 70 * 16)
     for second in range(100):
         buffer.add(Sums, "a", NOW - 99 + second, 1, NOW)
     buffer.shrink(NOW)
@@ -356,12 +353,12 @@ def test_where_memory_is_short_the_oldest_fine_slices_go_first() -> None:
 def test_what_is_enough_is_not_touched() -> None:
     """Fading a young buffer loses nothing."""
     tally = Tally(NOW)
-    buffer = Buffer(DEFAULT_RETENTION, tally, math.inf)
+    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), tally, math.inf)
     for second in range(100):
         buffer.add(Sums, "a", NOW + second, 1, NOW + second)
     before = buffer.bytes
     buffer.shrink(NOW + 110)
-    assert buffer.bytes == before == SERIES_BYTES + 100 * Sums.SLICE_BYTES
+    assert buffer.bytes == before == SERIES_BYTES + 100 * 16
     assert lost(tally) == {}
 
 
@@ -379,7 +376,7 @@ def test_each_part_fits_a_batch_and_none_is_lost_between_them(
 ) -> None:
     """No part has more fields than said, nor more than a batch takes."""
     tally = Tally(NOW)
-    buffer = Buffer(retention, tally, math.inf)
+    buffer = Buffer(Kept(retention, {}), tally, math.inf)
     for number, seconds in series.items():
         for second in seconds:
             time = NOW - second
@@ -389,7 +386,9 @@ def test_each_part_fits_a_batch_and_none_is_lost_between_them(
     parts = all_of(buffer)
     for part in parts:
         assert part.fields <= FIELDS_PER_BATCH
-        assert len(part.operations(KEYS, retention).keys) <= part.fields
+        made = part.operations(KEYS, Kept(retention, {}))
+        # Each operation on slices has its index among its keys.
+        assert sum(len(o.keys) - (o.code != "add") for o in made) <= part.fields
     assert events_of(parts) == tally.buffered
     for one, other in pairwise(parts):
         assert one.fields + other.fields > FIELDS_PER_BATCH / 4
@@ -398,7 +397,7 @@ def test_each_part_fits_a_batch_and_none_is_lost_between_them(
 
 def test_parts_of_many_series_are_filled_up() -> None:
     """Ten thousand series of one event each, at seven precisions and with a total each."""
-    buffer = Buffer(DEFAULT_RETENTION, Tally(NOW), math.inf)
+    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), Tally(NOW), math.inf)
     for number in range(10_000):
         buffer.add(Sums, f"n{number}", NOW, 1, NOW)
     parts = all_of(buffer)
@@ -409,7 +408,7 @@ def test_parts_of_many_series_are_filled_up() -> None:
 
 def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() -> None:
     """As if it had never been taken."""
-    buffers = [Buffer({1: 120, 60: 120}, Tally(NOW), math.inf) for _ in range(2)]
+    buffers = [Buffer(Kept({1: 120, 60: 120}, {}), Tally(NOW), math.inf) for _ in range(2)]
     for number, buffer in enumerate(buffers):
         for second in range(5):
             buffer.add(Sums, "a", NOW + second, 1, NOW)
@@ -427,7 +426,7 @@ def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() 
 
 def test_an_empty_buffer_gives_no_part() -> None:
     """Nor after its last part was taken."""
-    buffer = Buffer({60: 120}, Tally(NOW), math.inf)
+    buffer = Buffer(Kept({60: 120}, {}), Tally(NOW), math.inf)
     assert buffer.take() is None
     buffer.add(Sums, "a", NOW, 0, NOW)
     assert buffer.take() is not None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.keys import Keys
+from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge
 from redmeter.recording.runs import Full, Last, Lasts, Sums
 
@@ -80,7 +80,7 @@ def test_a_slice_of_sums_takes_sixteen_bytes() -> None:
     for start in range(10_000):
         run.add(start, 1)
     taken = sys.getsizeof(run._starts) + sys.getsizeof(run._amounts)
-    assert taken <= 1.2 * Sums.SLICE_BYTES * len(run)
+    assert taken <= 1.2 * run.bytes
 
 
 @given(st.dictionaries(st.integers(-20, 20), st.integers(0, 9), max_size=12))
@@ -89,7 +89,7 @@ def test_runs_of_counters_become_the_operations_of_counters(slices: dict[int, in
     run = Sums()
     for start, amount in slices.items():
         run.add(start * 5, amount)
-    made = Sums.operations(KEYS, RETENTION, {"a": run}, 5)
+    made = Sums.operations(KEYS, Kept(RETENTION, {}), {"a": run}, 5)
     counts = {"a": {start * 5: slices[start] for start in sorted(slices)}}
     assert made == counter.operations(KEYS, RETENTION, counts, width=5)
     assert sum(Sums.events_of(amount) for _, amount in run) == run.events
@@ -137,6 +137,6 @@ def test_runs_of_gauges_become_the_operations_of_gauges(slices: dict[int, Last])
     run = Lasts()
     for start, last in slices.items():
         run.add(start * 60, last)
-    made = Lasts.operations(KEYS, RETENTION, {"a": run}, 60)
+    made = Lasts.operations(KEYS, Kept(RETENTION, {}), {"a": run}, 60)
     values = {"a": {start * 60: (last.time, last.value) for start, last in slices.items()}}
     assert made == gauge.operations(KEYS, RETENTION, values, width=60)

@@ -6,7 +6,7 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.clock import SystemClock
-from redmeter.keys import slice_start
+from redmeter.keys import Kept, slice_start
 from redmeter.kinds import counter, gauge
 from redmeter.model import Batch, Operations, Outcome, RecorderHealth
 from redmeter.recording.bulk import Bulk
@@ -42,8 +42,8 @@ def count(store: Store, name: str, second: int, amount: int = 1, **options: Any)
 def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -> Outcome:
     """Write counts in one batch."""
 
-    def build(retention: Mapping[int, int]) -> Operations:
-        return counter.operations(store.keys, retention, counts)
+    def build(kept: Kept) -> Operations:
+        return counter.operations(store.keys, kept.series, counts)
 
     return store.write(build, **options)
 
@@ -62,8 +62,8 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
     """Set gauges at a time, in one batch."""
     given = {name: {slice_start(time, 1): (time, value)} for name, value in values.items()}
 
-    def build(retention: Mapping[int, int]) -> Operations:
-        return gauge.operations(store.keys, retention, given)
+    def build(kept: Kept) -> Operations:
+        return gauge.operations(store.keys, kept.series, given)
 
     return store.write(build, **options)
 

@@ -6,11 +6,12 @@ here is already summed by slices of some width, and is summed again into those o
 """
 
 from collections.abc import Mapping
+from itertools import chain
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.slices import Runs, multiples
-from redmeter.model import Operations
+from redmeter.kinds.slices import Runs, multiples, told
+from redmeter.model import Operation, Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
 MAX_COUNT = 2**63 - 1
@@ -68,16 +69,21 @@ def operations(
             last = precision
             key = f"{before}{precision}:{name}"
             runs.add(precision, samples, key, tuple(slices), list(slices.values()))
-    data_keys = runs.keys()
-    args: list[str | int] = []
-    if data_keys:
-        args += ("slice", len(data_keys), runs.text())
+    made: list[Operation] = []
+    if runs:
+        # A bare store is shared with programs that renew no time to live, and swept.
+        args: tuple[str | int, ...] = (keys.count_bytes, int(bool(keys.prefix)), runs.text())
+        found = (keys.known, *runs.keys())
+        made.append(Operation("slice", found, args, lambda: told(args[-1], 1, _amount)))
     if totals and counts:
-        data_keys += [keys.total] * len(counts)
-        args += ("add", len(counts))
-        for name, given in counts.items():
-            args += (name, sum(given.values()))
-    return Operations(tuple(data_keys), tuple(args))
+        sums = [(name, sum(given.values())) for name, given in counts.items()]
+        flat: tuple[str | int, ...] = tuple(chain.from_iterable(sums))
+        made.append(Operation("add", (keys.total,) * len(sums), flat, lambda: sums))
+    return tuple(made)
+
+
+def _amount(values: tuple[str, ...]) -> int:
+    return int(values[0])
 
 
 def _by_slice(given: Mapping[int, int], precision: int) -> Mapping[int, int]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.slices import Runs, multiples
-from redmeter.model import Operations
+from redmeter.kinds.slices import Runs, multiples, told
+from redmeter.model import Operation, Operations
 
 #: When it was measured, Unix seconds, and the value.
 Measured = tuple[float, float]
@@ -66,10 +66,12 @@ def operations(
             last = precision
             texts = [f"{float(value)!r} {float(time)!r}" for time, value in slices.values()]
             runs.add(precision, samples, f"{before}{precision}:{name}", list(slices), texts)
-    data_keys = runs.keys()
-    if not data_keys:
-        return Operations((), ())
-    return Operations(tuple(data_keys), ("last", len(data_keys), runs.text()))
+    if not runs:
+        return ()
+    text = runs.text()
+    args = (keys.gauge_bytes, text)
+    found = (keys.gauges, *runs.keys())
+    return (Operation("last", found, args, lambda: told(text, 2, lambda _: 1)),)
 
 
 def _by_slice(given: Mapping[int, Measured], precision: int) -> Mapping[int, Measured]:

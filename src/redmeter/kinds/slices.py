@@ -11,7 +11,7 @@ with the values of the first hash for each start, then those of the second, and 
 the hashes travel beside, one for each slice.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 def multiples(retention: Mapping[int, int], width: int) -> Sequence[tuple[int, int]]:
@@ -62,6 +62,9 @@ class Runs:
         keys += [key] * len(starts)
         texts += map(str, values)
 
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
     def keys(self) -> list[str]:
         """Return the keys, one for each slice, in the order of text()."""
         return [key for keys, _ in self._runs.values() for key in keys]
@@ -83,3 +86,17 @@ def parse(text: str, size: int) -> Iterator[tuple[int, int, str, tuple[str, ...]
         values = iter(tail.split(" "))
         for at, slice_values in enumerate(zip(*[values] * size, strict=True)):
             yield int(precision), int(samples), starts[at % len(starts)], slice_values
+
+
+def told(
+    text: str | int, size: int, events: Callable[[tuple[str, ...]], int]
+) -> list[tuple[str, int]]:
+    """Return for each key of an operation on slices its start and events: see model.Operation.
+
+    Args:
+        text: the runs.
+        size: how many values a slice has.
+        events: how many events values stand for.
+    """
+    slices = parse(str(text), size)
+    return [("", 0), *((start, events(values)) for _, _, start, values in slices)]

@@ -12,11 +12,11 @@ Used by one thread at a time: whoever holds the recorder's lock.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from redmeter.keys import MAX_TIME, Keys
-from redmeter.model import Operations
+from redmeter.keys import MAX_TIME, Kept, Keys
+from redmeter.model import Operation, Operations
 from redmeter.recording.instance import needs_instance, spelled
 from redmeter.recording.runs import Full, Run
 from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, RETENTION, Tally
@@ -27,6 +27,9 @@ FIELDS_PER_BATCH = 500
 #: Estimate of what a series takes beside its slices, bytes.
 SERIES_BYTES = 300
 
+#: Where nothing is kept.
+NOTHING = Kept({}, {})
+
 #: Kind and width of runs -> series -> run.
 Levels = dict[tuple[type[Run], int], dict[str, Run]]
 
@@ -34,11 +37,11 @@ Levels = dict[tuple[type[Run], int], dict[str, Run]]
 class Part:
     """What one batch is made of. Not changed any more once it was sent."""
 
-    __slots__ = ("_levels", "_precisions", "events", "fields")
+    __slots__ = ("_kept", "_levels", "events", "fields")
 
-    def __init__(self, precisions: Collection[int] = ()) -> None:
+    def __init__(self, kept: Kept) -> None:
         self._levels: Levels = {}
-        self._precisions = precisions
+        self._kept = kept
         self.events = self.fields = 0
 
     def add(self, kind: type[Run], width: int, name: str, run: Run, fields: int) -> None:
@@ -53,72 +56,61 @@ class Part:
             for name, run in runs.items():
                 yield kind, width, name, run
 
-    def lacking(self, retention: Iterable[int]) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    def lacking(self, kept: Kept) -> Iterator[tuple[str, tuple[int, ...], int]]:
         """Yield series, precisions that came to be kept since it was taken, and events."""
-        return _lacking(self.runs(), set(retention) - set(self._precisions))
+        return _lacking(self.runs(), self._kept, kept)
 
-    def operations(
-        self, keys: Keys, retention: Mapping[int, int], instance: int | None = None
-    ) -> Operations:
+    def operations(self, keys: Keys, kept: Kept, instance: int | None = None) -> Operations:
         """Turn it into the operations of a batch.
 
         Args:
             instance: the number of this process, for series that have a place for one.
         """
-        made = [
-            kind.operations(
-                keys, retention, {spelled(n, instance): run for n, run in runs.items()}, width
-            )
-            # The oldest events first: how long a new hash lives is settled by its newest.
-            for (kind, width), runs in sorted(self._levels.items(), key=lambda e: -e[0][1])
-        ]
-        if len(made) == 1:
-            return made[0]
-        return Operations(
-            tuple(key for each in made for key in each.keys),
-            tuple(arg for each in made for arg in each.args),
-        )
+        made: list[Operation] = []
+        # The oldest events first: how long a new hash lives is settled by its newest.
+        for (kind, width), runs in sorted(self._levels.items(), key=lambda e: -e[0][1]):
+            by_name = {spelled(name, instance): run for name, run in runs.items()}
+            made += kind.operations(keys, kept, by_name, width)
+        return tuple(made)
 
 
 class Buffer:
     """Runs by kind, width and series.
 
     Args:
-        retention: precision -> samples, to know what is worth remembering.
+        kept: to know what is worth remembering.
         tally: where losses are written down.
         limit: from about how many bytes on slices fade before their time.
     """
 
-    def __init__(self, retention: Mapping[int, int], tally: Tally, limit: float) -> None:
+    def __init__(self, kept: Kept, tally: Tally, limit: float) -> None:
         self._tally = tally
         self._limit = limit
         self._levels: Levels = {}
-        self._widths = Widths(retention)
+        self._kept_now = kept
+        self._known: dict[type[Run], Widths] = {}
 
-    def retain(self, retention: Mapping[int, int]) -> None:
+    def retain(self, kept: Kept) -> None:
         """Go by another retention from now on."""
-        came = set(retention) - set(self.precisions)
-        for name, precisions, events in _lacking(self._runs(), came):
+        for name, precisions, events in _lacking(self._runs(), self._kept_now, kept):
             self._tally.lose(RETENTION, name, precisions, events)
-        self._widths = Widths(retention)
+        self._kept_now, self._known = kept, {}
 
-    @property
-    def finest(self) -> int:
-        """The width of slices of what is new, seconds."""
-        return self._widths.finest
+    def _widths(self, kind: type[Run]) -> Widths:
+        widths = self._known.get(kind)
+        if widths is None:
+            widths = self._known[kind] = Widths(kind.retention(self._kept_now))
+        return widths
 
-    @property
-    def precisions(self) -> tuple[int, ...]:
-        """All precisions there are."""
-        return self._widths.precisions(self._widths.finest)
+    def precisions(self, kind: type[Run]) -> tuple[int, ...]:
+        """All precisions that are kept of a kind."""
+        widths = self._widths(kind)
+        return widths.precisions(widths.finest)
 
     @property
     def bytes(self) -> int:
         """An estimate of what it takes."""
-        return sum(
-            len(runs) * SERIES_BYTES + kind.SLICE_BYTES * sum(map(len, runs.values()))
-            for (kind, _), runs in self._levels.items()
-        )
+        return sum(SERIES_BYTES + run.bytes for _, _, _, run in self._runs())
 
     def _runs(self) -> Iterator[tuple[type[Run], int, str, Run]]:
         for (kind, width), runs in self._levels.items():
@@ -135,10 +127,10 @@ class Buffer:
             value: as the kind's run takes it.
             now: Unix seconds; not later than the server's clock, or fine slices go too early.
         """
-        second = math.floor(time)
-        width = self._widths.at(now - second)
-        if width != self._widths.finest:
-            gone = self._widths.lost(self._widths.finest, width)
+        second, widths = math.floor(time), self._widths(kind)
+        width = widths.at(now - second)
+        if width != widths.finest:
+            gone = widths.lost(widths.finest, width)
             self._tally.lose(AGED, name, gone, kind.events_of(value))
         self._merge(kind, width, name, second - second % width if width else 0, value)
 
@@ -165,7 +157,7 @@ class Buffer:
         try:
             run.add(start, value)
         except Full:
-            lost = self._widths.precisions(width)
+            lost = self._widths(kind).precisions(width)
             self._tally.drop(OVERFLOW, name, lost, kind.events_of(value))
 
     # Getting older
@@ -188,33 +180,31 @@ class Buffer:
     def _excess(self, now: float) -> bool:
         """Whether there is too much, and fading may free something: not the series themselves."""
         return self.bytes > self._limit and any(
-            width and (width != self._widths.widest or not self._kept(run.last - now))
-            for _, width, _, run in self._runs()
+            width and (width != widths.widest or not _kept(widths, run.last - now))
+            for kind, width, _, run in self._runs()
+            for widths in [self._widths(kind)]
         )
-
-    def _kept(self, ahead: float) -> bool:
-        """Whether any precision holds what is so far ahead or, negative, so long ago."""
-        return self._widths.at(abs(ahead)) > 0
 
     def _fade(self, now: float, pretended: float) -> None:
         for (kind, width), runs in list(self._levels.items()):
             if not width:
                 continue
+            widths = self._widths(kind)
             # A slice's newest event may be of its last second.
-            before = pretended - width - self._widths.until(width)
+            before = pretended - width - widths.until(width)
             for name, run in list(runs.items()):
                 older = run.older(before)
                 if not older:
                     continue
                 for start, value in run.cut(older):
-                    wider = self._widths.at(pretended - (start + width))
-                    if not wider and self._kept(start + width - now):
-                        wider = self._widths.widest  # not for the memory's sake: some slice stays
+                    wider = widths.at(pretended - (start + width))
+                    if not wider and _kept(widths, start + width - now):
+                        wider = widths.widest  # not for the memory's sake: some slice stays
                     if wider == width or (wider and wider % width):  # still fine, or not to be made
                         self._merge(kind, width, name, start, value)
                         continue
-                    gone, events = self._widths.lost(width, wider), kind.events_of(value)
-                    early = self._widths.holding(gone, now - (start + width))
+                    gone, events = widths.lost(width, wider), kind.events_of(value)
+                    early = widths.holding(gone, now - (start + width))
                     if early:  # but for the memory
                         self._tally.lose(MEMORY, name, early, events)
                         gone = tuple(p for p in gone if p not in early)
@@ -233,19 +223,19 @@ class Buffer:
         Args:
             numbered: whether the number of this process is known; what needs it stays otherwise.
         """
-        part = Part(self.precisions)
+        part = Part(self._kept_now)
         for kind, width in list(self._levels):
             runs = self._levels[kind, width]
-            precisions = self._widths.precisions(width)
+            precisions = self._widths(kind).precisions(width)
             for name in list(runs):
                 if not numbered and needs_instance(name):
                     continue
                 run = runs.pop(name)
-                fields = _fields(run, precisions)
+                fields = run.fields(precisions)
                 while fields > FIELDS_PER_BATCH and len(run) > 1:
                     half = run.cut(len(run) // 2)
                     runs[name] = run
-                    run, fields = half, _fields(half, precisions)
+                    run, fields = half, half.fields(precisions)
                 if part.fields and part.fields + fields > FIELDS_PER_BATCH:
                     self.put_back(_alone(kind, width, name, run))
                     return part
@@ -257,25 +247,23 @@ class Buffer:
         return part if part.fields else None
 
 
+def _kept(widths: Widths, ahead: float) -> bool:
+    """Whether any precision holds what is so far ahead or, negative, so long ago."""
+    return widths.at(abs(ahead)) > 0
+
+
 def _lacking(
-    runs: Iterable[tuple[type[Run], int, str, Run]], came: Collection[int]
+    runs: Iterable[tuple[type[Run], int, str, Run]], before: Kept, after: Kept
 ) -> Iterator[tuple[str, tuple[int, ...], int]]:
     """Yield what cannot be made for precisions that came to be kept: series, precisions, events."""
-    for _, width, name, run in runs:
+    for kind, width, name, run in runs:
+        came = set(kind.retention(after)) - set(kind.retention(before))
         lacking = tuple(sorted(p for p in came if not width or p % width))
         if lacking:
             yield name, lacking, run.events
 
 
 def _alone(kind: type[Run], width: int, name: str, run: Run) -> Part:
-    part = Part()
+    part = Part(NOTHING)
     part.add(kind, width, name, run, 0)
     return part
-
-
-def _fields(run: Run, precisions: Iterable[int]) -> int:
-    """Return about how many fields a run writes: slices at each precision, and the grand total."""
-    count, span = len(run), run.last - run.first
-    if count == 1:
-        return 1 + sum(1 for _ in precisions)
-    return 1 + sum(min(count, span // precision + 2) for precision in precisions)

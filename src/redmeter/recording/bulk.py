@@ -29,7 +29,7 @@ class Bulk:
     def __init__(self, store: Store, *, limit: float = math.inf) -> None:
         self._store = store
         self._tally = Tally(store.clock.wall())
-        self._buffer = Buffer(store.retention, self._tally, limit)
+        self._buffer = Buffer(store.kept, self._tally, limit)
         self._delivery = Delivery(store, self._buffer, self._tally, nullcontext())
 
     def add(self, series: str, second: int, amount: int, now: float) -> None:

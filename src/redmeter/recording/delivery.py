@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused
-from redmeter.keys import Retention
+from redmeter.keys import Kept
 from redmeter.model import Operations, Outcome
-from redmeter.recording.buffer import Buffer, Part
+from redmeter.recording.buffer import NOTHING, Buffer, Part
 from redmeter.recording.instance import NUMBER_SECONDS
 from redmeter.recording.tally import RETENTION, TOTAL, Tally
 from redmeter.store import Store
@@ -47,9 +47,9 @@ class Delivery:
         self._lock = lock
         self._producer = Producer()
         self._parcel: Parcel | None = None
-        self._part = Part()
+        self._part = Part(NOTHING)
         self._answered = 0.0
-        self._retention: Retention | None = None
+        self._kept: Kept | None = None
         #: Who this is to those who read reports; stays when the producer becomes another one.
         self.writer = self._producer.id
         self._told = "{}"
@@ -107,17 +107,17 @@ class Delivery:
                 with self._lock:
                     self._tally.trouble(error.code, str(error))
         with self._lock:
-            if self._store.retention is not self._retention:
-                self._retention = self._store.retention
-                self._buffer.retain(self._retention)
+            if self._store.kept != self._kept:
+                self._kept = self._store.kept
+                self._buffer.retain(self._kept)
             part = self._buffer.take(numbered=self.instance is not None)
         if part is None:
             return None
         self._part = part
         return Parcel(self._producer, partial(self._operations, part))
 
-    def _operations(self, part: Part, retention: Mapping[int, int]) -> Operations:
-        return part.operations(self._store.keys, retention, self.instance)
+    def _operations(self, part: Part, kept: Kept) -> Operations:
+        return part.operations(self._store.keys, kept, self.instance)
 
     def _settle(self, outcome: Outcome) -> None:
         """Write down what became of the batch."""
@@ -131,7 +131,7 @@ class Delivery:
                 return
             tally.stored += self._part.events
             tally.last_flush = self._store.clock.wall()
-            for series, lacking, events in self._part.lacking(self._store.retention):
+            for series, lacking, events in self._part.lacking(self._store.kept):
                 tally.lose(RETENTION, series, lacking, events)
             for rejection in outcome.rejections:
                 if rejection.reason == "unkept":  # stored, but its time to live was not renewed

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.keys import check_time
+from redmeter.keys import Kept, check_time
 from redmeter.kinds import counter, gauge
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.gauge import check_value
@@ -107,7 +107,7 @@ class DirectRecorder:
         if store is None:
             return
         counts = {series: {second: amount}}
-        self._write(amount, lambda retention: counter.operations(store.keys, retention, counts))
+        self._write(amount, lambda kept: counter.operations(store.keys, kept.series, counts))
 
     def set(self, series: str, value: float) -> None:
         """Set a gauge, given in its stored spelling."""
@@ -118,9 +118,9 @@ class DirectRecorder:
         if needs_instance(series):
             series = spelled(series, self._number(store))
         values = {series: {int(time // 1): (time, value)}}
-        self._write(1, lambda retention: gauge.operations(store.keys, retention, values))
+        self._write(1, lambda kept: gauge.operations(store.keys, kept.series, values))
 
-    def _write(self, events: int, build: Callable[[Mapping[int, int]], Operations]) -> None:
+    def _write(self, events: int, build: Callable[[Kept], Operations]) -> None:
         self._look_for_fork()
         store, tally = self._store, self._tally
         assert store is not None, "the callers look"

@@ -91,7 +91,7 @@ class Recorder:
         self._busy = False
         self._sending = allocate_lock()
         self._tally = Tally(self._clock.wall())
-        self._buffer = Buffer(self._store.retention, self._tally, self._limit)
+        self._buffer = Buffer(self._store.kept, self._tally, self._limit)
         self._delivery = Delivery(self._store, self._buffer, self._tally, self._lock)
         self._delivery.needs_instance = self._registry.per_process
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
@@ -291,7 +291,7 @@ class Recorder:
         if cell.overflow:
             self._tally.overflowed += recorded
         if meaningless:
-            self._tally.drop(SERIES, cell.name, self._buffer.precisions, recorded)
+            self._tally.drop(SERIES, cell.name, self._buffer.precisions(kind), recorded)
 
     def _now(self) -> float:
         """Return the present, or a little earlier, also where the clock was just set ahead.

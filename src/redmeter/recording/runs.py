@@ -9,10 +9,10 @@ arrays, 16 bytes a slice, where a dict would take five times that.
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
-from redmeter.keys import Keys
+from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge
 from redmeter.kinds.counter import MAX_COUNT
 from redmeter.model import Operations
@@ -27,13 +27,16 @@ class Run(ABC):
 
     __slots__ = ()
 
-    #: Estimate of what a slice takes, bytes.
-    SLICE_BYTES: ClassVar[int]
     #: Whether there is something to remember of events that no precision holds any more.
     HAS_TOTAL: ClassVar[bool]
 
     @abstractmethod
     def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def bytes(self) -> int:
+        """An estimate of what it takes."""
 
     @property
     @abstractmethod
@@ -75,10 +78,20 @@ class Run(ABC):
         """Return how many events a slice's value stands for."""
 
     @staticmethod
+    def retention(kept: Kept) -> Mapping[int, int]:
+        """Return what is kept of this kind."""
+        return kept.series
+
+    def fields(self, precisions: Collection[int]) -> int:
+        """Return about how many fields it writes: slices at each precision, and the grand total."""
+        count, span = len(self), self.last - self.first
+        if count == 1:
+            return 1 + len(precisions)
+        return 1 + sum(min(count, span // precision + 2) for precision in precisions)
+
+    @staticmethod
     @abstractmethod
-    def operations(
-        keys: Keys, retention: Mapping[int, int], runs: Mapping[str, Any], width: int
-    ) -> Operations:
+    def operations(keys: Keys, kept: Kept, runs: Mapping[str, Any], width: int) -> Operations:
         """Turn runs of slices of a width, by series, into operations."""
 
 
@@ -87,7 +100,6 @@ class Sums(Run):
 
     __slots__ = ("_amounts", "_starts")
 
-    SLICE_BYTES = 16
     HAS_TOTAL = True
 
     def __init__(self) -> None:
@@ -96,6 +108,10 @@ class Sums(Run):
 
     def __len__(self) -> int:
         return len(self._starts)
+
+    @property
+    def bytes(self) -> int:
+        return 16 * len(self._starts)
 
     @property
     def events(self) -> int:
@@ -141,11 +157,9 @@ class Sums(Run):
         return value
 
     @staticmethod
-    def operations(
-        keys: Keys, retention: Mapping[int, int], runs: Mapping[str, "Sums"], width: int
-    ) -> Operations:
+    def operations(keys: Keys, kept: Kept, runs: Mapping[str, "Sums"], width: int) -> Operations:
         counts = {name: dict(run) for name, run in runs.items()}
-        return counter.operations(keys, retention, counts, width=width)
+        return counter.operations(keys, kept.series, counts, width=width)
 
 
 class Last(NamedTuple):
@@ -163,7 +177,6 @@ class Lasts(Run):
 
     __slots__ = ("_slices",)
 
-    SLICE_BYTES = 250
     HAS_TOTAL = False
 
     def __init__(self) -> None:
@@ -171,6 +184,10 @@ class Lasts(Run):
 
     def __len__(self) -> int:
         return len(self._slices)
+
+    @property
+    def bytes(self) -> int:
+        return 250 * len(self._slices)
 
     @property
     def events(self) -> int:
@@ -208,11 +225,9 @@ class Lasts(Run):
         return value.events
 
     @staticmethod
-    def operations(
-        keys: Keys, retention: Mapping[int, int], runs: Mapping[str, "Lasts"], width: int
-    ) -> Operations:
+    def operations(keys: Keys, kept: Kept, runs: Mapping[str, "Lasts"], width: int) -> Operations:
         values = {
             name: {start: (last.time, last.value) for start, last in run}
             for name, run in runs.items()
         }
-        return gauge.operations(keys, retention, values, width=width)
+        return gauge.operations(keys, kept.series, values, width=width)

@@ -12,12 +12,14 @@ import time
 from typing import NamedTuple
 
 from redmeter.errors import IncompatibleStore
-from redmeter.keys import FORMAT, Keys, Retention
+from redmeter.keys import DEFAULT_HISTOGRAMS, FORMAT, Kept, Keys, Retention
 from redmeter.store.link import Link, raised
 from redmeter.store.scripts import BIND, RETAIN
 
 #: How many groups of series there are, each in one slot of a cluster.
 PARTITIONS = "1"
+
+_FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
 
 logger = logging.getLogger("redmeter")
 
@@ -25,9 +27,16 @@ logger = logging.getLogger("redmeter")
 class Binding(NamedTuple):
     """What this process and the store agree on."""
 
+    #: Of counters and gauges.
     retention: Retention
+    histograms: Retention
     #: Number of the retention; "" where the store does not exist yet.
     version: str
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept."""
+        return Kept(self.retention, self.histograms)
 
 
 def new_version(after: str = "") -> str:
@@ -53,11 +62,14 @@ def read_meta(fields: dict[bytes, bytes | None]) -> Binding | None:
         raise IncompatibleStore("number of partitions", text.get("partitions", ""), PARTITIONS)
     try:
         retention = Retention.parse(text.get("retention", ""))
+        histograms = Retention(DEFAULT_HISTOGRAMS)
+        if text.get("histograms"):
+            histograms = Retention.parse(text["histograms"])
         version = text.get("version", "")
         int(version)
     except ValueError:
         raise IncompatibleStore("retention", text.get("retention", ""), "1=120 5=120 …") from None
-    return Binding(retention, version)  # as it is spelled: the script compares texts
+    return Binding(retention, histograms, version)  # as it is spelled: the script compares texts
 
 
 def bind(link: Link, keys: Keys, wanted: Binding) -> Binding:
@@ -68,31 +80,36 @@ def bind(link: Link, keys: Keys, wanted: Binding) -> Binding:
         StoreError: the server cannot be reached or refuses.
     """
     version = wanted.version or new_version()
-    reply = BIND.run(link, [keys.meta], [FORMAT, PARTITIONS, str(wanted.retention), version])
-    fields = raised(reply)
-    binding = read_meta(
-        dict(zip((b"format", b"partitions", b"retention", b"version"), fields, strict=True))
-    )
+    values = FORMAT, PARTITIONS, str(wanted.retention), str(wanted.histograms), version
+    fields = raised(BIND.run(link, [keys.meta], values))
+    binding = read_meta(dict(zip(_FIELDS, fields, strict=True)))
     if binding is None:  # a hash of somebody else's lies there
         raise IncompatibleStore("format version", "", FORMAT)
     return binding
 
 
-def retain(link: Link, keys: Keys, seen: Binding, retention: Retention) -> bool:
-    """Change the store's retention; False where someone else just did.
+def retain(link: Link, keys: Keys, seen: Binding, wanted: Binding) -> bool:
+    """Change what the store keeps; False where someone else just did.
 
     Raises:
         StoreError: the server cannot be reached or refuses.
     """
-    args = [str(retention), seen.version, new_version(seen.version)]
+    args = [
+        *(str(wanted.retention), str(wanted.histograms)),
+        *(seen.version, new_version(seen.version)),
+    ]
     return bool(raised(RETAIN.run(link, [keys.meta], args)))
 
 
-def say_difference(configured: Retention, found: Retention) -> None:
-    """Log that the store's retention is used instead of the configured one."""
-    logger.warning(
-        "the store keeps %s, this process is configured for %s and goes on with the store's; "
-        "`redmeter retention` changes it for all",
-        found,
-        configured,
-    )
+def say_difference(configured: Binding, found: Binding) -> None:
+    """Log where the store's retention is used instead of the configured one."""
+    for what, ours, theirs in (
+        ("", configured.retention, found.retention),
+        (" of histograms", configured.histograms, found.histograms),
+    ):
+        if ours != theirs:
+            logger.warning(
+                "the store keeps %s%s, this process is configured for %s and goes on with the "
+                "store's; `redmeter retention` changes it for all",
+                *(theirs, what, ours),
+            )

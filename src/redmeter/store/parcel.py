@@ -4,9 +4,10 @@ Nobody has had it while `sent` is false. Once it was sent without an answer it m
 applied, so it keeps its number and what it does, until an answer comes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from redmeter.clock import Clock
+from redmeter.keys import Kept
 from redmeter.model import Batch, Operations
 from redmeter.store.producers import Producer
 
@@ -15,14 +16,12 @@ class Parcel:
     """One batch of a producer, from its making to its answer.
 
     Args:
-        build: makes the operations for a retention; called again should that have changed.
+        build: makes the operations for what is kept; called again should that have changed.
     """
 
     __slots__ = ("_batch", "_build", "_since", "_version", "number", "producer", "renewed", "sent")
 
-    def __init__(
-        self, producer: Producer, build: Callable[[Mapping[int, int]], Operations]
-    ) -> None:
+    def __init__(self, producer: Producer, build: Callable[[Kept], Operations]) -> None:
         self.producer = producer
         self.number = producer.next()
         #: Whether it may have been applied.
@@ -34,14 +33,14 @@ class Parcel:
         self._version = ""
         self._since = (0.0, 0.0)
 
-    def batch(self, retention: Mapping[int, int], version: str) -> Batch:
-        """Return the batch for a retention, the same each time for one version of it.
+    def batch(self, kept: Kept, version: str) -> Batch:
+        """Return the batch for what is kept, the same each time for one version of it.
 
         Made anew for another version also when it was sent: the server looks at the number before
         it looks at the version, so a batch that it refuses for its version was not applied.
         """
         if self._batch is None or self._version != version:
-            operations = self._build(retention)
+            operations = self._build(kept)
             self._batch, self._version = Batch(self.producer.id, self.number, operations), version
         return self._batch
 

@@ -1,4 +1,7 @@
-"""The Lua scripts of lua/, one file per operation, and how to call one.
+"""The Lua scripts of lua/, and how to call one.
+
+What applies a batch is put together from lua/apply.lua and those files of lua/operations/ that the
+batch needs, so that adding to a counter does not pay for what histograms need.
 
 A script is called by its hash (EVALSHA) and sent whole only when the server does not know it:
 after a restart, a failover or SCRIPT FLUSH. NOSCRIPT means that nothing ran, so sending again is
@@ -6,25 +9,47 @@ always safe.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from redmeter.errors import StoreRefused
 from redmeter.store.link import Command, Link, Reply
 
+#: What stands in apply.lua where the operations go.
+_PLACE = b"-- operations --\n"
+
+#: Code of an operation -> the files that it is made of, in this order.
+_OPERATIONS = {
+    "slice": ("slices", "slice"),
+    "last": ("slices", "last"),
+    "add": ("add",),
+}
+
 
 class Script:
-    """One file of lua/, read on first use."""
+    """One script, read on first use.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: its file in lua/.
+        parts: files of lua/operations/ that are put into it.
+    """
+
+    def __init__(self, name: str, parts: Sequence[str] = ()) -> None:
         self.name = name
+        self._parts = parts
         # Not by functools.cached_property: before Python 3.12 it holds a lock, which a process
         # that is forked meanwhile would find held for good.
         self._known: tuple[bytes, str] | None = None
 
     def _text_and_sha(self) -> tuple[bytes, str]:
         if self._known is None:
-            text = (files("redmeter.store") / "lua" / f"{self.name}.lua").read_bytes()
+            folder = files("redmeter.store") / "lua"
+            text = (folder / f"{self.name}.lua").read_bytes()
+            if self._parts:
+                made = [
+                    (folder / "operations" / f"{part}.lua").read_bytes() for part in self._parts
+                ]
+                text = text.replace(_PLACE, b"\n".join(made))
             self._known = text, hashlib.sha1(text, usedforsecurity=False).hexdigest()
         return self._known
 
@@ -51,9 +76,22 @@ class Script:
         return reply
 
 
-APPLY = Script("apply")
 BIND = Script("bind")
 RETAIN = Script("retain")
 CLEAN = Script("clean")
 COMPACT = Script("compact")
 PUBLISH = Script("publish")
+
+# By the operations that it has: a handful of combinations occur.
+_apply: dict[tuple[str, ...], Script] = {}
+
+
+def apply_script(codes: Iterable[str]) -> Script:
+    """Return the script that applies batches of some operations."""
+    wanted = tuple(codes)
+    script = _apply.get(wanted)
+    if script is None:
+        # Combinations that need the same files are one script to the server.
+        parts = dict.fromkeys(part for code in sorted({*wanted}) for part in _OPERATIONS[code])
+        script = _apply[wanted] = Script("apply", tuple(parts))
+    return script

@@ -10,13 +10,12 @@ store itself: what time is it, and what is kept.
 
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.keys import Keys, Retention
-from redmeter.kinds import slices
+from redmeter.keys import DEFAULT_HISTOGRAMS, Kept, Keys, Retention
 from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.store import binding as bindings
 from redmeter.store import publishing
@@ -24,7 +23,7 @@ from redmeter.store.binding import Binding
 from redmeter.store.link import Command, Link, Reply, error_code, pairs, raised
 from redmeter.store.parcel import Parcel
 from redmeter.store.producers import Producers
-from redmeter.store.scripts import APPLY
+from redmeter.store.scripts import apply_script
 
 #: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
 #: that a server that evicts what expires next takes those first. A batch that was first sent half
@@ -48,8 +47,9 @@ class View(NamedTuple):
 
     #: The server's clock, Unix seconds.
     now: float
-    #: What the store keeps.
+    #: What the store keeps of counters and gauges.
     retention: Retention
+    histograms: Retention
     #: Version of meta:, "" where nothing has been written yet.
     version: str
 
@@ -64,7 +64,8 @@ class Store:
     Args:
         link: how to reach it.
         prefix: what stands before its keys.
-        retention: what to keep, should the store be new.
+        retention: what to keep of counters and gauges, should the store be new.
+        histograms: what to keep of histograms, the same way.
         timeout: how long a synchronous write is tried, seconds.
         clock: where the producer's time comes from.
     """
@@ -75,6 +76,7 @@ class Store:
         *,
         prefix: str,
         retention: Retention,
+        histograms: Retention | None = None,
         timeout: float,
         clock: Clock = SYSTEM,
         restarts: bool = False,
@@ -82,7 +84,7 @@ class Store:
         self.link = link
         self.keys = Keys(prefix)
         self.clock = clock
-        self._configured = retention
+        self._configured = Binding(retention, histograms or Retention(DEFAULT_HISTOGRAMS), "")
         #: How long a synchronous write is tried, seconds.
         self.timeout = timeout
         self._restarts = restarts
@@ -115,8 +117,9 @@ class Store:
         time, meta, *replies = self.ask([("TIME",), ("HGETALL", self.keys.meta), *commands])
         seconds, microseconds = raised(time)
         found = bindings.read_meta(dict(pairs(raised(meta))))
-        retention, version = found or (self._configured, "")
-        return View(int(seconds) + int(microseconds) / 1e6, retention, version), replies
+        kept = found or self._configured
+        now = int(seconds) + int(microseconds) / 1e6
+        return View(now, kept.retention, kept.histograms, kept.version), replies
 
     def ask(self, commands: Sequence[Command]) -> list[Reply]:
         """Exchange commands that may be repeated: once more where the first exchange broke."""
@@ -129,9 +132,9 @@ class Store:
     # Retention
 
     @property
-    def retention(self) -> Retention:
+    def kept(self) -> Kept:
         """What is kept, as far as it is known without asking."""
-        return self._binding.retention if self._binding else self._configured
+        return (self._binding or self._configured).kept
 
     def binding(self) -> Binding:
         """Return what the store keeps, writing it down where the store is new."""
@@ -142,16 +145,19 @@ class Store:
 
     def _bind(self) -> None:
         known = self._binding
-        found = bindings.bind(self.link, self.keys, known or Binding(self._configured, ""))
-        if known is None and found.retention != self._configured:
-            bindings.say_difference(self._configured, found.retention)
+        found = bindings.bind(self.link, self.keys, known or self._configured)
+        if known is None:
+            bindings.say_difference(self._configured, found)
         self._binding = found
 
-    def change_retention(self, changes: Sequence[tuple[int, int]]) -> Retention:
+    def change_retention(
+        self, changes: Sequence[tuple[int, int]], *, histograms: bool = False
+    ) -> Retention:
         """Change what is kept, for every process that uses this store.
 
         Args:
             changes: (precision, samples) pairs; 0 samples: no longer kept.
+            histograms: of histograms, instead of counters and gauges.
 
         Returns:
             The retention from now on.
@@ -163,10 +169,14 @@ class Store:
         while True:
             self._bind()
             seen = self.binding()
-            wanted = seen.retention.changed(changes)
-            if wanted == seen.retention or bindings.retain(self.link, self.keys, seen, wanted):
+            changed = (seen.histograms if histograms else seen.retention).changed(changes)
+            if histograms:
+                wanted = seen._replace(histograms=changed)
+            else:
+                wanted = seen._replace(retention=changed)
+            if wanted == seen or bindings.retain(self.link, self.keys, seen, wanted):
                 self._bind()
-                return wanted
+                return changed
 
     # Writers
 
@@ -199,17 +209,17 @@ class Store:
 
     def write(
         self,
-        build: Callable[[Mapping[int, int]], Operations],
+        build: Callable[[Kept], Operations],
         *,
-        retention: Mapping[int, int] | None = None,
+        kept: Kept | None = None,
         refuse: bool = True,
         trim: bool = True,
     ) -> Outcome:
         """Write at once, as one batch, and return when the store has answered.
 
         Args:
-            build: makes the operations for a retention; called again should it have changed.
-            retention: the caller's own; the store's `meta:` is then neither asked nor made.
+            build: makes the operations for what is kept; called again should it have changed.
+            kept: the caller's own; the store's `meta:` is then neither asked nor made.
             refuse: leave out slices that are aged or far in the future.
             trim: remove what has left the retention.
 
@@ -224,7 +234,7 @@ class Store:
             started, attempt = self.clock.monotonic(), 0
             while True:
                 try:
-                    return self.attempt(parcel, retention=retention, refuse=refuse, trim=trim)
+                    return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
                 except StoreUnavailable as error:
                     self._wait(attempt if parcel.sent else ATTEMPTS, started, error)
                 except StoreRefused as error:
@@ -239,7 +249,7 @@ class Store:
         self,
         parcel: Parcel,
         *,
-        retention: Mapping[int, int] | None = None,
+        kept: Kept | None = None,
         refuse: bool = True,
         trim: bool = True,
     ) -> Outcome:
@@ -247,7 +257,7 @@ class Store:
 
         Args:
             parcel: made by one producer after the one before was answered.
-            retention, refuse, trim: see write(); the same each time.
+            kept, refuse, trim: see write(); the same each time.
 
         Raises:
             StoreUnavailable: no answer. `sent` says, as of all others, whether the parcel may have
@@ -258,8 +268,12 @@ class Store:
         while True:
             bound = False
             try:
-                kept, version = (retention, "") if retention is not None else self.binding()
-                batch, bound = parcel.batch(kept, version), True
+                version = ""
+                own = kept
+                if own is None:
+                    binding = self.binding()
+                    own, version = binding.kept, binding.version
+                batch, bound = parcel.batch(own, version), True
                 must_exist = parcel.sent and (
                     producer.acknowledged or parcel.age(self.clock) > WATERMARK_SECONDS / 2
                 )
@@ -313,26 +327,21 @@ class Store:
             StoreUnavailable: the answer is missing.
             StoreError: the server refused; nothing was written.
         """
-        keys = self.keys
-        operations = batch.operations
-        reply = APPLY.run(
-            self.link,
-            (keys.batch(batch.producer), keys.meta, keys.known, keys.gauges, *operations.keys),
-            (
-                batch.number,
-                WATERMARK_SECONDS,
-                f"{self.clock.wall():.6f}",
-                version,
-                int(must_exist),
-                int(refuse),
-                int(trim),
-                keys.count_bytes,
-                keys.gauge_bytes,
-                # A bare store is shared with programs that renew no time to live, and swept.
-                int(bool(keys.prefix)),
-                *operations.args,
-            ),
-        )
+        keys = [self.keys.batch(batch.producer), self.keys.meta]
+        args: list[str | int] = [
+            batch.number,
+            WATERMARK_SECONDS,
+            f"{self.clock.wall():.6f}",
+            version,
+            int(must_exist),
+            int(refuse),
+            int(trim),
+        ]
+        for operation in batch.operations:
+            keys += operation.keys
+            args += (operation.code, len(operation.keys), len(operation.args), *operation.args)
+        script = apply_script(operation.code for operation in batch.operations)
+        reply = script.run(self.link, keys, args)
         if reply == 1:
             return _APPLIED
         if reply == 0:
@@ -341,7 +350,7 @@ class Store:
             raise RetentionChanged("ERR", "the store's retention has changed")
         if reply == -2:
             return Outcome(applied=False, uncertain=True)
-        return Outcome(rejections=_rejections(operations, raised(reply)[1:]))
+        return _outcome(batch.operations, raised(reply)[1:])
 
     def _wait(self, attempt: int, started: float, error: Exception) -> None:
         """Wait before another attempt, or raise the error where there is no time left."""
@@ -360,30 +369,20 @@ class Store:
 _APPLIED = Outcome()
 
 
-def _rejections(operations: Operations, reply: Sequence[Any]) -> tuple[Rejection, ...]:
-    """Turn (index, reason, …) of the script's reply into rejections."""
-    amounts: list[tuple[str, int]] = []
-    args, at = operations.args, 0
-    while at < len(args):
-        if args[at] == "slice":
-            amounts += [(start, int(n)) for _, _, start, (n,) in slices.parse(str(args[at + 2]), 1)]
-            at += 3
-        elif args[at] == "last":
-            amounts += [(start, 1) for _, _, start, _ in slices.parse(str(args[at + 2]), 2)]
-            at += 3
-        else:
-            end = at + 2 + 2 * int(args[at + 1])
-            amounts += zip(
-                map(str, args[at + 2 : end : 2]), map(int, args[at + 3 : end : 2]), strict=True
-            )
-            at = end
-    rejections = []
-    for index, reason in zip(reply[::2], reply[1::2], strict=True):
-        position = int(index) - 5  # after watermark, meta and two indexes; Lua counts from 1
-        text = reason.decode(errors="replace")
-        field, amount = amounts[position]
-        rejections.append(Rejection(operations.keys[position], _reason(text), text, field, amount))
-    return tuple(rejections)
+def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
+    """Read (number of a key, what there is to tell, …) of the script's reply."""
+    keys = [key for operation in operations for key in operation.keys]
+    told: Sequence[tuple[str, int]] | None = None
+    answers, rejections = [], []
+    for number, what in zip(reply[::2], reply[1::2], strict=True):
+        at, text = int(number) - 3, what.decode(errors="replace")  # after watermark and meta
+        if text.startswith("is "):
+            answers.append((keys[at], text[3:]))
+            continue
+        if told is None:
+            told = [each for operation in operations for each in operation.told()]
+        rejections.append(Rejection(keys[at], _reason(text), text, *told[at]))
+    return Outcome(rejections=tuple(rejections), answers=tuple(answers))
 
 
 def _reason(text: str) -> str:

@@ -1,0 +1,27 @@
+-- last: set slices of gauges' hashes, unless what is there is newer.
+-- Keys: gauges:, a hash for each slice.
+-- Arguments: bytes of a key before its entry in the index; runs with "value time" for each slice.
+-- Gauges are ours alone, and always expire.
+
+-- Whether a slice holds a value that is newer than a time. What is no "value time" of this slice
+-- is nobody's value.
+local function newer(stored, width, start, time)
+  local value, at = string.match(stored, '^([-+.%de]+) ([-+.%de]+)$')
+  value, at = tonumber(value or ''), tonumber(at or '')
+  if not value or not at or value - value ~= 0 then return false end
+  return at > time and at >= start and at < start + width
+end
+
+function operations.last(i, keys, a)
+  local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false, due = {}}
+
+  local function set(key, start, width, value, time)
+    local stored = attempt('HGET', key, start)
+    if type(stored) == 'table' then return stored end
+    if stored and newer(stored, width, tonumber(start), tonumber(time)) then return false end
+    stored = attempt('HSET', key, start, value .. ' ' .. time)
+    return stored == 1 or type(stored) == 'table' and stored
+  end
+
+  write_slices(i + 1, i + keys - 1, ARGV[a + 1], '([^ ]+) ([^ ]+)', family, set)
+end
