@@ -22,6 +22,7 @@ ROWS = (
     {"settings", "kinds", "analysis", "formats"},
     {"store"},
     {"recording", "reading", "cleaning", "migrating"},
+    {"asking"},
     {"meter"},
     {"book", "integrations", "doors", "dashboard", "testing"},
     {"cli", "demo"},

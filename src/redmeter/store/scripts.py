@@ -23,6 +23,14 @@ _OPERATIONS = {
     "slice": ("slices", "slice"),
     "last": ("slices", "last"),
     "add": ("add",),
+    "hist": ("slices", "hist"),
+    "moments": ("slices", "moments"),
+    "stat": ("hourly", "stat"),
+    "tally": ("hourly", "tally"),
+    "push": ("push",),
+    "seen": ("seen",),
+    "touch": ("touch",),
+    "mark": ("mark",),
 }
 
 

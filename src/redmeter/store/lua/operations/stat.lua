@@ -1,0 +1,46 @@
+-- stat: merge statistics into sorted sets that are kept by the hour.
+-- Keys: four for each, see hourly.lua.
+-- Arguments: seconds that they live; 1: tell count, sum and sumsq as they are afterwards; and for
+--   each: the hour, count, min, max, sum, sumsq, mean, m2.
+-- Members: min, max, count, sum, sumsq, as other programs keep them; and n, mean, m2 of what was
+--   written here, merged by Chan's formula: the others lose all digits where values are large and close
+--   together. Nothing becomes infinite: it stops at the largest double.
+
+local LARGEST = 1.7976931348623157e308
+
+local function exact(n)
+  return string.format('%.17g', math.max(-LARGEST, math.min(LARGEST, n)))
+end
+
+function operations.stat(i, keys, a)
+  local life, tell = ARGV[a], ARGV[a + 1] == '1'
+  a = a + 2
+
+  local function merge(at, hour, count, low, high, sum, sumsq, mean, m2)
+    local key, fresh = hourly(at, hour, life)
+    if not key then return 'aged' end
+    local old = call('ZMSCORE', key, 'min', 'max', 'count', 'sum', 'sumsq', 'n', 'mean', 'm2')
+    for k = 1, 8 do old[k] = tonumber(old[k] or '') end
+    local n = old[6] or 0
+    if n > 0 and old[7] and old[8] then
+      local delta = mean - old[7]
+      m2 = old[8] + m2 + delta * delta * (n / (n + count)) * count
+      mean = old[7] + delta * (count / (n + count))
+    end
+    local counted = whole((old[3] or 0) + count)
+    sum, sumsq = exact((old[4] or 0) + sum), exact((old[5] or 0) + sumsq)
+    call('ZADD', key, exact(math.min(old[1] or low, low)), 'min',
+      exact(math.max(old[2] or high, high)), 'max', counted, 'count', sum, 'sum', sumsq, 'sumsq',
+      whole(n + count), 'n', exact(mean), 'mean', exact(m2), 'm2')
+    if fresh then call('EXPIRE', key, life) end
+    if tell then reject(at, 'is ' .. counted .. ' ' .. sum .. ' ' .. sumsq) end
+  end
+
+  for at = i, i + keys - 1, 4 do
+    local values = {}
+    for k = 0, 7 do values[k + 1] = tonumber(ARGV[a + k]) end
+    local done, reason = pcall(merge, at, unpack(values))
+    if reason then reject(at, type(reason) == 'table' and reason.err or reason) end
+    a = a + 8
+  end
+end
