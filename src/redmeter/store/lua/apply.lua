@@ -26,7 +26,7 @@
 -- Cost: 1 µs a slice, 3 to 4 µs where it is new; callers send about 500.
 -- Retry: safe, that is the point. Cluster: all keys of one partition share a slot.
 
-local call, attempt, type, KEYS = redis.call, redis.pcall, type, KEYS
+local call, attempt, type, tonumber, KEYS, ARGV = redis.call, redis.pcall, type, tonumber, KEYS, ARGV
 local number = tonumber(ARGV[1])
 local watermark = call('GET', KEYS[1])
 if watermark then

@@ -4,6 +4,8 @@
 -- in which hashes that have the same slices follow each other, each with a value for every start:
 -- kinds/slices.py. Their keys are the index, where there is one, and a hash for each slice.
 
+local gmatch, find = string.gmatch, string.find  -- looked up once, not for each slice
+
 -- When a life of so many seconds ends, Unix milliseconds: the server turns every other way to say
 -- it into this one, at some cost.
 local expiries = {}
@@ -108,7 +110,7 @@ end
 
 local function split(text)
   local words = {}
-  for word in string.gmatch(text, '[^ ]+') do words[#words + 1] = word end
+  for word in gmatch(text, '[^ ]+') do words[#words + 1] = word end
   return words
 end
 
@@ -146,9 +148,9 @@ local function write_slices(i, last, text, each, family, write)
     i = i + 1
   end
 
-  for precision, kept, heads, values in string.gmatch(text, '(%d+) (%d+) ([^:]*):([^;]*);') do
+  for precision, kept, heads, values in gmatch(text, '(%d+) (%d+) ([^:]*):([^;]*);') do
     width, samples, list = tonumber(precision), tonumber(kept), heads
-    starts = string.find(list, ' ', 1, true) and split(list)
+    starts = find(list, ' ', 1, true) and split(list)
     many, why, newest = starts and #starts or 1, nil, -math.huge
     for n = 1, many do
       local start = tonumber(starts and starts[n] or list)
@@ -160,8 +162,8 @@ local function write_slices(i, last, text, each, family, write)
         newest = start
       end
     end
-    if string.find(values, ' ', 1, true) then
-      for one, other, third in string.gmatch(values, each) do slice(one, other, third) end
+    if find(values, ' ', 1, true) then
+      for one, other, third in gmatch(values, each) do slice(one, other, third) end
     else
       slice(values)
     end

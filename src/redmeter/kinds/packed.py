@@ -1,0 +1,202 @@
+"""Distributions as text, as they are sent and stored: a slice in two fields of two hashes.
+
+    buckets   LOW|HIGH|ZEROS|POSITIVE|NEGATIVE     0.1|9.0|0|-54=1,0,3/12=2|
+    moments   COUNT TOTAL M2                       6 27.5 59.208333333333336
+
+LOW and HIGH are the ends, as Python writes a float. POSITIVE and NEGATIVE are runs, ascending,
+with a slash between: the index of a bucket, and how many values are in it and in those that follow
+it. Up to two empty buckets are written as zeros, more of them end the run. The text of buckets has
+nothing in it that runs of slices are divided by: no space, colon or semicolon.
+
+What is read must be of that form, in every part, and both texts must tell the same number of
+values; else it is nobody's slice. Time and memory grow with the length of the text alone, which is
+at most 1 MiB: that is more than all buckets with 2^53 values in them take.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from operator import add
+
+from redmeter.kinds.distribution import HIGHEST, LOWEST, Distribution
+from redmeter.kinds.moments import Moments
+
+#: Bytes of a text of buckets that are read at most.
+MAX_TEXT = 2**20
+
+#: How many values a slice may hold, so that Lua counts them exactly.
+MAX_COUNT = 2**53
+
+#: Empty buckets in a row that are written as zeros within a run.
+MAX_GAP = 2
+
+_FLOAT = r"(-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:e[-+]?[0-9]{1,3})?)"
+_BUCKETS = re.compile(rf"{_FLOAT}\|{_FLOAT}\|([0-9]{{1,16}})\|([-0-9=,/]*)\|([-0-9=,/]*)")
+_MOMENTS = re.compile(rf"([0-9]{{1,16}}) {_FLOAT} {_FLOAT}")
+
+
+class _Counts(dict[str, int]):
+    """Text -> number, of short ones that came before: int() takes twice as long."""
+
+    def __missing__(self, text: str) -> int:
+        number = int(text)
+        if len(text) < 6 and len(self) < 10_000:
+            self[text] = number
+        return number
+
+
+_number = _Counts().__getitem__
+
+# Where a run begins, and its counts.
+_Run = tuple[int, list[int]]
+_Text = str | bytes | None
+
+
+def buckets_text(distribution: Distribution) -> str:
+    """Write the buckets of a distribution.
+
+    Raises:
+        ValueError: it holds no value.
+    """
+    if not distribution.count:
+        raise ValueError("a distribution of no values is not written")
+    low, high = distribution.moments.low, distribution.moments.high
+    positive, negative = _written(distribution.positive), _written(distribution.negative)
+    return f"{low!r}|{high!r}|{distribution.zeros}|{positive}|{negative}"
+
+
+def moments_text(distribution: Distribution) -> str:
+    """Write count, sum and spread of a distribution."""
+    moments = distribution.moments
+    return f"{moments.count} {moments.total:.17g} {moments.m2:.17g}"
+
+
+def parse(buckets: _Text, moments: _Text) -> Distribution | None:
+    """Read a slice; None where it is not there, or not of the form."""
+    read = _read(buckets, moments)
+    if read is None:
+        return None
+    found = Distribution()
+    found.moments, found.zeros, positive, negative = read
+    for into, runs in (found.positive, positive), (found.negative, negative):
+        for start, counts in runs:
+            into.update(zip(range(start, start + len(counts)), counts, strict=True))
+            if 0 in counts:
+                for at, count in enumerate(counts, start):
+                    if not count:
+                        del into[at]
+    return found
+
+
+def merged(texts: Iterable[tuple[_Text, _Text]]) -> Distribution:
+    """Read slices and merge them; those that parse() would not read are left out.
+
+    Args:
+        texts: of each slice, its buckets and its moments.
+
+    Returns:
+        The distribution, which is empty where there was nothing.
+    """
+    found = Distribution()
+    positive, negative = _Sum(), _Sum()
+    for buckets, moments in texts:
+        read = _read(buckets, moments)
+        if read is None:
+            continue
+        found.moments.merge(read[0])
+        found.zeros += read[1]
+        for run in read[2]:
+            positive.add(*run)
+        for run in read[3]:
+            negative.add(*run)
+    found.positive, found.negative = positive.buckets(), negative.buckets()
+    return found
+
+
+class _Sum:
+    """Adds up runs in one list, whose first element is bucket `first`."""
+
+    __slots__ = ("counts", "first")
+
+    def __init__(self) -> None:
+        self.first = 0
+        self.counts: list[int] = []
+
+    def add(self, start: int, counts: list[int]) -> None:
+        mine = self.counts
+        if not mine:
+            self.first = start
+        at = start - self.first
+        if at < 0:
+            mine[:0] = [0] * -at
+            self.first, at = start, 0
+        end = at + len(counts)
+        if end > len(mine):
+            mine += [0] * (end - len(mine))
+        mine[at:end] = map(add, mine[at:end], counts)
+
+    def buckets(self) -> dict[int, int]:
+        return {index: count for index, count in enumerate(self.counts, self.first) if count}
+
+
+def _written(buckets: dict[int, int]) -> str:
+    parts: list[str] = []
+    last = LOWEST - MAX_GAP - 2
+    for index in sorted(buckets):
+        gap = index - last - 1
+        if gap > MAX_GAP:
+            parts.append(f"{'/' if parts else ''}{index}={buckets[index]}")
+        else:
+            parts.append(f"{',0' * gap},{buckets[index]}")
+        last = index
+    return "".join(parts)
+
+
+def _read(buckets: _Text, moments: _Text) -> tuple[Moments, int, list[_Run], list[_Run]] | None:
+    """Read both texts: moments, zeros, positive and negative runs."""
+    if buckets is None or moments is None or len(buckets) > MAX_TEXT or len(moments) > MAX_TEXT:
+        return None
+    try:
+        if isinstance(buckets, bytes):
+            buckets = buckets.decode("ascii")
+        if isinstance(moments, bytes):
+            moments = moments.decode("ascii")
+        told, summed = _BUCKETS.fullmatch(buckets), _MOMENTS.fullmatch(moments)
+        if told is None or summed is None:
+            return None
+        low, high, zeros = float(told[1]) + 0.0, float(told[2]) + 0.0, int(told[3])
+        count, total, m2 = int(summed[1]), float(summed[2]), float(summed[3])
+        positive, negative = _runs(told[4]), _runs(told[5])
+    except ValueError:  # not ASCII, or a number that is none
+        return None
+    held = zeros + sum([sum(run[1]) for run in positive]) + sum([sum(run[1]) for run in negative])
+    # With an infinite or a NaN among them it is not finite either.
+    finite = math.isfinite(low) and math.isfinite(high) and math.isfinite(total)
+    if not (0 < count <= MAX_COUNT and held == count and finite and low <= high):
+        return None
+    if not 0 <= m2 < math.inf:
+        return None
+    return Moments(count, low, high, total, m2 if low < high else 0.0), zeros, positive, negative
+
+
+def _runs(text: str) -> list[_Run]:
+    """Read runs, in a text of digits and -=,/ alone.
+
+    Raises:
+        ValueError: they are none.
+    """
+    runs: list[_Run] = []
+    if not text:
+        return runs
+    end = LOWEST
+    for run in text.split("/"):
+        head, _, tail = run.partition("=")
+        start = int(head)
+        if start < end or "-" in tail:
+            raise ValueError(run)
+        counts = list(map(_number, tail.split(",")))
+        runs.append((start, counts))
+        end = start + len(counts)
+    if end > HIGHEST + 1:
+        raise ValueError(end)
+    return runs
