@@ -1,9 +1,13 @@
-"""Flusher: the one background thread of a recorder, and when it works.
+"""Flusher: when a recorder stores what it has, and the one background thread that does it.
 
-It wakes once an interval, or when someone rings; collects what was counted and sends it. While the
-store is away it tries less and less often, at random moments within a range, so that many
-processes do not come back at once; where it is not let in, every 30 s. Meanwhile it goes on
+A flusher wakes once an interval, or when someone rings; collects what was counted and sends it.
+While the store is away it tries less and less often, at random moments within a range, so that
+many processes do not come back at once; where it is not let in, every 30 s. Meanwhile it goes on
 collecting, so that memory stays small.
+
+All flushers of a process share one thread, which takes them in turns. A store that hangs holds up
+no other: where a turn takes long, another thread goes on with the rest, and who hung joins them
+once that turn is over.
 
 The thread is started by `_thread`, not by `threading.Thread`, whose start() takes locks that a
 signal handler could find held by the very thread it interrupted. Nothing here is waited for but by
@@ -16,12 +20,15 @@ is what was there on import: a greenlet that waits at a lock of threads would st
 """
 
 import contextlib
+import math
+import os
 import random
 import sys
 import time
 from _thread import allocate_lock, start_new_thread
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
 #: Whether our thread is a greenlet.
 GREENLETS = start_new_thread.__module__ != "_thread"
@@ -36,6 +43,13 @@ REFUSED_PAUSE = 1.0
 LONGEST_WAIT = 1e6
 #: First wait between two tries while someone waits for a flush, seconds; doubled each time.
 FIRST_RETRY, LONGEST_RETRY = 0.02, 0.5
+#: How long a turn may take before another thread goes on with the others, seconds.
+STUCK = 0.5
+
+T = TypeVar("T")
+#: What takes time, in steps: each says how long to wait before the next, seconds, and whether a
+#: ring ends that.
+Steps = Generator[tuple[float, bool], None, T]
 
 
 class Failed(Exception):
@@ -53,12 +67,13 @@ class Failed(Exception):
 class Request:
     """Someone who waits for a flush."""
 
-    __slots__ = ("_done", "last", "ok", "until")
+    __slots__ = ("_done", "_flusher", "last", "ok", "until")
 
-    def __init__(self, timeout: float, *, last: bool = False) -> None:
+    def __init__(self, flusher: "Flusher", timeout: float, *, last: bool = False) -> None:
+        self._flusher = flusher
         #: Until when to try, monotonic seconds.
         self.until = time.monotonic() + min(timeout, LONGEST_WAIT)
-        #: Whether the thread ends after it.
+        #: Whether nothing comes after it.
         self.last = last
         self.ok = False
         self._done = allocate_lock()
@@ -71,11 +86,108 @@ class Request:
 
     def wait(self) -> bool:
         """Wait for the answer, no longer than asked; tell whether all was stored."""
-        return self._done.acquire(timeout=max(0.0, self.until - time.monotonic())) and self.ok
+        while not self._done.acquire(timeout=max(0.0, min(STUCK, self.until - time.monotonic()))):
+            if time.monotonic() >= self.until or not self._flusher.start():
+                return False
+        return self.ok
+
+
+class Loop:
+    """A thread that takes flushers in turns, for as long as there are any."""
+
+    def __init__(self) -> None:
+        # Held by the thread for as long as it lives. Several may be started at once: whoever takes
+        # it goes on, the others end.
+        self._alive = allocate_lock()
+        self._bell = allocate_lock()
+        self._bell.acquire()
+        #: In no order; a dict, since it is changed in one step by any thread.
+        self._members: dict[Flusher, None] = {}
+        self._turn: tuple[Flusher | None, float] = None, 0.0
+        self._process = os.getpid()
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a thread, in this process."""
+        return self._alive.locked() and self._process == os.getpid()
+
+    def stuck(self, other_than: "Flusher | None" = None) -> bool:
+        """Whether the turn of another flusher has been taking long."""
+        whose, since = self._turn
+        return whose not in (None, other_than) and time.monotonic() - since > STUCK
+
+    def take(self, flusher: "Flusher") -> bool:
+        """Take a flusher in; False where no thread can be started."""
+        flusher.loop = self
+        self._members[flusher] = None
+        if not self._alive.locked():
+            try:
+                start_new_thread(self._run, ())
+            except RuntimeError:
+                self._members.pop(flusher, None)
+                flusher.loop = None
+                return False
+        self.ring()
+        return True
+
+    def take_all_but_stuck(self, other: "Loop") -> None:
+        """Take over what another thread does not get to."""
+        whose, _ = other._turn
+        for flusher in list(other._members):
+            if flusher is not whose:
+                self.take(flusher)
+
+    def ring(self) -> None:
+        """Wake the thread."""
+        with contextlib.suppress(RuntimeError):  # it has been rung already
+            self._bell.release()
+
+    def _run(self) -> None:
+        # Again for those who came when the last turn was through, and still saw a thread.
+        while self._members and self._alive.acquire(blocking=False):
+            try:
+                self._serve()
+            finally:
+                self._alive.release()
+
+    def _serve(self) -> None:
+        while self._members:
+            soonest = time.monotonic() + LONGEST_WAIT
+            for flusher in list(self._members):
+                if flusher.due <= time.monotonic():
+                    self._turn = flusher, time.monotonic()
+                    try:
+                        flusher.step(self)
+                    finally:
+                        self._turn = None, 0.0
+                if flusher.loop is not self:  # it is through, or another thread's
+                    self._members.pop(flusher, None)
+                    if flusher.loop is self:  # it has just come back
+                        self._members[flusher] = None
+                soonest = min(soonest, flusher.due)
+            pause = soonest - time.monotonic()
+            if self._members and pause > 0:
+                self._bell.acquire(timeout=pause)
+
+
+_loop: Loop | None = None
+
+
+def _current_loop() -> Loop:
+    """Return the thread of this process, another one where that hangs."""
+    global _loop
+    before = _loop
+    if before is None or before._process != os.getpid():
+        _loop = Loop()
+    elif before.stuck():
+        _loop = Loop()
+        _loop.take_all_but_stuck(before)
+    assert _loop is not None, "set above"
+    return _loop
 
 
 class Flusher:
-    """A thread that flushes.
+    """When to flush.
 
     Args:
         flush: collects, and sends until nothing is left; raises Failed. With True as its argument
@@ -96,11 +208,11 @@ class Flusher:
         self._collect = collect
         self._waiting = waiting
         self._interval = interval
-        # Held by the thread for as long as it lives. Several may be started at once, by several
-        # threads that find none: whoever takes it goes on, the others end.
-        self._alive = allocate_lock()
-        self._bell = allocate_lock()
-        self._bell.acquire()
+        #: Whose turns it has; None where it has none.
+        self.loop: Loop | None = None
+        self._steps: Steps[list[Request]] | None = None
+        self._stepping = allocate_lock()
+        self._wake, self._listens, self._rung = 0.0, True, False
         self._requests: deque[Request] = deque()
         self._failures = 0
         #: Whether what failed last may pass by itself within moments.
@@ -110,64 +222,92 @@ class Flusher:
 
     @property
     def running(self) -> bool:
-        """Whether there is a thread."""
-        return self._alive.locked()
+        """Whether there is a thread that comes to it."""
+        loop = self.loop
+        return loop is not None and loop.alive and not loop.stuck(other_than=self)
 
     @property
     def failing(self) -> bool:
         """Whether the last try failed."""
         return self._failures > 0
 
+    @property
+    def due(self) -> float:
+        """When it has its next turn, monotonic seconds."""
+        return -math.inf if self._rung and self._listens else self._wake
+
     def start(self) -> bool:
-        """Start the thread, unless there is one.
+        """Start to flush, unless it does.
 
         Returns:
-            False where none can be started: the interpreter is ending, or a limit is reached, or
-            this is a thread of gevent's pool, in which no other greenlet ever runs.
+            False where no thread can be started: the interpreter is ending, or a limit is reached,
+            or this is a thread of gevent's pool, in which no other greenlet ever runs.
         """
-        if not self.running:
-            if GREENLETS and not sys.modules["gevent"].get_hub().loop.default:
-                return False
-            try:
-                start_new_thread(self._run, ())
-            except RuntimeError:
-                return False
-        return True
+        if self.running:
+            return True
+        if GREENLETS and not sys.modules["gevent"].get_hub().loop.default:
+            return False
+        return _current_loop().take(self)
 
     def ring(self) -> None:
-        """Wake the thread."""
-        with contextlib.suppress(RuntimeError):  # it has been rung already
-            self._bell.release()
+        """Have the next turn now."""
+        self._rung = True
+        if self.loop is not None:
+            self.loop.ring()
 
     def request(self, timeout: float, *, last: bool = False) -> Request:
-        """Ask for a flush. With `last`, the thread ends after it."""
-        request = Request(timeout, last=last)
+        """Ask for a flush. With `last`, the turns end after it."""
+        request = Request(self, timeout, last=last)
         self._requests.append(request)
         self.ring()
         return request
 
     def ask(self, timeout: float, *, last: bool) -> Request | None:
         """Ask for a flush; None where there is no thread, and none can be started."""
-        request = self.request(timeout, last=last)  # first: a thread ends that finds nothing to do
-        if self.running or self.start():
+        request = self.request(timeout, last=last)  # first: turns end where there is nothing to do
+        if self.start():
             return request
         with contextlib.suppress(ValueError):
             self._requests.remove(request)
         return None
 
-    def _run(self) -> None:
-        # Again for those who came when the last turn was through, and still saw a thread. And not
-        # at all where another thread, started at the same time, has done everything already.
-        while (self._requests or self._waiting()) and self._alive.acquire(blocking=False):
-            try:
-                requests = self._work()
-            finally:
-                self._alive.release()
-            # Only now: whoever is told so shall find that there is no thread.
-            for request in requests:
-                request.answer(True)
+    def step(self, loop: Loop) -> None:
+        """Have a turn, in a thread."""
+        if not self._stepping.acquire(blocking=False):
+            return  # in another thread, from which this one has just taken over
+        try:
+            if self.loop is not loop:
+                return
+            requests = self._step()
+        finally:
+            self._stepping.release()
+        if requests is None:
+            if loop is not _loop:  # it was stuck, and is through
+                _current_loop().take(self)
+            return
+        # Only now: whoever is told so shall find that there is no thread.
+        for request in requests:
+            request.answer(True)
+        if self._requests or self._waiting():  # who came meanwhile, and still saw one
+            self.start()
 
-    def _work(self) -> list[Request]:
+    def _step(self) -> list[Request] | None:
+        """Do what is next; return who waits for an answer, where it was the last."""
+        if self._steps is None:
+            self._steps = self._work()
+        elif self._listens:
+            self._rung = False
+        try:
+            pause, self._listens = next(self._steps)
+        except BaseException as end:
+            self._steps, self.loop, self._wake, self._listens = None, None, 0.0, True
+            if isinstance(end, StopIteration):
+                return list(end.value)
+            raise
+        self._wake = time.monotonic() + pause
+        return None
+
+    def _work(self) -> Steps[list[Request]]:
         """Flush once an interval, and when asked to, until all is stored after the last request.
 
         What cannot be stored then is not given up: nobody else would ever store it.
@@ -176,11 +316,13 @@ class Flusher:
             Those who still wait for an answer.
         """
         ending = False
+        if not self._requests and not self._waiting():
+            return []  # another thread, started at the same time, has done everything already
         # Processes that were started together shall not all flush in the same moment.
         pause = self._interval * random.uniform(0.5, 1.0)
         while True:
-            self._bell.acquire(timeout=pause)
-            requests, ok = self._turn(ending)
+            yield pause, True
+            requests, ok = yield from self._flush_where_due(ending)
             ending = ending or any(request.last for request in requests)
             if ending and ok:
                 return requests
@@ -188,14 +330,14 @@ class Flusher:
                 request.answer(ok)
             pause = self._interval * random.uniform(0.95, 1.05)
 
-    def _turn(self, ending: bool) -> tuple[list[Request], bool]:
+    def _flush_where_due(self, ending: bool) -> Steps[tuple[list[Request], bool]]:
         """Flush, where it is time to; return who asked for it, and whether all was stored."""
         requests, ok = [], False
         while self._requests:
             requests.append(self._requests.popleft())
         if requests:
             last = ending or any(request.last for request in requests)
-            ok = self.insist(max(request.until for request in requests), last=last)
+            ok = yield from self._insist(max(request.until for request in requests), last=last)
         elif time.monotonic() >= self._not_before:
             ok = self._try(last=ending)
         else:
@@ -203,18 +345,31 @@ class Flusher:
         return requests, ok
 
     def insist(self, until: float, *, last: bool) -> bool:
-        """Flush, and try again until a time (monotonic seconds); tell whether all was stored."""
+        """Flush in this thread, and try again until a time (monotonic seconds).
+
+        Returns:
+            Whether all was stored.
+        """
+        steps = self._insist(until, last=last)
+        while True:
+            try:
+                pause, _ = next(steps)
+            except StopIteration as end:
+                return bool(end.value)
+            time.sleep(pause)
+
+    def _insist(self, until: float, *, last: bool) -> Steps[bool]:
         if not self._passing:
             pause = self._refused + REFUSED_PAUSE - time.monotonic()
             if time.monotonic() + pause > until:
                 return False
-            time.sleep(max(0.0, pause))
+            yield max(0.0, pause), False
         wait = FIRST_RETRY
         while not self._try(last=last):
             left = until - time.monotonic()
             if left <= 0 or not self._passing:
                 return False
-            time.sleep(min(left, wait * random.uniform(0.5, 1.0)))
+            yield min(left, wait * random.uniform(0.5, 1.0)), False
             wait = min(LONGEST_RETRY, 2 * wait)
         return True
 

@@ -179,9 +179,7 @@ def _leave(*_: object, **__: object) -> None:
         until = time.monotonic() + left
         leaving = [(one, one.begin_leaving(left)) for one in _all()]
         for one, request in leaving:
-            if request is not None:
-                request.wait()
-            else:
+            if request is None or not request.wait():
                 one.leave(until - time.monotonic())
 
 

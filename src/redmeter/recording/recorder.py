@@ -326,7 +326,9 @@ class Recorder:
             return
         in_vain = time.monotonic() - self._in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
-        if self._empty() or in_vain or (timeout <= 0 and self._flusher.failing):
+        if self._empty() or in_vain:
+            return
+        if timeout <= 0 and (self._flusher.failing or self._sending.locked()):
             return
         self._store.link.hurry(max(timeout, SHORTEST))
         # Again for what came meanwhile: signal handlers and destructors leave it to us.

@@ -382,3 +382,35 @@ print(began)
     )
     assert (done.code, "Traceback" in done.err) == (0, False)
     assert done.ended - float(done.out) < LATE + MACHINE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hanging", [0, 2])
+def test_at_the_end_a_store_that_hangs_costs_the_others_nothing(
+    programs: Programs, total: Total, proxy: Proxy, hanging: int
+) -> None:
+    """Whichever comes first: they are stored, and the end is delayed by two seconds at most."""
+    program = programs.start(
+        """
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+urls = [URL, URL, URL]
+urls[int(sys.argv[3])] = sys.argv[2]
+meters = [Meter(url, flush_interval=60) for url in urls]
+for meter in meters:
+    meter.count("z")
+    assert meter.flush(20)
+print("ready")
+signal.sigwait([signal.SIGUSR1])
+for meter in meters:
+    meter.count("x")
+print(time.monotonic())
+""",
+        *(proxy.url, str(hanging)),
+    )
+    assert program.line(0) == "ready"
+    proxy.black_hole()
+    program.send(signal.SIGUSR1)
+    done = program.finish()
+    assert (done.code, "Traceback" in done.err) == (0, False)
+    assert (total(), total("z")) == (2, 3)
+    assert done.ended - float(done.out.split()[1]) < LATE + MACHINE

@@ -1,8 +1,11 @@
-"""Threads and tasks: nothing is lost between them; and when a meter has a thread of its own."""
+"""Threads and tasks: nothing is lost between them; and when there is a thread of ours."""
+
+import signal
 
 import pytest
 
 from support.programs import Programs, Total
+from support.proxy import Proxy
 
 #: How many threads there are; those that threading does not know as well.
 THREADS = """
@@ -103,6 +106,82 @@ eventually(2)
 """
     )
     assert (done.code, done.err) == (0, "")
+
+
+def test_all_meters_of_a_process_share_a_thread(programs: Programs, total: Total) -> None:
+    """Each flushes at its own interval; the thread ends with the last of them."""
+    done = programs.run(
+        THREADS
+        + """
+meters = [Meter(URL, flush_interval=0.01 * (1 + number)) for number in range(20)]
+for meter in meters:
+    meter.count("x")
+eventually(2)
+until = time.monotonic() + 5
+while any(meter.health().stored != 1 for meter in meters):
+    assert threads() == 2
+    assert time.monotonic() < until
+for meter in meters[1:]:
+    meter.close()
+    assert threads() == 2
+meters[0].close()
+eventually(1)
+os._exit(0)
+"""
+    )
+    assert (done.code, done.err) == (0, "")
+    assert total() == 20
+
+
+def test_a_store_that_hangs_holds_up_no_other_meter(
+    programs: Programs, total: Total, proxy: Proxy
+) -> None:
+    """Another thread goes on with them; once the store answers again, there is one thread."""
+    program = programs.start(
+        THREADS
+        + """
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+hanging = Meter(sys.argv[2], flush_interval=0.01, timeout=3)
+others = [Meter(URL, flush_interval=0.01) for _ in range(3)]
+for meter in [hanging, *others]:
+    meter.count("z")
+    assert meter.flush(5)
+print("ready")
+signal.sigwait([signal.SIGUSR1])
+began = time.monotonic()
+hanging.count("x")
+time.sleep(0.1)
+for meter in others:
+    meter.count("w")  # two of them say nothing more
+for _ in range(3):
+    others[0].count("y")
+    assert others[0].flush(5)
+while any(meter.health().buffered for meter in others):
+    time.sleep(0.01)
+assert time.monotonic() - began < 2, "they waited for the one that hangs"
+assert hanging.health().buffered == 1
+print("stored", flush=True)
+signal.sigwait([signal.SIGUSR1])
+until = time.monotonic() + 10
+while hanging.health().buffered:
+    assert time.monotonic() < until
+for meter in others:
+    meter.count("y")
+    assert meter.flush(5)
+eventually(2)
+""",
+        proxy.url,
+    )
+    assert program.line(0) == "ready"
+    proxy.black_hole()
+    program.send(signal.SIGUSR1)
+    assert program.line(1) == "stored"
+    assert (total("w"), total("y")) == (3, 3)
+    proxy.heal()
+    program.send(signal.SIGUSR1)
+    done = program.finish()
+    assert (done.code, "Traceback" in done.err) == (0, False)
+    assert (total(), total("y"), total("z")) == (1, 6, 4)
 
 
 def test_close_ends_the_thread_and_counting_starts_it_again(
