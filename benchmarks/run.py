@@ -22,6 +22,8 @@ import redis
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
 import measures  # noqa: E402
+import messages  # noqa: E402
+import observing  # noqa: E402
 import recording  # noqa: E402
 from support.servers import Server  # noqa: E402
 from table import Row, micro, milli, seconds, turns  # noqa: E402
@@ -130,6 +132,8 @@ ROWS = {
     "memory": memory,
     "import": importing,
     **recording.ROWS,
+    **messages.ROWS,
+    **observing.ROWS,
 }
 
 

@@ -44,7 +44,7 @@ EFFECTS = {
 #: What belongs to single doors, and must not come with `import redmeter`.
 HEAVY = {
     *("typer", "rich", "click", "starlette", "uvicorn", "a2wsgi", "django", "flask", "celery"),
-    *("asyncio", "http.server", "unittest", "pytest", "hypothesis"),
+    *("asyncio", "http.server", "unittest", "pytest", "hypothesis", "structlog"),
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

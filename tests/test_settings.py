@@ -25,8 +25,8 @@ def test_each_setting_is_described_and_its_default_can_be_given(setting: Setting
     """A sentence of help, a variable of its own, and a default that its reader accepts."""
     assert setting.help.endswith(".")
     assert setting.variable == "REDMETER_" + setting.name.upper()
-    assert setting.unit in ("", "seconds", "bytes", "series", "label sets")
-    assert (setting.unit == "seconds") is isinstance(setting.default, float)
+    assert setting.unit in ("", "seconds", "share", "bytes", "series", "label sets", "messages")
+    assert (setting.unit in ("seconds", "share")) is isinstance(setting.default, float)
     assert setting.read(setting.default) == setting.default
     assert setting.read(str(setting.default)) == setting.default
     assert resolve(setting.name, environ={}) == setting.default
@@ -47,6 +47,7 @@ def test_each_name_stands_in_the_table_once() -> None:
         ("prefix", "a:", "a:"),
         ("prefix", "", ""),
         ("retention", "60=5, 1=10", Retention({1: 10, 60: 5})),
+        ("histogram_retention", "60=5", Retention({60: 5})),
         ("timeout", "0.5", 0.5),
         ("timeout", "3", 3.0),
         ("embedded_idle", "1e6", 1e6),
@@ -54,7 +55,8 @@ def test_each_name_stands_in_the_table_once() -> None:
 )
 def test_what_is_given_in_code_wins_over_the_environment(name: str, text: str, value: Any) -> None:
     """Then the environment wins over the default; an empty text is a value."""
-    other = {"url": "off", "prefix": "z", "retention": "7=7"}.get(name, "7")
+    others = {"url": "off", "prefix": "z", "retention": "7=7", "histogram_retention": "7=7"}
+    other = others.get(name, "7")
     variable = f"REDMETER_{name.upper()}"
     assert resolve(name, environ={variable: text}) == value
     assert resolve(name, text, environ={variable: other}) == value
@@ -69,7 +71,7 @@ def test_the_environment_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch)
         assert resolve("timeout") == float(text)
     monkeypatch.delenv("REDMETER_TIMEOUT")
     assert resolve("timeout") == 2.0
-    assert settings.SETTINGS[3].name == "timeout"
+    assert settings.SETTINGS[4].name == "timeout"
 
 
 @pytest.mark.parametrize("setting", NUMBERS, ids=name_of)

@@ -40,6 +40,22 @@ def test_what_a_gauge_was_set_to_can_be_asserted(meter: MemoryMeter) -> None:
     assert meter.recorded("depth") == 1
 
 
+def test_what_was_observed_can_be_asserted(meter: MemoryMeter) -> None:
+    """In order, by series; what is not finite is left out, as nothing of it is stored."""
+    meter.count("size_bytes")
+    meter.gauge("size_bytes").set(7)
+    for value in (3, 1.5, float("nan"), -2, 10**400):
+        meter.observe("size_bytes", value, at=DAY)
+    meter.histogram("size_bytes", labels={"a": "b"}).observe(4)
+    assert meter.observed("size_bytes") == [3.0, 1.5, -2.0]
+    assert meter.observed("size_bytes", labels={"a": "b"}) == [4.0]
+    assert meter.observed("other") == []
+    assert (meter.recorded("size_bytes"), meter.value("size_bytes")) == (1, 7.0)
+    assert meter.events[2] == Event("size_bytes", DAY, None, None, 3.0)
+    with pytest.raises(TypeError):
+        meter.observe("size_bytes", "3")  # type: ignore[arg-type]
+
+
 def test_every_call_is_kept_in_order_until_it_is_forgotten(meter: MemoryMeter) -> None:
     """With the time at which it happened, which is the clock's or the one given."""
     meter.count("a", at=DAY)

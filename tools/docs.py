@@ -175,7 +175,9 @@ def settings_page() -> str:
     ]
     by_code = [f"`{one.name}`" for one in SETTINGS if one.name in accepted]
     others = [f"`{one.name}`" for one in SETTINGS if one.name not in accepted]
-    rest = f"; {' and '.join(others)} is set by the environment alone" if others else ""
+    verb = "is" if len(others) == 1 else "are"
+    named = " and ".join([", ".join(others[:-1]), *others[-1:]] if others[1:] else others)
+    rest = f"; {named} {verb} set by the environment alone" if others else ""
     return "\n".join(
         [
             _MADE,

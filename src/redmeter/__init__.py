@@ -19,27 +19,48 @@ from redmeter.errors import (
     UnknownPrecision,
 )
 from redmeter.meter import Meter
-from redmeter.model import Ranked, Sample, Series
+from redmeter.model import (
+    Change,
+    Frequency,
+    LogSource,
+    Mark,
+    Message,
+    Ranked,
+    Ranking,
+    Sample,
+    Series,
+    Statistics,
+)
+from redmeter.reading.spread import Spread, Summary
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AccessDenied",
+    "Change",
     "ClockDisagreement",
     "EmbeddedServerError",
+    "Frequency",
     "IncompatibleStore",
     "InvalidName",
     "InvalidSetting",
     "InvalidValue",
     "LimitExceeded",
+    "LogSource",
+    "Mark",
+    "Message",
     "Meter",
     "Ranked",
+    "Ranking",
     "RedmeterError",
     "Sample",
     "Series",
+    "Spread",
+    "Statistics",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
+    "Summary",
     "UnknownPrecision",
     "__version__",
 ]

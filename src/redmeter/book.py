@@ -11,23 +11,33 @@ sent again.
     book.get_counter(conn, "hits", 60)   # [(1585900020, 1)]
 """
 
+import contextlib
+import logging
+import math
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import redis
 
 from redmeter import cleaning
-from redmeter.errors import InvalidSetting, shown
-from redmeter.keys import MAX_SAMPLES, Kept, Retention, check_time, slice_start
-from redmeter.kinds import counter
+from redmeter.analysis.secrets import mask
+from redmeter.analysis.texts import clean
+from redmeter.errors import InvalidSetting, InvalidValue, StoreError, shown
+from redmeter.keys import MAX_SAMPLES, Kept, Keys, Retention, check_time, slice_start
+from redmeter.kinds import counter, distribution, statistics
+from redmeter.kinds import message as message_kind
+from redmeter.kinds.hourly import THIS_HOUR
+from redmeter.kinds.moments import Moments
+from redmeter.model import Operations, Outcome
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
 from redmeter.recording.direct import check_written
+from redmeter.recording.messages import TEXT_LIMIT
 from redmeter.store import Store
-from redmeter.store.link import Link
-from redmeter.store.opening import check_client, location_of
+from redmeter.store.link import Command, Link, Reply, raised
+from redmeter.store.opening import check_client, check_pipeline, location_of
 
 #: Widths of the slices, seconds.
 PRECISION: Sequence[int] = [1, 5, 60, 300, 3600, 18000, 86400]
@@ -37,9 +47,24 @@ SAMPLE_COUNT = 120
 #: Set to True, this ends clean_counters() within a second.
 QUIT = False
 
+#: Names of the levels of logging, and of themselves.
+SEVERITY: dict[int | str, str] = {}
+SEVERITY.update(message_kind.SEVERITY.items())
+SEVERITY.update((name, name) for name in message_kind.SEVERITY.values())
+
+#: How many of the newest messages are kept.
+_RECENT = 100
+
 #: How long an update is tried, seconds.
 _TIMEOUT = 2.0
 
+#: What access_time() is the type of.
+_ACCESS_TIME = "AccessTime"
+
+_KEYS = Keys("")
+_NOTHING = Kept({}, {})
+
+_pools: "weakref.WeakKeyDictionary[redis.ConnectionPool, Store]" = weakref.WeakKeyDictionary()
 _stores: "weakref.WeakKeyDictionary[redis.Redis, Store]" = weakref.WeakKeyDictionary()
 
 
@@ -120,6 +145,206 @@ def clean_counters(conn: "redis.Redis") -> None:
         AccessDenied: the server does not let us in.
     """
     cleaning.run(_store(conn), quit=lambda: QUIT, samples=lambda: ({}, SAMPLE_COUNT))
+
+
+def log_recent(
+    conn: "redis.Redis",
+    name: str,
+    message: str,
+    severity: int | str = logging.INFO,
+    pipe: "redis.client.Pipeline | None" = None,
+) -> None:
+    """Put a message in front of the newest 100 of a name and severity.
+
+    Its time is written as `2026-11-21T16:13:00.123456Z`, UTC; the listings write time.asctime().
+    Secrets are masked, control characters removed, and what is longer than 2,000 characters is cut.
+
+    Args:
+        conn: a redis-py client.
+        name: of the log; 1 to 200 bytes without control characters.
+        message: a text.
+        severity: a level of logging, or a name: see SEVERITY.
+        pipe: a pipeline of yours: the message is queued on it, and it is executed. Sent again, also
+            by the client library, it is logged once.
+
+    Raises:
+        InvalidName, InvalidSetting: an argument cannot be used.
+        TypeError: the message is no text.
+        StoreError: the server cannot be reached, or refuses. With a pipe the errors are redis-py's,
+            but for what the server refused of the message alone.
+    """
+    operations = _message(name, message, severity, tallied=False)
+    if pipe is None:
+        _apply(_store(conn), operations)
+    else:
+        _queue(pipe, operations)
+
+
+def log_common(
+    conn: "redis.Redis",
+    name: str,
+    message: str,
+    severity: int | str = logging.INFO,
+    timeout: float = 5,
+) -> None:
+    """Count a message by the hour, and put it in front of the newest ones.
+
+    What is counted is the message as it is, without its secrets. Whoever comes first in a new hour
+    moves the old one to `:last`. At most 1,000 different messages are counted in an hour, then
+    `(other)`.
+
+    Args:
+        conn, name, message, severity: see log_recent().
+        timeout: how long the call may take, seconds, whatever the client would wait for.
+
+    Raises:
+        InvalidName, InvalidSetting, InvalidValue, TypeError, StoreError: see log_recent().
+    """
+    operations = _message(name, message, severity, tallied=True)
+    _apply(_store(conn), operations, within=_check_timeout(timeout))
+
+
+def update_stats(
+    conn: "redis.Redis",
+    context: str,
+    type: str,  # noqa: A002
+    value: float,
+    timeout: float = 5,
+) -> list[float]:
+    """Take a value into the statistics of this hour.
+
+    Whoever comes first in a new hour moves the old one to `:last`.
+
+    Args:
+        conn: a redis-py client.
+        context, type: what is measured; together up to 199 bytes without control characters.
+        value: a finite number.
+        timeout: how long the call may take, seconds, whatever the client would wait for.
+
+    Returns:
+        Count, sum and sum of squares of this hour as they are now.
+
+    Raises:
+        InvalidName, InvalidValue, StoreError: see log_common().
+        TypeError: the value is no number.
+    """
+    number = distribution.check_value(value)
+    if not math.isfinite(number):
+        raise InvalidValue(value, "a statistic is of finite numbers")
+    within = _check_timeout(timeout)
+    moments = Moments()
+    moments.add(1, number, number, number, 0.0)
+    hours = {_stats_name(context, type): {THIS_HOUR: moments}}
+    operations = statistics.operations(_KEYS, hours, tell=True)
+    outcome = _apply(_store(conn), operations, within)
+    ((_, told),) = outcome.answers
+    return [float(word) for word in told.split(" ")]
+
+
+def get_stats(conn: "redis.Redis", context: str, type: str) -> dict[str, float]:  # noqa: A002
+    """Return the statistics that were updated last: as a rule those of this hour.
+
+    Args:
+        conn: a redis-py client.
+        context, type: as given to update_stats().
+
+    Returns:
+        min, max, count, sum, sumsq, average and stddev (of a sample; 0 of one value); an empty dict
+        where nothing is stored. The spread of values that are large and close together is right for
+        those that were written here; from what the listings write it cannot be told.
+
+    Raises:
+        InvalidName, StoreError: see update_stats().
+    """
+    key, *_ = _KEYS.stats(_stats_name(context, type))
+    (reply,) = _store(conn).ask([("ZMSCORE", key, *statistics.MEMBERS)])
+    scores = zip(statistics.MEMBERS, raised(reply), strict=True)
+    members = {member: float(score) for member, score in scores if score is not None}
+    found = statistics.merged(members)
+    if not found.count:
+        return {}
+    told = {member: members.get(member, 0.0) for member in ("min", "max", "count", "sum", "sumsq")}
+    return {**told, "average": found.mean, "stddev": found.stddev()}
+
+
+@contextlib.contextmanager
+def access_time(conn: "redis.Redis", context: str) -> Iterator[None]:
+    """Take how long its body takes, in seconds, into the statistics of `context` and `AccessTime`.
+
+    Also where the body raises; the exception passes on, and is then all that is told.
+
+    Args:
+        conn: a redis-py client.
+        context: what is measured, e.g. a page.
+
+    Raises:
+        InvalidName, StoreError: see update_stats(); a name that is not allowed, before the body.
+    """
+    _stats_name(context, _ACCESS_TIME)
+    check_client(conn)
+    start = time.perf_counter()
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(StoreError):
+            update_stats(conn, context, _ACCESS_TIME, time.perf_counter() - start)
+        raise
+    update_stats(conn, context, _ACCESS_TIME, time.perf_counter() - start)
+
+
+def _stats_name(context: str, type: str) -> str:  # noqa: A002
+    return check_text(f"{check_text(context)}:{check_text(type)}")
+
+
+def _message(name: str, message: str, severity: int | str, *, tallied: bool) -> Operations:
+    """Return what is to be done with a message."""
+    level = check_text(str(SEVERITY.get(severity, severity)).lower())
+    if not isinstance(message, str):
+        raise TypeError(f"a message is text (str), not {type(message).__name__}")
+    return message_kind.book_operations(
+        _KEYS,
+        check_text(name),
+        level,
+        time.time(),
+        mask(clean(message, TEXT_LIMIT)),
+        keep=_RECENT,
+        tallied=tallied,
+    )
+
+
+def _check_timeout(timeout: object) -> float:
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < 1e9:
+        raise InvalidValue(timeout, "a timeout is a number of seconds above 0")
+    return timeout
+
+
+def _apply(store: Store, operations: Operations, within: float | None = None) -> Outcome:
+    """Write operations at once, by what the listings keep.
+
+    Raises:
+        StoreError: a part of them was refused, or all.
+    """
+    outcome = store.write(lambda _: operations, kept=_NOTHING, within=within)
+    check_written(outcome, store.location)
+    return outcome
+
+
+def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
+    """Queue operations on a caller's pipeline, and execute it."""
+    check_pipeline(pipe)
+    pool = pipe.connection_pool
+    store = _pools.get(pool)
+    if store is None:
+        link = Link(lambda: None, "the caller's pipeline", owned=False)
+        opened = Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)
+        store = _pools.setdefault(pool, opened)
+
+    def call(command: Command) -> Reply:
+        reply = pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+        replies = pipe.execute()
+        return replies[-1] if reply is pipe else reply  # what watches carries out at once
+
+    check_written(store.write_by(call, operations), store.location)
 
 
 def _store(conn: "redis.Redis") -> Store:

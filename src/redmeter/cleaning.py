@@ -3,7 +3,7 @@
 Writers trim what they write, and their hashes expire; left for the cleaner are the counters that
 other programs write, the entries of those that nobody writes any more, and hashes that grew large.
 
-A pass walks the index of counters once, and that of gauges, where there are any. By the book's
+A pass walks the index of counters once, then those of gauges and of histograms. By the book's
 schedule a pass is made every minute, and a precision of N minutes is looked at in every Nth. Work
 is cut into calls of some milliseconds, so that no other client waits; a time budget ends a pass
 early, and the next goes on from there. Looking and removing are one atomic step, so any number of
@@ -60,7 +60,8 @@ class Report:
     strange: list[str] = field(default_factory=list)
     #: Seconds the pass took.
     seconds: float = 0.0
-    #: Where the next pass goes on, below 0 among the gauges; 0 where this one came to the end.
+    #: Where the next pass goes on: 1 + the rank within an index * 3 + which of the three; 0 where
+    #: this one came to the end.
     cursor: int = 0
 
     @property
@@ -86,10 +87,10 @@ def clean(
         passes: how many passes were made before; 0 looks at every precision.
         budget: seconds after which to stop; at least one page is done.
         cursor: where an earlier pass stopped.
-        samples: precision -> samples of counters, instead of the store's retention. Gauges, which
-            no other program writes, always go by that.
+        samples: precision -> samples of counters, instead of the store's retention. Gauges and
+            histograms, which no other program writes, always go by that.
         other_samples: for precisions that are not in there.
-        progress: called after each page, with the report so far and the size of the indexes.
+        progress: called after each page, with the report so far and the size of all indexes.
         quit: asked before each call; once it says True, the pass stops as for the budget.
 
     Raises:
@@ -99,22 +100,29 @@ def clean(
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
     keys = store.keys
-    view, (size, gauges) = store.read([("ZCARD", keys.known), ("ZCARD", keys.gauges)])
+    indexes = keys.known, keys.gauges, keys.hists
+    view, sizes = store.read([("ZCARD", index) for index in indexes])
     _check_clock(view.now - store.clock.wall())
     kept = view.retention if samples is None else samples
+    counts, gauges = (keys.count_of(""),), (keys.gauge_of(""),)
+    hists = keys.hist_of(""), keys.moments_of("")
     walks = (
-        _Walk(keys.known, keys.count_of(""), kept, other_samples, passes, quit),
-        _Walk(keys.gauges, keys.gauge_of(""), view.retention, OTHER_SAMPLES, passes, quit),
+        _Walk(keys.known, counts, kept, other_samples, passes, quit),
+        _Walk(keys.gauges, gauges, view.retention, OTHER_SAMPLES, passes, quit),
+        # Their texts are too long to be stored compactly.
+        _Walk(keys.hists, hists, view.histograms, OTHER_SAMPLES, passes, quit, compact=False),
     )
+    rank, at = divmod(max(cursor - 1, 0), len(walks))
     while True:
-        done = _clean_page(store, walks[report.cursor < 0], report)
-        if done and report.cursor >= 0 and gauges != 0:
-            report.cursor, done = _rank(0, among_gauges=True), False
-        report.seconds = store.clock.monotonic() - started
+        rank, done = _clean_page(store, walks[at], rank, report)
         if done:
-            report.cursor = 0
+            rank = 0
+            at = next((n for n in range(at + 1, len(walks)) if sizes[n] != 0), len(walks))
+            done = at == len(walks)
+        report.seconds = store.clock.monotonic() - started
+        report.cursor = 0 if done else 1 + rank * len(walks) + at
         if progress:
-            progress(report, raised(size) + raised(gauges))
+            progress(report, sum(map(raised, sizes)))
         if done or report.seconds >= budget or quit():
             break
     if done:
@@ -171,7 +179,7 @@ def run(
 
 
 def forget(store: Store, name: str) -> bool:
-    """Remove a counter with all its samples and its grand total, and the gauge of that name.
+    """Remove the counter of a name with its grand total, its gauge, its histogram and statistics.
 
     Returns:
         Whether there was anything.
@@ -184,11 +192,16 @@ def forget(store: Store, name: str) -> bool:
     view, _ = store.read()
     keys = store.keys
     # Also at precisions that are no longer kept, or that another program chose.
-    commands: list[Command] = [("HDEL", keys.total, series)]
-    for index, key_of in ((keys.known, keys.count_of), (keys.gauges, keys.gauge_of)):
-        precisions = {*view.retention, *_precisions(store, index, series)}
+    commands: list[Command] = [("HDEL", keys.total, series), ("UNLINK", *keys.stats(series))]
+    for index, retention, keys_of in (
+        (keys.known, view.retention, (keys.count_of,)),
+        (keys.gauges, view.retention, (keys.gauge_of,)),
+        (keys.hists, view.histograms, (keys.hist_of, keys.moments_of)),
+    ):
+        precisions = {*retention, *_precisions(store, index, series)}
         entries = [entry_of(precision, series) for precision in precisions]
-        commands += [("UNLINK", *map(key_of, entries)), ("ZREM", index, *entries)]
+        hashes = [key_of(entry) for key_of in keys_of for entry in entries]
+        commands += [("UNLINK", *hashes), ("ZREM", index, *entries)]
     removed = [raised(reply) for reply in store.ask(commands)]
     return any(removed)
 
@@ -217,8 +230,8 @@ class _Walk:
     """One index, what to keep of what it names, what is due, and when to stop."""
 
     index: str
-    #: What stands before an entry in the key of its hash.
-    head: str
+    #: What stands before an entry in the keys of its one or two hashes.
+    heads: tuple[str, ...]
     kept: Mapping[int, int]
     other_samples: int
     passes: int
@@ -231,22 +244,17 @@ class _Walk:
         return self.kept.get(precision, self.other_samples)
 
 
-def _rank(cursor: int, *, among_gauges: bool) -> int:
-    """Turn a cursor into a rank of its index, or the other way round: 0, 1 … and -1, -2 …"""
-    return -1 - cursor if among_gauges else cursor
+def _clean_page(store: Store, walk: _Walk, start: int, report: Report) -> tuple[int, bool]:
+    """Clean what the next stretch of the index names.
 
-
-def _clean_page(store: Store, walk: _Walk, report: Report) -> bool:
-    """Clean what the next stretch of the index names; tell whether that was the last.
+    Returns:
+        The rank of the next one, and whether there is none.
 
     The index is walked from its end, by rank: what is removed there moves nothing that comes later.
     What others add or remove meanwhile may hide an entry until the next pass, or show one twice.
     """
-    among_gauges = report.cursor < 0
-    rank = _rank(report.cursor, among_gauges=among_gauges)
-    seen, removed, large = _clean_stretch(store, rank, _PAGE, walk, report)
-    report.cursor = _rank(rank + seen - removed, among_gauges=among_gauges)
-    for entry in large:
+    seen, removed, large = _clean_stretch(store, start, _PAGE, walk, report)
+    for entry in dict.fromkeys(large):
         if walk.quit():
             break
         if _clean_large(store, walk, entry, report):
@@ -254,7 +262,7 @@ def _clean_page(store: Store, walk: _Walk, report: Report) -> bool:
             if isinstance(rank, int):  # its entry goes the way of all that have no hash
                 _clean_stretch(store, rank, 1, walk, report)
                 report.looked_at -= 1
-    return seen == 0
+    return start + seen - removed, seen == 0
 
 
 def _clean_stretch(
@@ -269,7 +277,8 @@ def _clean_stretch(
             count,
             walk.passes,
             f"{store.clock.wall():.6f}",
-            walk.head,
+            walk.heads[0],
+            walk.heads[1] if len(walk.heads) > 1 else "",
             _LARGE,
             int(walk.compact),
             walk.other_samples,
@@ -287,6 +296,12 @@ def _clean_stretch(
 
 
 def _clean_large(store: Store, walk: _Walk, entry: bytes, report: Report) -> bool:
+    """Clean the hashes of an entry in steps; tell whether nothing was left of them."""
+    left = [not _clean_large_hash(store, walk, head, entry, report) for head in walk.heads]
+    return not any(left)
+
+
+def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report: Report) -> bool:
     """Clean a hash of very many fields in steps, then bring it back to the compact form.
 
     Between two steps others may write; each step removes only fields that it has seen to be gone.
@@ -294,7 +309,7 @@ def _clean_large(store: Store, walk: _Walk, entry: bytes, report: Report) -> boo
     Returns:
         Whether nothing was left of it.
     """
-    key = walk.head.encode() + entry
+    key = head.encode() + entry
     precision = int(entry.partition(b":")[0])
     view, _ = store.read()
     last = int(min(view.now, store.clock.wall())) - walk.samples(precision) * precision

@@ -31,9 +31,8 @@ class SystemClock:
     #: Return Unix seconds, UTC: the function itself, since every event calls it.
     wall = staticmethod(time.time)
 
-    def monotonic(self) -> float:
-        """Return seconds since an arbitrary start."""
-        return time.monotonic()
+    #: Return seconds since an arbitrary start.
+    monotonic = staticmethod(time.monotonic)
 
     def sleep(self, seconds: float) -> None:
         """Wait for so many seconds."""

@@ -8,7 +8,7 @@ Everything that other programs may rely on is decided here and told in docs/stor
     PREFIX common:LOGGER:SEVERITY    sorted set, pattern -> how often in this hour
     PREFIX stats:NAME                sorted set, min, max, count, sum … of this hour
            …:start …:last …:pstart   of the last two: the hour, the hour before, and which that is
-    OWN    messages:                 sorted set, LOGGER:SEVERITY, score: hour of its last message
+    OWN    messages:                 sorted set, LOGGER:SEVERITY, score: when the last one was
     OWN    patterns:LOGGER:SEVERITY  hash, pattern -> first and last time, a sample
     OWN    gauges:                   sorted set, every gauge hash as PRECISION:NAME, score 0
     OWN    gauge:PRECISION:NAME      hash, slice start -> last value and its time
@@ -329,6 +329,10 @@ class Keys:
             if key.startswith(head):
                 return HOUR, key[len(head) :]
         return None
+
+    def is_observed(self, key: str) -> bool:
+        """Tell whether a key holds observed values: in buckets, in moments or as statistics."""
+        return key.startswith((self._hist, self._moments, f"{self.prefix}stats:"))
 
     def batch(self, producer: str) -> str:
         """Return the key of a producer's watermark."""

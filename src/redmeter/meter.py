@@ -1,7 +1,7 @@
 """Meter: what an application uses. Records through recording/; what it answers is in asking.py."""
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -9,10 +9,17 @@ from redmeter import settings
 from redmeter import store as stores
 from redmeter.asking import Asking
 from redmeter.clock import SYSTEM, Clock
+from redmeter.errors import InvalidSetting
+from redmeter.kinds.message import check_logger, severity_of
 from redmeter.model import RecorderHealth
 from redmeter.recording.cells import Counter, Gauge
 from redmeter.recording.direct import DirectRecorder
+from redmeter.recording.exceptions import described, placed
+from redmeter.recording.marks import label_of
+from redmeter.recording.messages import Rules, formatted
+from redmeter.recording.observations import Histogram
 from redmeter.recording.recorder import Recorder
+from redmeter.recording.timer import Timer
 
 if TYPE_CHECKING:
     import redis
@@ -40,6 +47,7 @@ class Meter(Asking):
         client: a redis-py client of yours, used instead of a URL and never closed.
         prefix: what stands before every key.
         retention: precision (seconds) -> number of newest samples kept, should the store be new.
+        histogram_retention: the same of histograms.
         timeout: how long to wait for the store, seconds.
         sync: store each event at once, and raise where that fails: for scripts that need the
             answer now.
@@ -48,6 +56,11 @@ class Meter(Asking):
         max_series: how many series to tell apart; all further ones become `(other)`.
         max_label_sets: how many of one name; all further ones become one, labelled
             `overflow="true"`.
+        recent_messages: how many of the newest messages of each logger and severity to keep.
+        mask: takes the text of a message and returns it without secrets, instead of
+            redmeter.analysis.secrets.mask, which it may call. It is called in the background as a
+            rule, and must not wait for anything. Where it fails, `(masking failed)` is stored.
+        release: what mark() notes where it is given no label: a version, a commit.
         clock: where time comes from.
 
     Raises:
@@ -61,12 +74,16 @@ class Meter(Asking):
         client: "redis.Redis | None" = None,
         prefix: str | None = None,
         retention: Mapping[int, int] | str | None = None,
+        histogram_retention: Mapping[int, int] | str | None = None,
         timeout: float | None = None,
         sync: bool = False,
         flush_interval: float | None = None,
         buffer_bytes: int | None = None,
         max_series: int | None = None,
         max_label_sets: int | None = None,
+        recent_messages: int | None = None,
+        mask: Callable[[str], str] | None = None,
+        release: str | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         interval = settings.resolve("flush_interval", flush_interval)
@@ -75,23 +92,31 @@ class Meter(Asking):
             "max_series": settings.resolve("max_series", max_series),
             "max_label_sets": settings.resolve("max_label_sets", max_label_sets),
         }
+        rules = Rules(settings.resolve("recent_messages", recent_messages))
+        if mask is not None:
+            if not callable(mask):
+                raise InvalidSetting("mask", "a function that takes a text and returns one")
+            rules = rules._replace(mask=mask)
         store = stores.open(
             url,
             client=client,
             prefix=prefix,
-            retention=dict(retention) if isinstance(retention, Mapping) else retention,
+            retention=_plain(retention),
+            histogram_retention=_plain(histogram_retention),
             timeout=timeout,
             clock=clock,
         )
         super().__init__(store)
+        self._release: str = settings.resolve("release", release)
         self._recorder: Recorder | DirectRecorder
         if sync or self._store is None:
-            self._recorder = DirectRecorder(self._store, clock.wall)
+            self._recorder = DirectRecorder(self._store, clock.wall, rules)
         else:
-            self._recorder = Recorder(self._store, interval=interval, **limits)
+            self._recorder = Recorder(self._store, interval=interval, rules=rules, **limits)
             # A meter that nobody holds any more still stores what it has.
             weakref.finalize(self, self._recorder.close_soon).atexit = False
         self._now = clock.wall
+        self._monotonic = clock.monotonic
         self._by_name = self._recorder.by_name
 
     def __repr__(self) -> str:
@@ -183,6 +208,114 @@ class Meter(Asking):
         """
         return self._recorder.gauge(name, labels, per_process=per_process)
 
+    def observe(
+        self,
+        name: str,
+        value: float,
+        *,
+        labels: Mapping[str, str] | None = None,
+        at: float | None = None,
+    ) -> None:
+        """Take in a measured value: a duration, a size, an amount of money.
+
+        Of each slice of time it is kept how the values were spread: count, sum, extremes and
+        percentiles. Values may be negative. One that is not finite, or that no float holds, is
+        counted as lost: see health().
+
+        Args:
+            name, labels, at: see count(). A name says its unit, e.g. `checkout_seconds`.
+            value: a number.
+
+        Raises:
+            InvalidName, InvalidValue, StoreError: see count().
+            TypeError: the value is not a number.
+        """
+        self._recorder.observe(name, value, labels, at)
+
+    def histogram(self, name: str, *, labels: Mapping[str, str] | None = None) -> Histogram:
+        """Return the histogram of a series, bound: `observe(value)` is the fastest way to measure.
+
+        Raises:
+            InvalidName: see count().
+        """
+        return self._recorder.histogram(name, labels)
+
+    def timer(self, name: str, *, labels: Mapping[str, str] | None = None) -> Timer:
+        """Return a timer, which observes how long something takes, in seconds.
+
+            with meter.timer("checkout_seconds"):    # and `async with`
+                ...
+
+            @meter.timer("checkout_seconds")         # functions, coroutines, generators
+            def check_out(): ...
+
+        Observed is what raises, too; the exception passes on. One timer may be used by many
+        threads and tasks at once, and within itself.
+
+        Args:
+            name, labels: see count().
+
+        Raises:
+            InvalidName: see count().
+        """
+        return Timer(self._recorder.histogram(name, labels), self._monotonic)
+
+    def log(
+        self,
+        logger: str,
+        message: str,
+        *args: object,
+        severity: int | str = "info",
+        exception: BaseException | None = None,
+    ) -> None:
+        """Log a message: the newest of each logger and severity are kept, and all are counted.
+
+        They are counted by their pattern: the format where there are args, else the text with all
+        that varies taken out. Secrets are masked before anything is stored. See also
+        redmeter.integrations.logging.
+
+        Args:
+            logger: who says so; 1 to 200 bytes without control characters.
+            message: a text, or a format as in logging, for the args.
+            args: what belongs into the format. Where they do not fit, the text says so.
+            severity: a name, or a level of logging.
+            exception: its type and place are added to the pattern, its last frames to the text.
+
+        Raises:
+            InvalidName: the logger's name is not allowed.
+            TypeError: the severity is neither text nor a whole number.
+            StoreError: only with sync=True, see count().
+        """
+        name = check_logger(logger)
+        if isinstance(severity, bool) or not isinstance(severity, int | str):
+            kind = type(severity).__name__
+            raise TypeError(f"a severity is a name or a level of logging, not {kind}")
+        pattern, text, problem = formatted(message, args)
+        if problem:
+            self._recorder.trouble("format", f"formatting a message: {problem}")
+        if exception is not None:
+            place, told = described(exception)
+            pattern, text = placed(pattern, place), f"{text}\n{told}"
+        self._recorder.log(name, severity_of(severity), pattern, text, self._now())
+
+    def mark(self, label: str | None = None, *, at: float | None = None) -> None:
+        """Note a moment that explains what is seen elsewhere, a deploy for instance.
+
+        It is stored in the background, like what is counted. The same label within ten minutes is
+        the same mark, so every process and host may note the release that it starts. Marks are
+        kept for 90 days, 1,000 of them.
+
+        Args:
+            label: one line, cut to 100 characters; else the setting `release`.
+            at: when it was, Unix seconds; now, if not given.
+
+        Raises:
+            InvalidValue: there is no label, or the time is out of range.
+            TypeError: the label is not text.
+            StoreError: only with sync=True, see count().
+        """
+        self._recorder.mark(label_of(label, self._release), at)
+
     def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
         """Store what was recorded before this call.
 
@@ -208,3 +341,7 @@ class Meter(Asking):
     def health(self) -> RecorderHealth:
         """Return what this process' recording knows of itself: stored, waiting, lost, and why."""
         return self._recorder.health()
+
+
+def _plain(retention: Mapping[int, int] | str | None) -> dict[int, int] | str | None:
+    return dict(retention) if isinstance(retention, Mapping) else retention

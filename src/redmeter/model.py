@@ -1,10 +1,12 @@
 """The values that pass between the layers, all of them immutable.
 
-Upwards: Sample, Series, Ranked. Downwards: Operation, Batch, Rejection, Outcome.
+Upwards: Sample, Series, Ranked, Ranking, Hour, Statistics, Message, Frequency, Change, LogSource,
+Mark.
+Downwards: Operation, Batch, Rejection, Outcome.
 What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -71,8 +73,118 @@ class Ranked:
     key: str | None
     #: How often it happened within the slices asked for.
     count: int
-    #: Its part of all that was ranked, 0 to 1.
+    #: Its part of all that was ranked, 0 to 1: of the counts, or of the totals where these are
+    #: ranked; of its own count where it is ranked by what failed.
     share: float
+    #: What it is ranked by: the count, how many of them failed, or a mean, total or percentile.
+    value: float = 0
+
+
+class Ranking(list[Ranked]):
+    """The rows of a ranking, the first of them the highest.
+
+    Attributes:
+        groups: how many there were to rank.
+        looked_at: how many of them were compared; percentiles are read of a bounded number, those
+            with the largest totals and means.
+        slices: how many of the newest slices were read.
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[Ranked] = (),
+        *,
+        groups: int = 0,
+        looked_at: int = 0,
+        slices: int = 0,
+    ) -> None:
+        super().__init__(rows)
+        self.groups = groups
+        self.looked_at = looked_at
+        self.slices = slices
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """What was observed within an hour of UTC."""
+
+    #: Start of the hour, Unix seconds.
+    start: int
+    count: int
+    low: float
+    high: float
+    total: float
+    mean: float
+    #: Sample standard deviation; 0 of a single value.
+    stddev: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What was observed of a name by the hour."""
+
+    name: str
+    #: The hour that is running; None where nothing was observed in it.
+    this: Hour | None
+    #: The last hour before it in which something was; None where none is known.
+    before: Hour | None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message, as it was logged."""
+
+    logger: str
+    severity: str
+    #: When it was, Unix seconds; None where what is stored does not say.
+    time: float | None
+    #: Without secrets; may hold newlines. Clean it before you print what others wrote.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """How often the messages of one pattern come."""
+
+    logger: str
+    severity: str
+    #: What the messages have in common; "(other)" stands for those beyond the most there may be.
+    pattern: str
+    #: How many there were in this hour, which is still running, and in the hour before.
+    count: int
+    before: int
+    #: When it was seen first and last, Unix seconds; None where nobody knows.
+    first: float | None
+    last: float | None
+    #: The last of them, or its beginning; "" where nobody knows.
+    sample: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Messages of which there is more, or less, than in the hour before."""
+
+    #: `new`, `spiking` or `gone`.
+    what: str
+    frequency: Frequency
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource:
+    """A logger and a severity that messages came with."""
+
+    logger: str
+    severity: str
+    #: When the last one was, Unix seconds.
+    last: float
+
+
+class Mark(NamedTuple):
+    """A moment that explains what is seen elsewhere: a deploy, for instance."""
+
+    #: When it was, Unix seconds.
+    time: float
+    label: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,15 @@ def check_text(name: object) -> str:
     return str.__str__(name)
 
 
+def cleaned(text: str, most: int = MAX_BYTES) -> str:
+    """Return what of a text a name may hold, where nobody can be told what it may not.
+
+    Args:
+        most: bytes that are left; more are cut off.
+    """
+    return _FORBIDDEN.sub("", text[: 4 * most]).encode()[:most].decode(errors="ignore")
+
+
 def parse_name(name: str) -> SeriesName:
     """Take a name apart.
 

@@ -5,12 +5,20 @@ everywhere. A value given in code wins over the environment, the environment ove
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redmeter.errors import InvalidSetting, shown
-from redmeter.keys import DEFAULT_PREFIX, DEFAULT_RETENTION, Retention, check_prefix
+from redmeter.errors import InvalidName, InvalidSetting, shown
+from redmeter.keys import (
+    DEFAULT_HISTOGRAMS,
+    DEFAULT_PREFIX,
+    DEFAULT_RETENTION,
+    Retention,
+    check_prefix,
+)
+from redmeter.names import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +39,13 @@ class Setting:
         return f"REDMETER_{self.name.upper()}"
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidSetting("url", f"text, not {type(value).__name__}")
-    return value
+def _text(name: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not isinstance(value, str):
+            raise InvalidSetting(name, f"text, not {type(value).__name__}")
+        return value
+
+    return read
 
 
 def _seconds(name: str, low: float, high: float) -> Callable[[Any], float]:
@@ -67,21 +78,89 @@ def _whole(name: str, low: int, high: int, unit: str) -> Callable[[Any], int]:
     return read
 
 
-def _retention(value: Any) -> Retention:
-    if isinstance(value, Retention):
-        return value
-    if isinstance(value, str):
-        return Retention.parse(value)
-    if not isinstance(value, Mapping):
-        raise InvalidSetting("retention", f"a mapping or text, not {type(value).__name__}")
-    return Retention(value)
+def _retention(name: str) -> Callable[[Any], Retention]:
+    def read(value: Any) -> Retention:
+        if isinstance(value, Retention):
+            return value
+        try:
+            if isinstance(value, str):
+                return Retention.parse(value)
+            if isinstance(value, Mapping):
+                return Retention(value)
+        except InvalidSetting as error:
+            raise InvalidSetting(name, error.reason) from None
+        raise InvalidSetting(name, f"a mapping or text, not {type(value).__name__}")
+
+    return read
+
+
+def _share(name: str) -> Callable[[Any], float]:
+    def read(value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = -1.0
+        if isinstance(value, bool) or not 0.0001 <= number <= 1:
+            raise InvalidSetting(name, f"{shown(value, 40)} is not a share, 0.0001 to 1")
+        return number
+
+    return read
+
+
+def _switch(name: str) -> Callable[[Any], bool]:
+    def read(value: Any) -> bool:
+        found = value if isinstance(value, bool) else _SWITCHES.get(str(value).strip().lower())
+        if found is None:
+            raise InvalidSetting(name, f"{shown(value, 40)} is neither on nor off")
+        return found
+
+    return read
+
+
+_SWITCHES = {"on": True, "true": True, "yes": True, "1": True}
+_SWITCHES |= {"off": False, "false": False, "no": False, "0": False}
+
+
+def _patterns(name: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if isinstance(value, str):
+            return " ".join(value.replace(",", " ").split())
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise InvalidSetting(name, f"text, or a list of it, not {type(value).__name__}")
+        for one in value:
+            if not one or re.search(r"[\s,]", one):
+                reason = f"in {shown(one, 40)}, write ? for a space or a comma"
+                raise InvalidSetting(name, reason if one else "a pattern is empty")
+        return " ".join(value)
+
+    return read
+
+
+def _named_patterns(name: str) -> Callable[[Any], str]:
+    read_patterns = _patterns(name)
+
+    def read(value: Any) -> str:
+        if isinstance(value, Mapping):
+            value = [f"{pattern}={counter}" for pattern, counter in value.items()]
+        text = read_patterns(value)
+        for one in text.split():
+            pattern, equals, counter = one.rpartition("=")
+            try:
+                if not (pattern and equals):
+                    raise InvalidSetting(name, f"{shown(one, 40)} is not PATTERN=COUNTER")
+                canonical(counter)
+            except InvalidName as error:
+                raise InvalidSetting(name, str(error)) from None
+        return text
+
+    return read
 
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "url",
         "",
-        _text,
+        _text("url"),
         "",
         "Where the store is: redis://, rediss://, unix://, embedded://PATH, or off. "
         "Empty: the embedded server in the user's data directory.",
@@ -90,10 +169,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "retention",
         Retention(DEFAULT_RETENTION),
-        _retention,
+        _retention("retention"),
         "",
         "PRECISION=SAMPLES …, for a store that is new; afterwards the store's own holds "
         "(`redmeter retention` changes it).",
+    ),
+    Setting(
+        "histogram_retention",
+        Retention(DEFAULT_HISTOGRAMS),
+        _retention("histogram_retention"),
+        "",
+        "The same of histograms (`redmeter retention --histograms` changes it).",
     ),
     Setting(
         "timeout",
@@ -132,15 +218,85 @@ SETTINGS: tuple[Setting, ...] = (
         'How many of one name; all further ones become one series, labelled overflow="true".',
     ),
     Setting(
+        "recent_messages",
+        100,
+        _whole("recent_messages", 1, 10_000, "messages"),
+        "messages",
+        "How many of the newest messages of each logger and severity are kept.",
+    ),
+    Setting(
+        "release",
+        "",
+        _text("release"),
+        "",
+        "What `Meter.mark()` notes where it is given no label: a version, a commit.",
+    ),
+    Setting(
         "embedded_idle",
         3600.0,
         _seconds("embedded_idle", 1.0, 10_000_000.0),
         "seconds",
         "After how long without a client the embedded server ends by itself; its data stay.",
     ),
+    Setting(
+        "include_paths",
+        "",
+        _patterns("include_paths"),
+        "",
+        "Web requests: patterns of the paths that are recorded, `/shop/* /api/*`; `*` and `?` "
+        "stand for any characters. Empty: all.",
+    ),
+    Setting(
+        "ignore_paths",
+        "",
+        _patterns("ignore_paths"),
+        "",
+        "Web requests: patterns of the paths of which nothing at all is recorded, `/health`.",
+    ),
+    Setting(
+        "count_paths",
+        "",
+        _named_patterns("count_paths"),
+        "",
+        "Web requests: PATTERN=COUNTER …; a request whose path matches is counted there as well.",
+    ),
+    Setting(
+        "exact_status",
+        False,
+        _switch("exact_status"),
+        "",
+        "Web requests: whether the label `status` says `404` instead of `4xx`.",
+    ),
+    Setting(
+        "sample_durations",
+        1.0,
+        _share("sample_durations"),
+        "share",
+        "Web requests: of which part of them the duration is recorded; below 1, a label "
+        "`sampled` says so. Counts stay exact.",
+    ),
+    Setting(
+        "slow_request",
+        1.0,
+        _seconds("slow_request", 0.001, 1_000_000.0),
+        "seconds",
+        "Web requests: from which duration on a request is logged as slow.",
+    ),
+)
+
+#: What Meter does not take: settings of the embedded server, and of web requests.
+EMBEDDED = ("embedded_idle",)
+WEB = (
+    *("include_paths", "ignore_paths", "count_paths", "exact_status"),
+    *("sample_durations", "slow_request"),
 )
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return _BY_NAME[name].variable
 
 
 def resolve(name: str, given: Any = None, environ: Mapping[str, str] | None = None) -> Any:

@@ -11,13 +11,23 @@ import pytest
 from typer.testing import CliRunner
 
 from redmeter import Meter
-from redmeter.cli import asking, keeping, output, replaying, serving
+from redmeter.cli import (
+    asking,
+    keeping,
+    marking,
+    messages,
+    output,
+    ranking,
+    replaying,
+    serving,
+    summarizing,
+)
 from redmeter.cli.app import app
 from support.commands import Done, Home
 from support.servers import Server
 
 #: Importing them registers their commands.
-COMMANDS = (asking, keeping, replaying, serving)
+COMMANDS = (asking, keeping, marking, messages, ranking, replaying, serving, summarizing)
 
 #: Runs a command in this process: call it with the command line's words.
 Run = Callable[..., Done]

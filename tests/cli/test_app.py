@@ -15,7 +15,10 @@ from support.servers import Server
 
 Run = Any
 
-COMMANDS = ["up", "stop", "replay", "series", "names", "top", "clean", "retention", "doctor"]
+COMMANDS = [
+    *("up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
+    *("clean", "retention", "doctor"),
+]
 
 #: A command of each kind, with the arguments that it needs.
 READING = [["names"], ["series", "hits"], ["top"], ["clean"], ["retention"], ["doctor"]]

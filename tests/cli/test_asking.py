@@ -1,4 +1,4 @@
-"""names, series, top: what they print for people, pipes and programs."""
+"""names, series: what they print for people, pipes and programs."""
 
 import json
 import re
@@ -76,10 +76,10 @@ def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
     ("words", "hint"),
     [
         (["names"], "nothing is counted yet; redmeter replay"),
-        (["names", "zz*"], "no counter or gauge matches zz*"),
+        (["names", "zz*"], "no counter, gauge or histogram matches zz*"),
         (["top"], "nothing happened in the newest 60 slices of 1min; -p 1d looks further"),
         (["series", "hits"], "nothing is counted under hits; redmeter names lists"),
-        (["clean", "--forget", "hits"], "there is no counter hits; redmeter names lists"),
+        (["clean", "--forget", "hits"], "there is no series hits; redmeter names lists"),
     ],
 )
 def test_nothing_found_is_exit_code_1_and_says_what_to_do(
@@ -212,120 +212,6 @@ def test_a_wrong_precision_is_exit_code_2_and_says_what_is_possible(
     done = redmeter(*command, f"--precision={given}")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: {words}")
-
-
-def test_top_ranks_the_values_of_a_label(redmeter: Run, meter: Meter) -> None:
-    """Highest first, with counts and shares between tabs; what lacks the label is told apart."""
-    meter.count("requests", 6, labels={"route": "/", "method": "GET"})
-    meter.count("requests", 2, labels={"route": "/", "method": "HEAD"})
-    meter.count("requests", 1, labels={"route": "/about"})
-    meter.count("requests", 1)
-    assert redmeter("top", "requests", "--by", "route", "-p", "1d").out == (
-        "ROUTE\tCOUNT\tSHARE\n/\t8\t80.0%\n(without)\t1\t10.0%\n/about\t1\t10.0%\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--by", "route"], "error: --by: name a counter, e.g. redmeter top http_requests --by"),
-        (["hits", "--by", ""], "error: --by: name a label, e.g. redmeter top http_requests --by"),
-    ],
-)
-def test_top_by_label_needs_a_counter_and_a_label(
-    redmeter: Run, meter: Meter, words: list[str], told: str
-) -> None:
-    """Exit code 2 and an example, not a ranking of something else."""
-    meter.count("hits")
-    done = redmeter("top", *words)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(told)
-
-
-@pytest.mark.parametrize("option", [(), ("--json",)])
-def test_top_by_a_label_that_no_series_has_lists_those_there_are(
-    redmeter: Run, meter: Meter, option: tuple[str, ...]
-) -> None:
-    """Exit code 1, also where the counter has no labels at all."""
-    meter.count("http", labels={"route": "/", "method": "GET"})
-    meter.count("http", labels={"route": "/", "status": "2xx"})
-    meter.count("http")
-    meter.count("http2", labels={"other": "1"})
-    meter.count("hits")
-    out = "[]\n" if option else ""
-    assert redmeter("top", "http", "--by", "nope", *option) == Done(
-        1,
-        out,
-        "error: no series of http has the label nope; there are: method, route, status\n",
-    )
-    done = redmeter("top", 'http2{other="1"}', "--by", "nope", *option)
-    assert done.err.endswith("has the label nope; there are: other\n")
-    done = redmeter("top", "hits", "--by", "nope", *option)
-    assert done == Done(1, out, "error: hits has no labels; leave --by out\n")
-
-
-def test_top_ranks_what_lacks_a_label_that_older_series_have(redmeter: Run, meter: Meter) -> None:
-    """The label is there, though within these slices nothing had it."""
-    meter.count("requests", labels={"route": "/"}, at=time.time() - 7200)
-    meter.count("requests")
-    done = redmeter("top", "requests", "--by", "route", "-p", "60", "-n", "5")
-    assert done == Done(0, "ROUTE\tCOUNT\tSHARE\n(without)\t1\t100.0%\n", "")
-
-
-def test_top_hints_at_a_precision_that_looks_further_back_if_there_is_one(
-    redmeter: Run, meter: Meter
-) -> None:
-    """One that is kept, and coarser than the one that was asked for."""
-    meter.count("hits", at=time.time() - 86400 * 100)
-    assert "; -p 1d looks further back; there is: hits" in redmeter("top", "-p", "5h").err
-    done = redmeter("top", "-p", "1d")
-    assert done.code == 1
-    assert done.err == "error: nothing happened in the newest 60 slices of 1d; there is: hits\n"
-    assert redmeter("retention", "86400=0", "18000=0").code == 0
-    assert "; -p 1h looks further back; " in redmeter("top").err
-    assert "looks further back" not in redmeter("top", "-p", "1h").err
-
-
-def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
-    """A key of null stands for "without this label"."""
-    meter.count("requests", 3, labels={"route": "/"})
-    meter.count("requests", 1)
-    done = redmeter("top", "requests", "--by", "route", "-p", "1d", "--json")
-    assert json.loads(done.out) == [
-        {"key": "/", "count": 3, "share": 0.75},
-        {"key": None, "count": 1, "share": 0.25},
-    ]
-
-
-def test_top_ranks_names_that_match_a_pattern_and_cuts_where_told(
-    redmeter: Run, meter: Meter
-) -> None:
-    """--limit rows; equal counts by name."""
-    for name in ("sales_b", "sales_a", "sales_c", "other"):
-        meter.count(name)
-    done = redmeter("top", "sales*", "-p", "1d", "--limit", "2")
-    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["NAME", "sales_a", "sales_b"]
-
-
-def test_top_takes_all_slices_where_fewer_than_its_default_are_kept(
-    redmeter: Run, meter: Meter
-) -> None:
-    """A store that keeps 10 minutes is no reason for an error."""
-    meter.count("hits")
-    assert redmeter("retention", "60=10").code == 0
-    assert redmeter("top").out == "NAME\tCOUNT\tSHARE\nhits\t1\t100.0%\n"
-    done = redmeter("top", "--slices", "11")
-    assert (done.code, done.out) == (2, "")
-    assert "11 slices asked for, at most 10 are allowed" in done.err
-
-
-@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--slices=0", "--limit=x"])
-def test_top_refuses_numbers_out_of_range(redmeter: Run, meter: Meter, option: str) -> None:
-    """Exit code 2, and what is allowed."""
-    meter.count("hits")
-    done = redmeter("top", option)
-    assert (done.code, done.out) == (2, "")
-    assert done.err
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])

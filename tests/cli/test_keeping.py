@@ -136,11 +136,14 @@ def test_the_daemon_makes_a_pass_a_minute_and_survives_its_server(
 def test_retention_is_shown(redmeter: Run) -> None:
     """Width in words and seconds, samples, and how far they reach back."""
     lines = redmeter("retention").out.splitlines()
-    assert lines[0] == "PRECISION\tSECONDS\tSAMPLES\tREACHES BACK"
-    assert lines[3] == "1min\t60\t120\t2h"
-    assert len(lines) == 8
+    assert lines[0] == "PRECISION\tSECONDS\tSAMPLES\tREACHES BACK\tOF"
+    assert lines[3] == "1min\t60\t120\t2h\tcounters, gauges"
+    assert lines[8] == "5s\t5\t24\t2min\thistograms"
+    assert len(lines) == 11
     kept = json.loads(redmeter("retention", "--json").out)
     assert kept == dict.fromkeys(("1", "5", "60", "300", "3600", "18000", "86400"), 120)
+    kept = json.loads(redmeter("retention", "--histograms", "--json").out)
+    assert kept == {"5": 24, "60": 120, "3600": 120}
 
 
 def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
@@ -154,6 +157,15 @@ def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
     meter.count("hits")
     assert meter.series("hits", precision=10).total == 1
     assert redmeter("series", "hits", "-p", "1").code == 2
+
+
+def test_the_retention_of_histograms_is_changed_by_itself(redmeter: Run) -> None:
+    """That of counters stays as it is."""
+    before = redmeter("retention", "--json").out
+    done = redmeter("retention", "--histograms", "1min=240", "5=0", "--json")
+    assert json.loads(done.out) == {"60": 240, "3600": 120}
+    assert redmeter("retention", "--json").out == before
+    assert json.loads(redmeter("doctor", "--json").out)["histogram_retention"]["60"] == 240
 
 
 @pytest.mark.parametrize(

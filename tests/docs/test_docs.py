@@ -20,6 +20,9 @@ import pytest
 
 from redmeter import AccessDenied, Meter, cleaning
 from redmeter import store as stores
+from redmeter.keys import HOUR, slice_start
+from redmeter.kinds import message
+from redmeter.kinds.message import Group, LogHour
 from redmeter.reading import health
 from redmeter.settings import SETTINGS
 from redmeter.store import embedded
@@ -364,11 +367,27 @@ def write(server: Server) -> None:
         for ago in range(-3, 8):
             meter.count("hits", at=now - ago)
         meter.count("hits", labels={"plan": "pro"})
+    with Meter(url, sync=True) as meter:  # raises what is denied
+        for ago in (2 * HOUR, 0, HOUR):
+            meter.observe("took", 1.5, at=now - ago)
+            meter.mark("v1", at=now - ago)
     for ago in (2, 1, 0):
         assert not measure(store, {"queue": 1.0}, now - ago).rejections
+    for ago in (2 * HOUR, 0, HOUR):  # the hour is moved on, and one takes the place of an older one
+        log(store, now - ago)
     for ended in (False, True):
         store.publish("a" * 32, "{}", instance=True, ended=ended)
     store.close()
+
+
+def log(store: stores.Store, at: float) -> None:
+    """Log with so many patterns that some are forgotten."""
+    hour = LogHour(100)
+    for n in range(1600):
+        hour.add(f"p{n} at {at}", Group(1, at, at, ""))
+    hour.add_texts([(at, "text")])
+    messages = {"app:info": {slice_start(at, HOUR): hour}}
+    assert not store.write(lambda _: message.operations(store.keys, messages)).rejections
 
 
 def clean(server: Server, client: Any) -> cleaning.Report:
@@ -399,8 +418,15 @@ def test_the_acl_rules_of_the_docs_are_enough(any_server: Server) -> None:
         reader = {name: password for name, password, _ in ACL}["metrics-reader"]
         with Meter(f"redis://metrics-reader:{reader}@127.0.0.1:{any_server.port}/0") as meter:
             assert meter.total("hits") == 11
+            assert [m.text for m in meter.recent("app")] == ["text"] * 3
+            assert len(meter.common("app")) == 2001
+            assert meter.loggers()[0].logger == "app"
             assert meter.series("hits", precision=60).total >= 7
             assert meter.names() == ["hits", 'hits{plan="pro"}']
+            assert meter.summary("took", precision=60, all_labels=True).count >= 1
+            assert meter.statistics("took").this or meter.statistics("took").before
+            assert meter.top("took", precision=3600, order="p95")
+            assert len(meter.marks()) == 3
             ranked = meter.top("hits", by="plan", precision=60, slices=5)
             assert {row.key for row in ranked} == {None, "pro"}
         report = clean(any_server, client)

@@ -395,6 +395,17 @@ def test_each_part_fits_a_batch_and_none_is_lost_between_them(
     assert buffer.take() is None
 
 
+def test_a_series_of_very_many_slices_comes_out_whole() -> None:
+    """In as many parts as it takes, the oldest first; events of the future have such series."""
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), Tally(NOW), math.inf)
+    for second in range(5000):
+        buffer.add(Sums, "a", NOW + second, 1, NOW)
+    parts = all_of(buffer)
+    assert max(part.fields for part in parts) <= FIELDS_PER_BATCH
+    starts = [start for part in parts for _, _, _, run in part.runs() for start, _ in run]
+    assert starts == [int(NOW) + second for second in range(5000)]
+
+
 def test_parts_of_many_series_are_filled_up() -> None:
     """Ten thousand series of one event each, at seven precisions and with a total each."""
     buffer = Buffer(Kept(DEFAULT_RETENTION, {}), Tally(NOW), math.inf)

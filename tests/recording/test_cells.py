@@ -35,6 +35,10 @@ class Attendant:
         """See Attendant in cells.py."""
         self.seen.append((cell, len(cell.events)))
 
+    def trouble(self, kind: str, text: str) -> None:
+        """There is none."""
+        raise AssertionError(text)
+
 
 def by_second(events: list[Any]) -> dict[int, int]:
     """Return the sums of counted events, by the second at whose start or after they happened."""

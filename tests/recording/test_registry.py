@@ -14,10 +14,19 @@ class Idle:
     def attend(self, cell: Cell) -> None:
         """See Attendant in cells.py."""
 
+    def trouble(self, kind: str, text: str) -> None:
+        """See Attendant in cells.py."""
+
 
 def registry(**limits: int) -> Registry:
     """Return one with small limits."""
-    return Registry(Idle(), ManualClock().wall, **({"max_series": 9, "max_label_sets": 3} | limits))
+    allowed = {"max_series": 9, "max_label_sets": 3} | limits
+    return Registry(
+        Idle(),
+        ManualClock().wall,
+        max_series=allowed["max_series"],
+        max_label_sets=allowed["max_label_sets"],
+    )
 
 
 def test_a_name_has_one_cell_however_it_is_spelled() -> None:

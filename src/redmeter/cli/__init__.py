@@ -4,7 +4,7 @@
     output.py    tables, JSON and plain columns       chart.py    a series as columns of blocks
     asking.py    names, series, top                   keeping.py  clean, retention, doctor
     serving.py   up, stop                             place.py    where it is written that up runs
-    replaying.py  replay
+    replaying.py  replay                              messages.py  logs
 
 Exit codes: 0 done, also where Ctrl-C is the way to end it (up, --daemon, --follow, --watch) ·
 1 not found, or doctor found something that fails · 2 wrong usage or input ·

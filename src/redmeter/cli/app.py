@@ -24,7 +24,10 @@ from redmeter.store import Store
 NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
 #: In the order in which one meets them; help lists them so.
-_ORDER = ("up", "stop", "replay", "series", "names", "top", "clean", "retention", "doctor")
+_ORDER = (
+    *("up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
+    *("clean", "retention", "doctor"),
+)
 
 
 def _write_epilog(epilog: str, formatter: Any) -> None:
@@ -205,7 +208,16 @@ def _options(
 def main() -> None:
     """Run the command."""
     # Imported here, since they register themselves with the application above.
-    from redmeter.cli import asking, keeping, replaying, serving  # noqa: F401
+    from redmeter.cli import (  # noqa: F401
+        asking,
+        keeping,
+        marking,
+        messages,
+        ranking,
+        replaying,
+        serving,
+        summarizing,
+    )
 
     logging.getLogger("redmeter").setLevel(logging.ERROR)
     for stream in (sys.stdout, sys.stderr):

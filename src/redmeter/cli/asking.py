@@ -1,9 +1,8 @@
-"""names, series, top: what was counted and measured."""
+"""names, series: what was counted and measured."""
 
 import contextlib
-import dataclasses
-import difflib
 import glob
+import shlex
 import time
 from typing import Annotated
 
@@ -21,59 +20,71 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.errors import InvalidName, InvalidSetting, LimitExceeded
-from redmeter.model import Ranked, Series
-from redmeter.names import canonical, parse_name
-from redmeter.reading import catalogue, rankings
+from redmeter.cli.suggesting import suggestion
+from redmeter.errors import InvalidSetting
+from redmeter.model import Mark, Series
+from redmeter.names import canonical
+from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
+from redmeter.reading.marks import read_marks
 from redmeter.reading.series import read_series, read_totals
 from redmeter.store import Store
 
 #: Samples listed below a chart.
 _LISTED = 10
-#: Names suggested for one that is not there, and those that are compared with it.
-_SUGGESTED, _COMPARED = 5, 1_000
-#: Columns of a terminal from which on a ranking has bars.
-_ROOM_FOR_BARS = 60
-#: Slices that are ranked where nobody says how many, or all that are kept.
-_SLICES = 60
+#: What names() lists, and how it calls each.
+_KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
 
 
 @command(
     name="names",
-    epilog="Examples: redmeter names · redmeter names 'http_*' --json",
+    epilog="Examples: redmeter names · redmeter names 'http_*' --json · "
+    "redmeter names --kind histograms",
 )
 def names(
     pattern: Annotated[str, typer.Argument(help="* any text, ? one character, [ab] a or b.")] = "*",
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="Only counters, gauges or histograms.")
+    ] = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """List the counters, with their grand totals, and the gauges."""
+    """List the counters, with their grand totals, the gauges, and what was observed: histograms."""
+    if kind is not None and kind not in _KINDS:
+        raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(_KINDS)}")
     if not pattern:
         raise InvalidSetting(
             "PATTERN", "is empty and matches nothing: leave it out for all, or give one as 'http_*'"
         )
     with opened(url, prefix) as store:
-        found = catalogue.read_names(store, pattern)
-        totals: dict[str, int] = {}
-        for at in range(0, len(found), 5_000):
-            totals |= read_totals(store, found[at : at + 5_000])
-        gauges = catalogue.read_names(store, pattern, gauges=True)
-    rows = sorted(
-        [(name, "counter", totals[name]) for name in found]
-        + [(name, "gauge", None) for name in gauges],
-        key=lambda row: row[:2],
-    )
+        rows: list[tuple[str, str, int | None]] = []
+        for each in _KINDS if kind is None else [kind]:
+            rows += _named(store, pattern, each)
+    rows.sort(key=lambda row: row[:2])
     if json:
         output.as_json([{"name": name, "kind": kind, "total": n} for name, kind, n in rows])
     elif rows:
         lines = [(name, kind, "" if total is None else total) for name, kind, total in rows]
-        output.table(["NAME", "KIND", "TOTAL"], lines, right=2)
+        output.table(["NAME", "KIND", "TOTAL"], lines, right=[2])
+    if not rows and pattern == "*" and kind:
+        fail(f"there are no {kind} yet", NOT_FOUND)
     if not rows and pattern == "*":
         fail("nothing is counted yet; redmeter replay access.log --shift-to-now does", NOT_FOUND)
     if not rows:
-        fail(f"no counter or gauge matches {pattern}; redmeter names lists all", NOT_FOUND)
+        what = kind.removesuffix("s") if kind else "counter, gauge or histogram"
+        fail(f"no {what} matches {pattern}; redmeter names lists all", NOT_FOUND)
+
+
+def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | None]]:
+    """Return name, kind and grand total of all series of a kind that match."""
+    found = catalogue.read_names(
+        store, pattern, gauges=kind == "gauges", histograms=kind == "histograms"
+    )
+    totals: dict[str, int] = {}
+    for at in range(0, len(found) if kind == "counters" else 0, 5_000):
+        totals |= read_totals(store, found[at : at + 5_000])
+    return [(name, _KINDS[kind], totals.get(name)) for name in found]
 
 
 @command(
@@ -112,7 +123,9 @@ def series(
         missing = _show(store, wanted, width, json)
         if missing:
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            hint = _suggestion(store, missing[0])
+            hint = suggestion(store, missing[0])
+            if catalogue.read_names(store, glob.escape(missing[0]), histograms=True):
+                hint = f"it is observed: redmeter summary {shlex.quote(missing[0])}"
             fail(f"nothing is counted under {missing[0]}{more}; {hint}", NOT_FOUND)
 
 
@@ -130,11 +143,13 @@ def _show(store: Store, names: list[str], precision: int, json: bool) -> list[st
             ]
         )
     elif output.is_terminal():
+        starts = [one.start for one in [*found.values(), *gauges.values()] if one]
+        marks = read_marks(store, since=min(starts)) if starts else []
         for name, one in found.items():
             if name in gauges:
-                _draw_gauge(gauges[name])
+                _draw_gauge(gauges[name], marks)
             elif name not in missing:
-                _draw(one, totals[name])
+                _draw(one, totals[name], marks)
     elif len(missing) < len(found):
         all_of = [gauges.get(name, one) for name, one in found.items()]
         rows = [
@@ -156,94 +171,7 @@ def _gauges(store: Store, names: list[str], precision: int) -> dict[str, Series[
     }
 
 
-@command(
-    name="top",
-    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --slices 24 · "
-    "redmeter top 'sales*' -p 1d",
-)
-def top(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="With --by: a name without labels. Else a pattern of names, or all."),
-    ] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Add up by this label.")] = None,
-    precision: Precision = "60",
-    slices: Annotated[
-        int | None,
-        typer.Option("--slices", "-n", help="How many newest slices; else 60, if so many are kept"),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = 10,
-    url: Url = None,
-    prefix: Prefix = None,
-    json: AsJson = False,
-) -> None:
-    """Rank counters, or the values of a label, by count.
-
-    What is added up are the newest slices, the running one included.
-    """
-    width = seconds(precision)
-    if by is not None and (not by or name is None):
-        missing = "name a counter" if by else "name a label"
-        raise InvalidSetting("--by", f"{missing}, e.g. redmeter top http_requests --by route")
-    name = "*" if name is None else name
-    with opened(url, prefix) as store:
-        if slices is None:
-            kept = store.read()[0].retention
-            slices = min(_SLICES, kept[kept.check(width)])
-        rows = rankings.rank(store, name, width, by=by, slices=slices, limit=limit)
-        unknown = ""
-        if by and all(row.key is None for row in rows):
-            unknown = _unknown_label(store, name, by)
-            rows = [] if unknown else rows
-        if json:
-            output.as_json([dataclasses.asdict(row) for row in rows])
-        elif rows:
-            _rank(rows, by)
-        if unknown:
-            fail(unknown, NOT_FOUND)
-        if not rows:
-            window = f"the newest {output.many(slices, 'slice')} of {output.span(width)}"
-            hint = _farther(store, width, slices) + _suggestion(store, name)
-            fail(f"nothing happened in {window}; {hint}", NOT_FOUND)
-
-
-def _unknown_label(store: Store, name: str, by: str) -> str:
-    """Return what to say where no label set of a name has a label; "" where one has, or none is."""
-    literal = glob.escape(name)
-    series = catalogue.read_names(store, literal) + catalogue.read_names(store, literal + "{*")
-    labels: set[str] = set()
-    for one in series:
-        with contextlib.suppress(InvalidName):  # written by someone else
-            labels.update(key for key, _ in parse_name(one).labels)
-    if by in labels:
-        return ""
-    if labels:
-        return f"no series of {name} has the label {by}; there are: {', '.join(sorted(labels))}"
-    return f"{name} has no labels; leave --by out" if series else ""
-
-
-def _farther(store: Store, width: int, slices: int) -> str:
-    """Return which coarser precision looks further back; "" where none does."""
-    reach = {p: p * min(_SLICES, kept) for p, kept in store.read()[0].retention.items()}
-    farthest = max(reach, key=lambda precision: reach[precision])
-    if farthest <= width or reach[farthest] <= slices * width:
-        return ""
-    return f"-p {output.span(farthest)} looks further back; "
-
-
-def _rank(rows: list[Ranked], by: str | None) -> None:
-    columns = [by.upper() if by else "NAME", "COUNT", "SHARE"]
-    lines: list[list[output.Cell]] = [
-        ["(without)" if row.key is None else row.key, row.count, f"{row.share:.1%}"] for row in rows
-    ]
-    if output.is_terminal() and output.width() >= _ROOM_FOR_BARS:
-        columns.append("")
-        for line, row in zip(lines, rows, strict=True):
-            line.append(chart.bar(row.share / rows[0].share))
-    output.table(columns, lines, right=2)
-
-
-def _draw(one: Series[int], total: int) -> None:
+def _draw(one: Series[int], total: int, marks: list[Mark]) -> None:
     ever = f" · total {total:,}" if total else ""  # what other programs count has none
     title = f"{one.name} · every {output.span(one.precision)}"
     if not one:
@@ -253,11 +181,11 @@ def _draw(one: Series[int], total: int) -> None:
     newest = f"newest {one.values[-1]:,}" + (" (running)" if one.partial else "")
     counted = f"{one.total:,} in {output.many(len(one), 'slice')}"
     output.line(f"{title} · {counted} · {newest}{ever}")
-    output.block(chart.draw(one, output.width()))
+    output.block(chart.draw(one, output.width(), marks))
     _list(one, "COUNT")
 
 
-def _draw_gauge(one: Series[float | None]) -> None:
+def _draw_gauge(one: Series[float | None], marks: list[Mark]) -> None:
     title = f"{one.name} · gauge, every {output.span(one.precision)}"
     values = [value for value in one.values if value is not None]
     if not values:
@@ -267,7 +195,7 @@ def _draw_gauge(one: Series[float | None]) -> None:
     low, high, newest = map(output.number, (min(values), max(values), values[-1]))
     spread = f"lowest {low} · highest {high} · newest {newest}"
     output.line(f"{title} · {output.many(len(values), 'sample')} · {spread}")
-    output.block(chart.draw_gauge(one, output.width()))
+    output.block(chart.draw_gauge(one, output.width(), marks))
     _list(one, "VALUE")
 
 
@@ -279,7 +207,7 @@ def _list(one: Series[int] | Series[float | None], column: str) -> None:
         (output.moment(s.start, one.precision), "" if s.value is None else output.number(s.value))
         for s in one[-_LISTED:]
     ]
-    output.table(["START (UTC)", column], cut + rows, right=1)
+    output.table(["START (UTC)", column], cut + rows, right=[1])
     output.line()
 
 
@@ -294,17 +222,3 @@ def _as_dict(
         "partial": one.partial,
         "samples": [[sample.start, sample.value] for sample in one],
     }
-
-
-def _suggestion(store: Store, name: str) -> str:
-    """Return what a user may have meant: other label sets, or names that look alike."""
-    base = name.partition("{")[0].rstrip("*")
-    alike: list[str] = []
-    with contextlib.suppress(LimitExceeded):  # too many to look through
-        alike = (
-            catalogue.read_names(store, glob.escape(base) + "{*")
-            or catalogue.read_names(store, glob.escape(base[:4]) + "*")
-            or difflib.get_close_matches(base, catalogue.read_names(store)[:_COMPARED])
-        )
-    some = ", ".join(alike[:_SUGGESTED])
-    return f"there is: {some}" if some else "redmeter names lists what there is"

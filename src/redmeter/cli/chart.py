@@ -3,13 +3,15 @@
 A chart library was looked for; docs/design.md says why none is used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from redmeter.cli import output
-from redmeter.model import Series
+from redmeter.kinds.distribution import Distribution, upper_edge
+from redmeter.model import Mark, Series
 
 V = TypeVar("V")
 
@@ -20,12 +22,13 @@ HEIGHT = 8
 _NARROWEST = 10
 
 
-def draw(series: Series[int], columns: int) -> Text:
+def draw(series: Series[int], columns: int, marks: Sequence[Mark] = ()) -> Text:
     """Draw a counter's series.
 
     Args:
         series: with at least one sample.
         columns: width of the terminal; where there are more samples, neighbours are added up.
+        marks: are shown above the columns; those of other times are left out.
 
     Returns:
         HEIGHT lines of columns between an axis of counts and one of time (UTC). The running
@@ -33,10 +36,18 @@ def draw(series: Series[int], columns: int) -> Text:
     """
     sums, group = _fit(series.values, columns)
     top = max(sums)
-    return _frame(series, [_steps(value, top) for value in sums], (f"{top:,}", "0"), group, columns)
+    steps = [_steps(value, top) for value in sums]
+    return _frame(series, steps, (f"{top:,}", "0"), group, columns, marks)
 
 
-def draw_gauge(series: Series[float | None], columns: int) -> Text:
+def draw_gauge(
+    series: Series[float | None],
+    columns: int,
+    marks: Sequence[Mark] = (),
+    *,
+    write: Callable[[float], str] = output.number,
+    highest: bool = False,
+) -> Text:
     """Draw a gauge's series, from 0 or the lowest value below it to 0 or the highest above it.
 
     A gap is empty; whatever was measured is at least a line.
@@ -45,13 +56,17 @@ def draw_gauge(series: Series[float | None], columns: int) -> Text:
         series: with at least one sample.
         columns: width of the terminal; where there are more samples, the last of neighbours stands
             for them.
+        marks: see draw().
+        write: writes the values at the axis.
+        highest: the highest of neighbours stands for them, instead of the last.
     """
     values = [value for value in series.values if value is not None]
     low, high = min(0.0, *values), max(0.0, *values)
-    labels = output.number(high), output.number(low)
+    labels = write(high), write(low)
     room = max(_NARROWEST, columns - max(map(len, labels)) - 2)
     group = -(-len(series) // room)
-    drawn = [_last(part) for part in _parts(series.values, group)]
+    one_of = _highest if highest else _last
+    drawn = [one_of(part) for part in _parts(series.values, group)]
     # Each part of the difference by itself, or that of the largest numbers would be infinite.
     scale = max(high, -low) or 1.0
     span = high / scale - low / scale or 1.0
@@ -59,7 +74,7 @@ def draw_gauge(series: Series[float | None], columns: int) -> Text:
         0 if value is None else max(1, int((value / scale - low / scale) / span * HEIGHT * 8))
         for value in drawn
     ]
-    return _frame(series, steps, labels, group, columns)
+    return _frame(series, steps, labels, group, columns, marks)
 
 
 def _frame(
@@ -68,6 +83,7 @@ def _frame(
     labels: tuple[str, str],
     group: int,
     columns: int,
+    marks: Sequence[Mark],
 ) -> Text:
     """Draw columns of so many steps, between the axes.
 
@@ -78,6 +94,9 @@ def _frame(
     """
     width = max(map(len, labels))
     drawn = Text(no_wrap=True)
+    shown, row_of_marks = _marked(series, len(steps), group, marks)
+    if shown:
+        drawn.append(" " * (width + 2) + row_of_marks + "\n", style="yellow")
     for row in range(HEIGHT, 0, -1):
         label = labels[0] if row == HEIGHT else labels[1] if row == 1 else ""
         drawn.append(f"{label:>{width}} ┤", style="dim")
@@ -92,7 +111,41 @@ def _frame(
     indents = (min(width + 2, columns - len(note)) for note in notes)
     lines = (" " * indent + note for indent, note in zip(indents, notes, strict=True))
     drawn.append("\n".join(lines), style="dim")
+    if shown:
+        drawn.append("\n" + _legend(shown, series.precision, columns), style="yellow")
     return drawn
+
+
+def _marked(
+    series: Series[int] | Series[float | None], drawn: int, group: int, marks: Sequence[Mark]
+) -> tuple[list[Mark], str]:
+    """Return the marks within a series, the oldest first, and a line with a sign for each."""
+    line, shown, longer = [" "] * drawn, [], len(series) % group
+    for mark in sorted(marks):
+        at = int((mark.time - series.start) // series.precision)
+        if 0 <= at < len(series):  # only the oldest column may stand for fewer slices
+            column = at // group if not longer else (at - longer) // group + 1
+            line[column] = "▼"
+            shown.append(mark)
+    return shown, "".join(line).rstrip()
+
+
+def _legend(marks: Sequence[Mark], precision: int, columns: int) -> str:
+    """Name marks, the newest first, as many as there is room for; each day once."""
+    texts, last = [], ""
+    for mark in reversed(marks):
+        day, _, time = output.moment(mark.time, min(precision, 60)).partition(" ")
+        texts.append(f"{time if day == last else f'{day} {time}'} {output.safe(mark.label)}")
+        last = day
+    kept = len(texts)
+    while True:
+        cut = f" · … ({len(texts) - kept} more)" if kept < len(texts) else ""
+        line = "▼ " + " · ".join(texts[:kept]) + cut
+        if cell_len(line) <= columns:
+            return line
+        if kept == 1:
+            return set_cell_size(line, max(1, columns - 1)).rstrip() + "…"
+        kept -= 1
 
 
 def _fit(values: Sequence[int], columns: int) -> tuple[list[int], int]:
@@ -110,6 +163,10 @@ def _parts(values: Sequence[V], group: int) -> list[Sequence[V]]:
     first = len(values) % group
     parts = [values[:first]] if first else []
     return parts + [values[at : at + group] for at in range(first, len(values), group)]
+
+
+def _highest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _last(values: Sequence[float | None]) -> float | None:
@@ -142,3 +199,45 @@ def bar(share: float, width: int = 20) -> Text:
     eighths = round(share * width * 8)
     full, rest = divmod(eighths, 8)
     return Text("█" * full + ("" if not rest else " ▏▎▍▌▋▊▉"[rest]), style="cyan")
+
+
+def rows(
+    distribution: Distribution, write: Callable[[float], str], most: int = 20
+) -> list[tuple[str, int]]:
+    """Merge buckets into rows of equal width on a scale of powers of two, ascending.
+
+    Args:
+        distribution: with at least one value.
+        most: how many rows, about; those between two others that are empty are among them.
+
+    Returns:
+        The edges of each row, and how many values are in it.
+    """
+    sides = [(distribution.negative, True), (distribution.positive, False)]
+    width = 1
+    while sum(_span(buckets, width) for buckets, _ in sides) > most:
+        width *= 2
+    found: list[tuple[str, int]] = []
+    for buckets, negative in sides:
+        lines = []
+        for first in range(*_ends(buckets, width), width):
+            count = sum(buckets.get(index, 0) for index in range(first, first + width))
+            low, high = upper_edge(first - 1), upper_edge(first + width - 1)
+            ends = (-high, -low) if negative else (low, high)
+            lines.append((f"{write(ends[0])} … {write(ends[1])}", count))
+        found += lines[::-1] if negative else lines
+        if negative and distribution.zeros:
+            found.append((write(0.0), distribution.zeros))
+    return found
+
+
+def _ends(buckets: Mapping[int, int], width: int) -> tuple[int, int]:
+    """Return the first bucket of the lowest row and the first after the highest."""
+    if not buckets:
+        return 0, 0
+    return min(buckets) // width * width, (max(buckets) // width + 1) * width
+
+
+def _span(buckets: Mapping[int, int], width: int) -> int:
+    first, end = _ends(buckets, width)
+    return (end - first) // width

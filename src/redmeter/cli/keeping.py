@@ -27,7 +27,10 @@ def clean(
         bool, typer.Option("--daemon", help="A pass every minute, until Ctrl-C.")
     ] = False,
     forget: Annotated[
-        str | None, typer.Option("--forget", help="Remove one counter with its grand total.")
+        str | None,
+        typer.Option(
+            "--forget", help="Remove all that is stored under one name, its grand total too."
+        ),
     ] = None,
     url: Url = None,
     prefix: Prefix = None,
@@ -42,7 +45,7 @@ def clean(
     with opened(url, prefix) as store:
         if forget is not None:
             if not cleaning.forget(store, forget):
-                fail(f"there is no counter {forget}; redmeter names lists what there is", NOT_FOUND)
+                fail(f"there is no series {forget}; redmeter names lists what there is", NOT_FOUND)
             if json:
                 output.as_json({"forgotten": canonical(forget)})
             else:
@@ -87,13 +90,18 @@ def _tell(report: cleaning.Report, json: bool) -> None:
 @command(
     name="retention",
     epilog="Examples: redmeter retention · redmeter retention 60=240 · "
-    "redmeter retention 10=120 1=0 (no longer keep 1 s)",
+    "redmeter retention 10=120 1=0 (no longer keep 1 s) · "
+    "redmeter retention --histograms 60=240",
 )
 def retention(
     changes: Annotated[
         list[str] | None,
         typer.Argument(help="PRECISION=SAMPLES …, as 60=240 or 1min=240; 0: no longer kept."),
     ] = None,
+    histograms: Annotated[
+        bool,
+        typer.Option("--histograms", help="Change that of histograms, or show it as JSON."),
+    ] = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -102,17 +110,18 @@ def retention(
     wanted = parse_changes([_in_seconds(change) for change in changes or []])
     with opened(url, prefix) as store:
         if wanted:
-            kept = store.change_retention(wanted)
+            store.change_retention(wanted, histograms=histograms)
             output.note(
                 "changed: every writer goes by it from its next write on; "
                 "what is no longer kept expires"
             )
-        else:
-            kept = store.read()[0].retention
+        view, _ = store.read()
     if json:
+        kept = view.histograms if histograms else view.retention
         output.as_json({str(precision): samples for precision, samples in kept.items()})
         return
-    output.table(["PRECISION", "SECONDS", "SAMPLES", "REACHES BACK"], _rows(kept))
+    rows = _rows(view.retention, "counters, gauges") + _rows(view.histograms, "histograms")
+    output.table(["PRECISION", "SECONDS", "SAMPLES", "REACHES BACK", "OF"], rows)
 
 
 def _in_seconds(change: str) -> str:
@@ -123,9 +132,9 @@ def _in_seconds(change: str) -> str:
     return f"{seconds(precision)}={samples}"
 
 
-def _rows(kept: Retention) -> list[tuple[str, int, int, str]]:
+def _rows(kept: Retention, of: str) -> list[tuple[str, int, int, str, str]]:
     return [
-        (output.span(precision), precision, samples, output.span(precision * samples))
+        (output.span(precision), precision, samples, output.span(precision * samples), of)
         for precision, samples in kept.items()
     ]
 
@@ -147,7 +156,8 @@ def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
         health = reading.examine(store)
     if json:
         content = dataclasses.asdict(health) | {"level": health.level}
-        output.as_json(content | {"retention": dict(health.retention.items())})
+        kept = {"retention": health.retention, "histogram_retention": health.histogram_retention}
+        output.as_json(content | {name: dict(each.items()) for name, each in kept.items()})
     else:
         _tell_health(health)
     if health.level == "fail":

@@ -8,7 +8,7 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -93,12 +93,12 @@ def as_json(value: Any) -> None:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: int | None = None
+    columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Collection[int] = ()
 ) -> None:
     """Print rows: a table on a terminal, else tab-separated columns under a line of names.
 
     Args:
-        right: a column of texts that is set to the right, as those of numbers are.
+        right: columns of texts that are set to the right, as those of numbers are.
     """
     if not is_terminal():
         print("\t".join(columns))  # noqa: T201
@@ -109,7 +109,7 @@ def table(
     lines = [list(row) for row in rows]
     for at, column in enumerate(columns):
         numbers = bool(lines) and all(isinstance(row[at], int | float) for row in lines)
-        justify: Literal["left", "right"] = "right" if numbers or at == right else "left"
+        justify: Literal["left", "right"] = "right" if numbers or at in right else "left"
         drawn.add_column(column, justify=justify, overflow="fold")
     for row in lines:
         drawn.add_row(*[cell if isinstance(cell, Text) else _shown(cell) for cell in row])

@@ -2,8 +2,12 @@
 
     series.py      samples and grand totals, many series in one round trip
     gauges.py      samples of gauges
+    summaries.py   how observed values were spread: a value of spread.py
+    statistics.py  observed values by the hour
+    messages.py    what was logged: the newest, how often, and what changed
+    marks.py       what was noted beside the series
     catalogue.py   which series there are
-    rankings.py    which of them happen most often
+    rankings.py    which of them happen most often, or take longest: by observed.py
     writers.py     who writes, and what each tells of itself
     health.py      is the store well? What that means is in findings.py and reports.py
 

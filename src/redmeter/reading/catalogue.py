@@ -1,4 +1,4 @@
-"""Which series there are, from the indexes: `known:` of counters, `gauges:` of gauges.
+"""Which series there are, from the indexes: `known:` of counters, `gauges:` and `hists:` of others.
 
 Their members are PRECISION:NAME, all with score 0 and therefore in the order of their bytes, so the
 entries of one precision are a range that is read without touching the others, and so are the
@@ -9,6 +9,7 @@ by the server: nothing in a name can widen the match.
 import fnmatch
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from redmeter.errors import LimitExceeded, StoreError
 from redmeter.keys import entry
@@ -26,52 +27,76 @@ _NARROW_LABELS = (
 )
 
 
-def read_names(store: Store, pattern: str = "*", *, gauges: bool = False) -> list[str]:
-    """Return the names of all counters, or of all gauges, that match, sorted.
+def read_names(
+    store: Store, pattern: str = "*", *, gauges: bool = False, histograms: bool = False
+) -> list[str]:
+    """Return the names of all counters, or of all gauges or histograms, that match, sorted.
 
     Args:
         pattern: `*` any text, `?` one character, `[abc]` one of these; the rest is literal. Only
             names that begin with what is literal at its beginning are looked at.
-        gauges: of gauges, instead of counters.
+        gauges, histograms: of these, instead of counters.
 
     Raises:
         LimitExceeded: over MAX_NAMES have to be looked at.
         StoreError: the server cannot be reached or refuses.
     """
     view, _ = store.read()
-    index = store.keys.gauges if gauges else store.keys.known
-    commands = [_matching_range(index, precision, pattern) for precision in view.retention]
+    kept, index = view.retention, store.keys.gauges if gauges else store.keys.known
+    if histograms:
+        kept, index = view.histograms, store.keys.hists
+    commands = [_matching_range(index, precision, pattern) for precision in kept]
     found: set[str] = set()
-    for precision, reply in zip(view.retention, store.ask(commands), strict=True):
+    for precision, reply in zip(kept, store.ask(commands), strict=True):
         found.update(_names_of(reply, precision, _NARROW_PATTERN))
     return sorted(matching(found, pattern))
 
 
+class Candidates(NamedTuple):
+    """Names that have an entry at a precision."""
+
+    view: View
+    counters: Sequence[str]
+    histograms: Sequence[str]
+
+
 def candidates(
     store: Store, precision: int, *, base: str | None = None, pattern: str = "*"
-) -> tuple[View, Sequence[str]]:
+) -> Candidates:
     """Return the names that have an entry at a precision, in one round trip.
+
+    Whether the precision is kept is for the caller to check, by what he looks for.
 
     Args:
         base: only this name without labels and all its label sets.
         pattern: where there is no base: only names that match, see read_names.
 
     Raises:
-        UnknownPrecision, LimitExceeded, StoreError: see read_names and Retention.check.
+        LimitExceeded, StoreError: see read_names.
     """
     width = precision if isinstance(precision, int) else 0
+    commands: list[Command] = []
+    for index in (store.keys.known, store.keys.hists):
+        if base is None:
+            commands.append(_matching_range(index, width, pattern))
+        else:
+            whole = entry(width, base)
+            commands += [_range(index, whole + "{"), ("ZSCORE", index, whole)]
+    view, replies = store.read(commands)
+    half = len(replies) // 2
+    found = [_candidates(part, width, base, pattern) for part in (replies[:half], replies[half:])]
+    return Candidates(view, *found)
+
+
+def _candidates(
+    replies: Sequence[Reply], width: int, base: str | None, pattern: str
+) -> Sequence[str]:
     if base is None:
-        view, replies = store.read([_matching_range(store.keys.known, width, pattern)])
-        found = matching(_names_of(replies[0], width, _NARROW_PATTERN), pattern)
-    else:
-        whole = entry(width, base)
-        known = store.keys.known
-        view, replies = store.read([_range(known, whole + "{"), ("ZSCORE", known, whole)])
-        found = _names_of(replies[0], width, _NARROW_LABELS)
-        if replies[1] is not None and not isinstance(replies[1], StoreError):
-            found = [*found, base]
-    view.retention.check(precision)
-    return view, found
+        return matching(_names_of(replies[0], width, _NARROW_PATTERN), pattern)
+    found = _names_of(replies[0], width, _NARROW_LABELS)
+    if replies[1] is not None and not isinstance(replies[1], StoreError):
+        return [*found, base]
+    return found
 
 
 def matching(names: Iterable[str], pattern: str) -> Sequence[str]:

@@ -35,6 +35,7 @@ class Health:
     #: Server's clock minus this machine's, seconds.
     clock_difference: float
     retention: Retention
+    histogram_retention: Retention
     #: Counters, by precision.
     series: dict[int, int]
     #: Bytes by kind, None where the server does not tell; estimated where there are many counters.
@@ -93,6 +94,7 @@ def examine(store: Store) -> Health:
         version=info.get("valkey_version") or info.get("redis_version", "?"),
         clock_difference=difference,
         retention=view.retention,
+        histogram_retention=view.histograms,
         series=_by_precision(store, view.retention, count),
         bytes={
             "counters": sample.estimate(count),

@@ -1,12 +1,25 @@
-"""Which series, or which values of a label, happen most often."""
+"""Which series, or which values of a label, happen most often, take longest or fail most.
 
-from collections.abc import Iterable
+Counters are ranked by their counts, or by how many of them failed: all of them are read. Observed
+values are ranked by count, total or mean from their moments, a short text a slice, also of all.
+Their percentiles need histograms, which are ten to a hundred times as large. So these are read of a
+bounded number: of those with the largest totals (count x mean), where being slow costs most, and
+of some with the largest means, or what is slow and rare would be missed. What is not among them is
+not ranked; the ranking says how many were looked at, of how many.
 
-from redmeter.errors import InvalidName, LimitExceeded
-from redmeter.keys import slice_start
-from redmeter.model import Ranked
-from redmeter.names import parse_name
-from redmeter.reading.catalogue import candidates
+Windows of observed values are read from the coarsest slices that fit: see summaries.cover().
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
+from redmeter.keys import Retention, slice_start
+from redmeter.model import Ranked, Ranking
+from redmeter.names import format_name, parse_name
+from redmeter.reading.catalogue import Candidates, candidates
+from redmeter.reading.observed import Sum, percentiles, read_sums
+from redmeter.reading.summaries import cover, has_labels, window_of
 from redmeter.store import Store
 from redmeter.store.link import Command, raised
 
@@ -14,6 +27,41 @@ from redmeter.store.link import Command, raised
 MAX_ROWS = 1_000
 #: Most series that are counted for one ranking.
 MAX_CANDIDATES = 20_000
+#: Slices that are ranked where nobody says how many, or all that are kept.
+DEFAULT_SLICES = 60
+
+#: What may be ranked by, beside percentiles: p50, p99.9.
+ORDERS = ("count", "total", "mean", "failing")
+
+#: What stands for series of which there were too many, where their label is gone.
+OTHER = "(other)"
+
+#: What a row stands for: a series' name, or a value of a label.
+Group = Callable[[str], str | None]
+
+
+class Order(NamedTuple):
+    """What a ranking goes by."""
+
+    word: str
+    #: For percentiles: 0.95 for p95; else None.
+    q: float | None = None
+
+    @classmethod
+    def parse(cls, word: object) -> "Order":
+        """Read one of ORDERS, or a percentile.
+
+        Raises:
+            InvalidValue: none of these.
+        """
+        if isinstance(word, str):
+            if word in ORDERS:
+                return cls(word)
+            if word.startswith("p") and word[1:].replace(".", "", 1).isdecimal() and len(word) < 12:
+                percent = float(word[1:])
+                if word[1:].isascii() and 0 <= percent <= 100:
+                    return cls(word, percent / 100)
+        raise InvalidValue(word, f"rank by one of {', '.join(ORDERS)}, or a percentile as p95")
 
 
 def rank(
@@ -22,51 +70,221 @@ def rank(
     precision: int,
     *,
     by: str | None = None,
-    slices: int = 5,
+    slices: int | None = 5,
     limit: int = 10,
-) -> list[Ranked]:
-    """Rank by how often it happened within the newest slices, the running one included.
+    order: str = "count",
+    where: Mapping[str, str] | None = None,
+    failing: Mapping[str, str] | None = None,
+) -> Ranking:
+    """Rank by what happened within the newest slices, the running one included.
 
-    Two round trips: which series there are, and their newest slices.
+    Two round trips: which series there are, and their newest slices; a third one for percentiles.
 
     Args:
         name: with `by`, a name without labels, all of whose label sets are added up by that
             label; without, a pattern (see read_names): each series that matches is a row.
         precision: slice width, seconds.
         by: a label.
-        slices: how many of the newest slices, at most what the store keeps.
-        limit: how many rows, 1 to MAX_ROWS.
+        slices: how many of the newest slices, at most what the store keeps; None: DEFAULT_SLICES,
+            or all that are kept.
+        limit: how many rows, 1 to MAX_ROWS; of percentiles to observed.MAX_READ.
+        order: `count`, of counters or, where none matches, of observed values; of these `total`,
+            `mean`, or a percentile: `p50` to `p99.9`; or `failing`, of counters.
+        where: only series that have these labels.
+        failing: for that order, the labels of what failed: {"status": "5xx"}.
 
     Returns:
-        The highest counts first, equal ones by name; nothing that did not happen at all.
+        The highest first, equal ones by name; nothing that did not happen at all.
 
     Raises:
+        InvalidValue: no such order; or `failing` without labels, or the other way round.
         UnknownPrecision: the store does not keep it.
         LimitExceeded: too many rows, slices or candidates.
         StoreError: the server cannot be reached or refuses.
     """
+    wanted = check_order(order, failing)
     _check_rows(limit)
-    if by:
-        view, names = candidates(store, precision, base=name)
+    found = (
+        candidates(store, precision, base=name)
+        if by
+        else candidates(store, precision, pattern=name)
+    )
+    group = grouping(by, failing)
+    counted = _with_labels(found.counters, where)
+    if wanted.word == "failing" or (wanted.word == "count" and (counted or not found.histograms)):
+        number = _number(found.view.retention, precision, slices)
+        counts = _counts(store, precision, counted, number, found.view.now)
+        if failing:
+            rows = ranked_failing(counts, group, failing, limit)
+        else:
+            rows = ranked(grouped(counts, group).items(), limit)
     else:
-        view, names = candidates(store, precision, pattern=name)
-    check_limits(limit, slices, view.retention[precision])
-    if len(names) > MAX_CANDIDATES:
-        raise LimitExceeded("series", len(names), MAX_CANDIDATES, "narrow the pattern down")
-    newest = slice_start(view.now, precision)
+        number = _number(found.view.histograms, precision, slices)
+        rows = _rank_observed(store, precision, found, where, group, wanted, number, limit)
+    rows.slices = number
+    return rows
+
+
+def check_order(order: object, failing: Mapping[str, str] | None) -> Order:
+    """Read what a ranking goes by.
+
+    Raises:
+        InvalidValue: see rank().
+    """
+    found = Order.parse(order)
+    if (found.word == "failing") != bool(failing):
+        raise InvalidValue(
+            failing or order,
+            "order='failing' and the labels of what failed go together: "
+            'top(…, order="failing", failing={"status": "5xx"})',
+        )
+    return found
+
+
+def _number(retention: Retention, precision: int, slices: int | None) -> int:
+    """Return how many slices are ranked."""
+    kept = retention[retention.check(precision)]
+    if slices is None:
+        return min(DEFAULT_SLICES, kept)
+    check_limits(1, slices, kept)
+    return slices
+
+
+def _with_labels(names: Sequence[str], where: Mapping[str, str] | None) -> Sequence[str]:
+    found = [n for n in names if has_labels(n, where)] if where else names
+    if len(found) > MAX_CANDIDATES:
+        raise LimitExceeded("series", len(found), MAX_CANDIDATES, "narrow the pattern down")
+    return found
+
+
+# --- Counters ------------------------------------------------------------------------------
+
+
+def _counts(
+    store: Store, precision: int, names: Sequence[str], slices: int, now: float
+) -> dict[str, int]:
+    """Return how often each series happened; those that did not are left out."""
+    newest = slice_start(now, precision)
     starts = range(newest, newest - slices * precision, -precision)
     # Both spellings of a slice start; the second is that of `now // prec * prec`.
     fields = [spelling for start in starts for spelling in (str(start), f"{start}.0")]
     commands: list[Command] = [
         ("HMGET", store.keys.count(precision, series), *fields) for series in names
     ]
-    counts: dict[str | None, int] = {}
+    counts = {}
     for series, reply in zip(names, store.ask(commands) if commands else [], strict=True):
         count = sum(map(_whole, raised(reply)))
         if count > 0:
-            key = label_of(series, by) if by else series
-            counts[key] = counts.get(key, 0) + count
-    return ranked(counts.items(), limit)
+            counts[series] = count
+    return counts
+
+
+def grouped(counts: Mapping[str, int], group: Group) -> dict[str | None, int]:
+    """Add up the counts of series by the rows that they belong to."""
+    sums: dict[str | None, int] = {}
+    for series, count in counts.items():
+        key = group(series)
+        sums[key] = sums.get(key, 0) + count
+    return sums
+
+
+def ranked_failing(
+    counts: Mapping[str, int], group: Group, failing: Mapping[str, str], limit: int
+) -> Ranking:
+    """Rank groups by how many of them failed; the share is that of the group's own count."""
+    whole = grouped(counts, group)
+    failed = grouped({s: n for s, n in counts.items() if has_labels(s, failing)}, group)
+    rows = [Ranked(key, whole[key], n / whole[key], n) for key, n in failed.items()]
+    return _sorted(rows, limit, len(whole))
+
+
+def ranked(counts: Iterable[tuple[str | None, int]], limit: int) -> Ranking:
+    """Return the rows of a ranking by count, equal ones by name."""
+    rows = list(counts)
+    whole = sum(count for _, count in rows)
+    return _sorted([Ranked(key, n, n / whole, n) for key, n in rows], limit, len(rows))
+
+
+def _sorted(rows: Collection[Ranked], limit: int, groups: int, looked_at: int = 0) -> Ranking:
+    highest = sorted(rows, key=lambda row: (-row.value, row.key or ""))[:limit]
+    return Ranking(highest, groups=groups, looked_at=looked_at or groups)
+
+
+# --- Observed values -----------------------------------------------------------------------
+
+
+def _rank_observed(
+    store: Store,
+    precision: int,
+    found: Candidates,
+    where: Mapping[str, str] | None,
+    group: Group,
+    order: Order,
+    slices: int,
+    limit: int,
+) -> Ranking:
+    names = _with_labels(found.histograms, where)
+    kept, now = found.view.histograms, found.view.now
+    fields = cover(kept, now, *window_of(kept, precision, now, None, None, slices))
+    sums: dict[str | None, Sum] = {}
+    for series, (count, total) in read_sums(store, names, fields).items():
+        one = sums.setdefault(group(series), Sum())
+        one.add(series, count, total)
+    if order.q is None:
+        values = {key: one.value(order.word) for key, one in sums.items()}
+    else:
+        values = percentiles(store, sums, fields, order.q, limit)
+    return ranked_values(sums, values, order, limit)
+
+
+def ranked_values(
+    sums: Mapping[str | None, Sum], values: Mapping[str | None, float], order: Order, limit: int
+) -> Ranking:
+    """Rank groups by their values, which some of them may lack."""
+    count = sum(one.count for one in sums.values())
+    whole = sum(one.total for one in sums.values()) if order.word == "total" else 0.0
+    rows = []
+    for key, value in values.items():
+        share = sums[key].count / count
+        if order.word == "total":
+            share = value / whole if whole else 0.0
+        rows.append(Ranked(key, sums[key].count, share, value))
+    return _sorted(rows, limit, len(sums), len(values))
+
+
+# --- Groups and limits ---------------------------------------------------------------------
+
+
+def grouping(by: str | None, failing: Mapping[str, str] | None = None) -> Group:
+    """Return what tells the row that a series belongs to."""
+    if by:
+        return lambda series: label_of(series, by)
+    if failing:
+        return lambda series: _without(series, failing)
+    return lambda series: series
+
+
+def label_of(series: str, by: str) -> str | None:
+    """Return the value of a label, None where the series has no such label.
+
+    A series that stands for those that were too many has lost its labels: it is OTHER.
+    """
+    try:
+        name = parse_name(series)
+    except InvalidName:
+        return None  # written by someone else, in a form that has no labels
+    value = name.label(by)
+    if value is None and name.label("overflow") == "true":
+        return OTHER
+    return value
+
+
+def _without(series: str, labels: Collection[str]) -> str:
+    try:
+        base, pairs = parse_name(series)
+    except InvalidName:
+        return series
+    return format_name(base, {key: value for key, value in pairs if key not in labels})
 
 
 def check_limits(limit: int, slices: int, kept: int) -> None:
@@ -90,18 +308,3 @@ def _whole(value: bytes | None) -> int:
         return int(value or 0)
     except ValueError:
         return 0  # somebody else's: see slices_of()
-
-
-def label_of(series: str, by: str) -> str | None:
-    """Return the value of a label, None where the series has no such label."""
-    try:
-        return parse_name(series).label(by)
-    except InvalidName:
-        return None  # written by someone else, in a form that has no labels
-
-
-def ranked(counts: Iterable[tuple[str | None, int]], limit: int) -> list[Ranked]:
-    """Return the rows of a ranking, the highest counts first, equal ones by name."""
-    rows = sorted(counts, key=lambda row: (-row[1], row[0] or ""))
-    whole = sum(count for _, count in rows)
-    return [Ranked(key, count, count / whole) for key, count in rows[:limit]]

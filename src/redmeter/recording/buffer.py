@@ -19,7 +19,7 @@ from redmeter.keys import MAX_TIME, Kept, Keys
 from redmeter.model import Operation, Operations
 from redmeter.recording.instance import needs_instance, spelled
 from redmeter.recording.runs import Full, Run
-from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, RETENTION, Tally
+from redmeter.recording.tally import AGED, MEMORY, RETENTION, Tally
 from redmeter.recording.widths import Widths
 
 #: Fields written by one batch: about 3 ms of the server's time.
@@ -67,9 +67,11 @@ class Part:
             instance: the number of this process, for series that have a place for one.
         """
         made: list[Operation] = []
-        # The oldest events first: how long a new hash lives is settled by its newest.
-        for (kind, width), runs in sorted(self._levels.items(), key=lambda e: -e[0][1]):
-            by_name = {spelled(name, instance): run for name, run in runs.items()}
+        # The oldest events first, and those are of no slice at all or of the widest: how long a new
+        # hash lives is settled by its newest, and lists keep what comes last.
+        for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
+            number = instance if kind.NUMBERED else None
+            by_name = {spelled(name, number): run for name, run in runs.items()}
             made += kind.operations(keys, kept, by_name, width)
         return tuple(made)
 
@@ -156,9 +158,9 @@ class Buffer:
             run = runs[name] = kind()
         try:
             run.add(start, value)
-        except Full:
+        except Full as full:
             lost = self._widths(kind).precisions(width)
-            self._tally.drop(OVERFLOW, name, lost, kind.events_of(value))
+            self._tally.drop(full.reason, name, lost, kind.events_of(value))
 
     # Getting older
 
@@ -224,17 +226,20 @@ class Buffer:
             numbered: whether the number of this process is known; what needs it stays otherwise.
         """
         part = Part(self._kept_now)
-        for kind, width in list(self._levels):
-            runs = self._levels[kind, width]
+        for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
             precisions = self._widths(kind).precisions(width)
             for name in list(runs):
-                if not numbered and needs_instance(name):
+                if not numbered and kind.NUMBERED and needs_instance(name):
                     continue
                 run = runs.pop(name)
                 fields = run.fields(precisions)
                 while fields > FIELDS_PER_BATCH and len(run) > 1:
                     half = run.cut(len(run) // 2)
-                    runs[name] = run
+                    if name in runs:  # what was cut off before
+                        for start, value in run:
+                            self._merge(kind, width, name, start, value)
+                    else:
+                        runs[name] = run
                     run, fields = half, half.fields(precisions)
                 if part.fields and part.fields + fields > FIELDS_PER_BATCH:
                     self.put_back(_alone(kind, width, name, run))
@@ -245,6 +250,11 @@ class Buffer:
             if not runs:
                 del self._levels[kind, width]
         return part if part.fields else None
+
+
+def _oldest_first(level: tuple[tuple[type[Run], int], object]) -> tuple[bool, int]:
+    (_, width), _ = level
+    return width > 0, -width
 
 
 def _kept(widths: Widths, ahead: float) -> bool:

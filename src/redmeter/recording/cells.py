@@ -16,7 +16,7 @@ long (see Recorder.attend). Where no flusher runs, it lies in the past.
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from redmeter.kinds.counter import MAX_COUNT, check_amount
@@ -44,6 +44,10 @@ class Attendant(Protocol):
         """See to a cell that is due, after an event was put into it."""
         ...
 
+    def trouble(self, kind: str, text: str) -> None:
+        """Write down that something went wrong with an event."""
+        ...
+
 
 class Cell(ABC):
     """The events of one series that nobody has collected yet."""
@@ -51,6 +55,12 @@ class Cell(ABC):
     __slots__ = ("attendant", "due", "events", "long", "name", "overflow")
 
     kind: type[Run]
+
+    #: How many elements of the list an event takes.
+    ELEMENTS = 1
+    #: Elements from which on, where merging them did not help, recording has to wait for the
+    #: flusher: someone records many slices of the past.
+    TOO_LONG = 100_000
 
     def __init__(self, name: str, attendant: Attendant, *, overflow: bool = False) -> None:
         #: In its stored spelling; a place for the number of the process is instance="".
@@ -85,7 +95,7 @@ class Cell(ABC):
     @staticmethod
     @abstractmethod
     def merged(events: list[Event]) -> list[Event]:
-        """Return events that mean the same, as tuples that begin with a time."""
+        """Return events that mean the same, as pairs() takes them."""
 
     @staticmethod
     @abstractmethod
@@ -93,9 +103,14 @@ class Cell(ABC):
         """Return what a run takes as the value of a merged event."""
 
     @classmethod
+    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+        """Return time and value of merged events."""
+        return [(event[0], cls.value(event)) for event in events]
+
+    @classmethod
     def size(cls, events: list[Event]) -> int:
         """Return how many things happened in these events."""
-        return sum(cls.kind.events_of(cls.value(event)) for event in cls.merged(events))
+        return sum(cls.kind.events_of(value) for _, value in cls.pairs(cls.merged(events)))
 
 
 class Counter(Cell):

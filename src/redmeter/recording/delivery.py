@@ -21,7 +21,7 @@ from redmeter.keys import Kept
 from redmeter.model import Operations, Outcome
 from redmeter.recording.buffer import NOTHING, Buffer, Part
 from redmeter.recording.instance import NUMBER_SECONDS
-from redmeter.recording.tally import RETENTION, TOTAL, Tally
+from redmeter.recording.tally import RETENTION, Tally
 from redmeter.store import Store
 from redmeter.store.parcel import Parcel
 from redmeter.store.producers import Producer
@@ -133,14 +133,15 @@ class Delivery:
             tally.last_flush = self._store.clock.wall()
             for series, lacking, events in self._part.lacking(self._store.kept):
                 tally.lose(RETENTION, series, lacking, events)
+            refused = []
             for rejection in outcome.rejections:
                 if rejection.reason == "unkept":  # stored, but its time to live was not renewed
                     tally.trouble(rejection.reason, rejection.detail)
                     continue
                 if rejection.reason == "denied":
                     denied = f"{rejection.key}: {rejection.detail}"
-                precision, series = keys.series_of(rejection.key) or (TOTAL, rejection.field)
-                tally.lose(rejection.reason, series, (precision,), rejection.amount)
+                refused.append(rejection)
+            tally.refuse(keys, refused)
         if denied:
             raise AccessDenied("NOPERM", denied)
 

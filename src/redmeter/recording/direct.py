@@ -3,22 +3,26 @@
 For scripts that need the answer now (`Meter(sync=True)`), for `redmeter.book`, and for `off`.
 """
 
+import math
 import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.keys import Kept, check_time
-from redmeter.kinds import counter, gauge
+from redmeter.keys import MAX_TIME, Kept, check_time
+from redmeter.kinds import counter, distribution, gauge, histogram, mark, message
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.gauge import check_value
+from redmeter.kinds.message import name_of
 from redmeter.model import Operations, Outcome, RecorderHealth
 from redmeter.names import canonical
 from redmeter.recording.cells import Counter, Gauge
 from redmeter.recording.instance import NUMBER_SECONDS, for_each_process, needs_instance, spelled
-from redmeter.recording.tally import TOTAL, Tally
+from redmeter.recording.messages import Rules, digested
+from redmeter.recording.observations import NOT_FINITE, Distributions, Histogram
+from redmeter.recording.tally import Tally
 from redmeter.store import Store
 
 #: Why a slice may be left out without anything being wrong.
@@ -68,16 +72,49 @@ class DirectGauge(Gauge):
         self._recorder.set(self.name, check_value(value))
 
 
+class DirectHistogram(Histogram):
+    """A histogram whose observe() returns when it is stored."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, name: str, recorder: "DirectRecorder") -> None:
+        self.name = name
+        self._recorder = recorder
+
+    def observe(self, value: float) -> None:
+        """Take in a value, measured now. Raises: see Meter.observe()."""
+        self._recorder.observe(self.name, value, None, None)
+
+
+class DirectMessages(NamedTuple):
+    """Takes the messages of one logger and severity."""
+
+    recorder: "DirectRecorder"
+    logger: str
+    severity: str
+
+    def put_message(self, pattern: str | None, text: str, time: float) -> None:
+        """Add a message. Raises: see Meter.log()."""
+        self.recorder.log(self.logger, self.severity, pattern, text, time)
+
+
 class DirectRecorder:
     """Writes each event as a batch of its own, or, without a store, checks it and no more.
 
     Args:
         store: where to; None where the URL is `off`.
         now: the clock.
+        rules: how messages are read.
     """
 
-    def __init__(self, store: Store | None, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store | None,
+        now: Callable[[], float],
+        rules: Rules = Rules(),  # noqa: B008 - it does not change
+    ) -> None:
         self._store = store
+        self.rules = rules
         self._now = now
         self._begin()
         #: Nothing takes the short way of the buffered recorder.
@@ -109,6 +146,28 @@ class DirectRecorder:
         counts = {series: {second: amount}}
         self._write(amount, lambda kept: counter.operations(store.keys, kept.series, counts))
 
+    def observe(
+        self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        """Take in a measured value. See Meter.observe()."""
+        series = canonical(name, labels)
+        number = distribution.check_value(value)
+        second = int(self._now() // 1 if at is None else check_time(at) // 1)
+        store = self._store
+        if store is None:
+            return
+        if not math.isfinite(number):
+            self._look_for_fork()
+            precisions = tuple(Distributions.retention(store.kept))
+            with self._lock:
+                self._tally.recorded += 1
+                self._tally.drop(NOT_FINITE, series, precisions, 1)
+            return
+        found = distribution.Distribution()
+        found.add_all([number])
+        slices = {series: {second: found}}
+        self._write(1, lambda kept: histogram.operations(store.keys, kept.histograms, slices))
+
     def set(self, series: str, value: float) -> None:
         """Set a gauge, given in its stored spelling."""
         time, store = self._now(), self._store
@@ -119,6 +178,31 @@ class DirectRecorder:
             series = spelled(series, self._number(store))
         values = {series: {int(time // 1): (time, value)}}
         self._write(1, lambda kept: gauge.operations(store.keys, kept.series, values))
+
+    def log(self, logger: str, severity: str, pattern: str | None, text: str, time: float) -> None:
+        """Record a message. See Recorder.log()."""
+        store = self._store
+        if store is None:
+            return
+        name = name_of(logger, severity)
+        moment = time if -MAX_TIME < time < MAX_TIME else self._now()
+        messages = {name: digested([(moment, pattern, text)], self.rules, self.trouble)}
+        self._write(1, lambda _: message.operations(store.keys, messages))
+
+    def sink(self, logger: str, severity: str) -> "DirectMessages":
+        """Return what takes the messages of a logger and severity. See log()."""
+        return DirectMessages(self, logger, severity)
+
+    def mark(self, label: str, at: float | None) -> None:
+        """Note a moment, by a label that is clean. See Meter.mark()."""
+        time, store = self._now() if at is None else check_time(at), self._store
+        if store is not None:
+            self._write(1, lambda _: mark.operations(store.keys, [(time, label)]))
+
+    def trouble(self, kind: str, text: str) -> None:
+        """Write down that something went wrong with an event."""
+        with self._lock:
+            self._tally.trouble(kind, text)
 
     def _write(self, events: int, build: Callable[[Kept], Operations]) -> None:
         self._look_for_fork()
@@ -143,9 +227,7 @@ class DirectRecorder:
             else:
                 tally.stored += events
                 tally.last_flush = self._now()
-            for rejection in outcome.rejections:
-                precision, series = store.keys.series_of(rejection.key) or (TOTAL, rejection.field)
-                tally.lose(rejection.reason, series, (precision,), rejection.amount)
+            tally.refuse(store.keys, outcome.rejections)
         check_written(outcome, store.location)
 
     def _number(self, store: Store) -> int:
@@ -165,6 +247,13 @@ class DirectRecorder:
         """Return the gauge of a series. See Meter.gauge()."""
         series = canonical(name, labels)
         return DirectGauge(for_each_process(series) if per_process else series, self)
+
+    def histogram(self, name: str, labels: Mapping[str, str] | None = None) -> Histogram:
+        """Return the histogram of a series. See Meter.histogram()."""
+        return DirectHistogram(canonical(name, labels), self)
+
+    def before_flush(self, look: Callable[[], None]) -> None:
+        """Nothing is ever flushed."""
 
     def flush(self, timeout: float) -> bool:  # noqa: ARG002
         """Nothing is ever waiting."""

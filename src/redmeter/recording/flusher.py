@@ -22,16 +22,19 @@ is what was there on import: a greenlet that waits at a lock of threads would st
 import contextlib
 import math
 import os
-import random
 import sys
 import time
 from _thread import allocate_lock, start_new_thread
 from collections import deque
 from collections.abc import Callable, Generator
+from random import SystemRandom
 from typing import TypeVar
 
 #: Whether our thread is a greenlet.
 GREENLETS = start_new_thread.__module__ != "_thread"
+
+# Not the generator of the application, which may have seeded it, and counts on what comes next.
+_chance = SystemRandom()
 
 #: Longest time between two tries while the store is away, seconds.
 LONGEST_BACKOFF = 15.0
@@ -319,7 +322,7 @@ class Flusher:
         if not self._requests and not self._waiting():
             return []  # another thread, started at the same time, has done everything already
         # Processes that were started together shall not all flush in the same moment.
-        pause = self._interval * random.uniform(0.5, 1.0)
+        pause = self._interval * _chance.uniform(0.5, 1.0)
         while True:
             yield pause, True
             requests, ok = yield from self._flush_where_due(ending)
@@ -328,7 +331,7 @@ class Flusher:
                 return requests
             for request in requests:
                 request.answer(ok)
-            pause = self._interval * random.uniform(0.95, 1.05)
+            pause = self._interval * _chance.uniform(0.95, 1.05)
 
     def _flush_where_due(self, ending: bool) -> Steps[tuple[list[Request], bool]]:
         """Flush, where it is time to; return who asked for it, and whether all was stored."""
@@ -369,7 +372,7 @@ class Flusher:
             left = until - time.monotonic()
             if left <= 0 or not self._passing:
                 return False
-            yield min(left, wait * random.uniform(0.5, 1.0)), False
+            yield min(left, wait * _chance.uniform(0.5, 1.0)), False
             wait = min(LONGEST_RETRY, 2 * wait)
         return True
 
@@ -380,10 +383,10 @@ class Flusher:
             self._failures, self._passing = self._failures + 1, failure.passing
             if failure.passing:
                 wait = min(LONGEST_BACKOFF, self._interval * 2 ** min(self._failures, 10))
-                wait *= random.uniform(0.75, 1.0)
+                wait *= _chance.uniform(0.75, 1.0)
             else:
                 self._refused = time.monotonic()
-                wait = REFUSED_BACKOFF * random.uniform(1.0, 1.25)
+                wait = REFUSED_BACKOFF * _chance.uniform(1.0, 1.25)
             self._not_before = time.monotonic() + wait
             return False
         self._failures, self._passing, self._not_before = 0, True, 0.0

@@ -17,30 +17,31 @@ import sys
 import threading
 import time
 from _thread import RLock, allocate_lock, get_ident  # as they are on import: see flusher.py
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 
 from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreError, StoreRefused
 from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
-from redmeter.model import RecorderHealth
+from redmeter.kinds.distribution import check_value
+from redmeter.model import Mark, RecorderHealth
 from redmeter.recording import lifecycle
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.cells import LONG, NOW, Cell, Counter, Gauge
 from redmeter.recording.delivery import Delivery
 from redmeter.recording.flusher import Failed, Flusher, Request
 from redmeter.recording.instance import NUMBER_SECONDS
+from redmeter.recording.messages import Messages, Rules
+from redmeter.recording.observations import Histogram
 from redmeter.recording.registry import Registry
 from redmeter.recording.tally import SERIES, Tally
 from redmeter.store import Store
 
 #: How long a cell is left alone after it was attended to, seconds.
 ATTENTION = 0.001
-#: Events in a cell from which on, where merging them did not help, counting has to wait for the
-#: flusher: someone counts many slices of the past.
-TOO_LONG = 100_000
-#: Estimate of what an event in a cell takes, bytes.
-EVENT_BYTES = 40
+#: Estimate of what an element of a cell's list takes, bytes.
+ELEMENT_BYTES = 40
 #: How long an answer is waited for at least when a process ends, seconds.
 SHORTEST = 0.1
 #: How often what there is is stored at least when a process ends, should there be more each time.
@@ -52,6 +53,10 @@ LOG_SECONDS = 60.0
 
 logger = logging.getLogger("redmeter")
 
+#: Set while a thread works for a recorder. What a client library or a masking function logs then
+#: is no message of the application: recorded, it would make for one more, and that for another.
+quiet: ContextVar[bool] = ContextVar("redmeter_quiet", default=False)
+
 
 class Recorder:
     """Records into memory, and stores from there.
@@ -62,6 +67,7 @@ class Recorder:
         limit: from about how many bytes on the buffer gives up fine slices.
         max_series: how many series are told apart.
         max_label_sets: how many of one name.
+        rules: how messages are read.
     """
 
     def __init__(
@@ -72,16 +78,23 @@ class Recorder:
         limit: int,
         max_series: int,
         max_label_sets: int,
+        rules: Rules = Rules(),  # noqa: B008 - it does not change
     ) -> None:
         self._store = store
         self._clock: Clock = store.clock
         self._interval = interval
         self._limit = limit
         self._registry = Registry(
-            self, store.clock.wall, max_series=max_series, max_label_sets=max_label_sets
+            self,
+            store.clock.wall,
+            max_series=max_series,
+            max_label_sets=max_label_sets,
+            rules=rules,
         )
         #: See there.
         self.by_name = self._registry.by_name
+        #: See before_flush(). A forked child goes on with them.
+        self._before_flush: tuple[Callable[[], None], ...] = ()
         self._begin()
 
     def _begin(self) -> None:
@@ -127,14 +140,61 @@ class Recorder:
         self._delivery.needs_instance = self._registry.per_process
         return gauge
 
+    def log(self, logger: str, severity: str, pattern: str | None, text: str, time: float) -> None:
+        """Record a message. Never raises where the arguments are what they should be.
+
+        Args:
+            logger, severity: as they are stored: see kinds/message.py.
+            pattern: what groups it, a format; None: its text does; a Place: both do.
+            text: of any length, with any characters.
+            time: when it was, Unix seconds.
+        """
+        self.sink(logger, severity).put_message(pattern, text, time)
+
+    def sink(self, logger: str, severity: str) -> Messages:
+        """Return what takes the messages of a logger and severity, always the same. See log()."""
+        return self._registry.messages(logger, severity)
+
+    def mark(self, label: str, at: float | None) -> None:
+        """Note a moment, by a label that is clean. See Meter.mark()."""
+        now = self._clock.wall()
+        self._registry.marks().put(Mark(now if at is None else check_time(at), label), now)
+
+    def before_flush(self, look: Callable[[], None]) -> None:
+        """Call something before each flush: to set gauges of what nobody else tells of.
+
+        It is called by the thread that flushes, and starts no such thread: a process that records
+        nothing has none. All recorders of the process wait for it, so it must be done within
+        moments. What it raises is counted as a trouble. Not called by the last flush of all.
+        """
+        self._before_flush += (look,)
+
+    def trouble(self, kind: str, text: str) -> None:
+        """Write down that something went wrong with an event."""
+        with self._lock:
+            self._tally.trouble(kind, text)
+
+    def observe(
+        self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        """Take in a measured value. See Meter.observe()."""
+        now = self._clock.wall()
+        event = (now if at is None else float(check_time(at)), check_value(value))
+        self.histogram(name, labels).put(event, now)
+
+    def histogram(self, name: str, labels: Mapping[str, str] | None = None) -> Histogram:
+        """Return the histogram of a series, always the same one. See Meter.histogram()."""
+        return self._registry.histogram(name, labels)
+
     def attend(self, cell: Cell) -> None:
         """See that a flusher runs, and that the list stays short. See cells.py."""
         if self._pid != os.getpid():  # forked by something that runs no hooks
-            event = cell.events[-1]
+            event = cell.events[-cell.ELEMENTS :]
             self.after_fork()
-            cell.events.append(event)
+            cell.events.extend(event)
         if self._leaving:
-            self._store_now()
+            if get_ident() not in self._flushing:  # else it is collected right away
+                self._store_now()
             return
         if not self._flusher.running:
             lifecycle.watch(self)
@@ -143,7 +203,7 @@ class Recorder:
                 return
         self._shorten(cell)
         cell.due = self._clock.wall() + ATTENTION
-        if len(cell.events) > TOO_LONG:
+        if len(cell.events) > cell.TOO_LONG:
             self._flusher.ring()
             time.sleep(0.001)
 
@@ -222,6 +282,8 @@ class Recorder:
             Failed: the store cannot be reached or refuses.
         """
         self._flushing.add(get_ident())
+        before = quiet.get()
+        quiet.set(True)
         try:
             if not self._sending.acquire(timeout=lifecycle.EXIT_SECONDS):
                 raise Failed(passing=True)  # another thread is at it, and hangs
@@ -231,12 +293,15 @@ class Recorder:
                 self._sending.release()
         finally:
             self._flushing.discard(get_ident())
+            quiet.set(before)
 
     def _collect_and_send(self, last: bool) -> None:
         try:
             lifecycle.watch(self)
             if last:
                 self._let_all_be_due()  # what comes now starts another thread
+            elif not self._leaving:
+                self._look()
             self._collect()
             self._delivery.run(lambda _: False)
             self._anchor = (self._clock.wall(), self._clock.monotonic())
@@ -247,12 +312,22 @@ class Recorder:
             passing = not isinstance(error, AccessDenied | IncompatibleStore)
             raise Failed(passing=passing) from error
 
+    def _look(self) -> None:
+        for look in self._before_flush:
+            try:
+                look()
+            except Exception as error:  # noqa: BLE001 - of code that is not ours
+                self.trouble("before-flush", f"before a flush: {type(error).__name__}: {error}")
+
     def _let_all_be_due(self) -> None:
         for cell in self._registry.cells():
             cell.due = NOW
 
     def _collect(self) -> None:
         """Move all events from the cells into the buffer."""
+        for cell in self._registry.cells():
+            if isinstance(cell, Messages):
+                self._digest(cell)
         now, due = self._now(), self._clock.wall() + ATTENTION
         with self._lock:
             self._busy = True
@@ -263,6 +338,22 @@ class Recorder:
                         cell.due = min(cell.due, due)  # the clock may have been set back
                         cell.long = LONG
                 self._buffer.fade(now)
+            finally:
+                self._busy = False
+
+    def _digest(self, cell: Messages) -> None:
+        """Do what takes longer than a moment without the lock, so that nobody waits for it."""
+        version = cell.version  # read first: what changes afterwards is noticed
+        events = list(cell.events)
+        if not events:
+            return
+        made = cell.merged(events)
+        with self._lock:
+            self._busy = True
+            try:
+                if cell.version == version:  # else they were replaced meanwhile, and are done later
+                    cell.events[: len(events)] = made
+                    cell.version += 1
             finally:
                 self._busy = False
 
@@ -279,14 +370,15 @@ class Recorder:
         count = len(cell.events)
         events = cell.merged(cell.events[:count])
         del cell.events[:count]
+        if isinstance(cell, Messages):
+            cell.version += 1
         kind, recorded = cell.kind, 0
         # The newest of what several gauges were set to would mean nothing.
-        meaningless = cell.overflow and not kind.HAS_TOTAL
-        for event in events:
-            value = cell.value(event)
+        meaningless = cell.overflow and not kind.ADDS_UP
+        for time_, value in cell.pairs(events):
             recorded += kind.events_of(value)
             if not meaningless:
-                self._buffer.add(kind, cell.name, event[0], value, now)
+                self._buffer.add(kind, cell.name, time_, value, now)
         self._tally.recorded += recorded
         if cell.overflow:
             self._tally.overflowed += recorded
@@ -354,7 +446,7 @@ class Recorder:
             lists = [(cell, list(cell.events)) for cell in cells]
             fresh = sum(cell.size(events) for cell, events in lists)
             waiting = sum(len(events) for _, events in lists)
-            taken = len(cells) * SERIES_BYTES + waiting * EVENT_BYTES
+            taken = len(cells) * SERIES_BYTES + waiting * ELEMENT_BYTES
             return tally.health(
                 producer=delivery.writer,
                 instance=delivery.instance,

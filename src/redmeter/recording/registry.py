@@ -6,18 +6,27 @@ sets, (other) for all.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from redmeter.errors import InvalidName
+from redmeter.kinds.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name
 from redmeter.recording.cells import Attendant, Cell, Counter, Gauge, counter_class
 from redmeter.recording.instance import for_each_process
+from redmeter.recording.marks import Marks
+from redmeter.recording.messages import Messages, Rules
+from redmeter.recording.observations import Histogram, histogram_class
 
 #: What stands for the series of a name that has too many, and for all series that are too many.
 OVERFLOW_LABELS = {"overflow": "true"}
 OTHER = "(other)"
+#: A kind of cell.
+C = TypeVar("C", bound=Cell)
+
 #: Spellings of names that are looked up without taking them apart, for each series there may be.
 SPELLINGS = 4
+#: Severities that are told apart where there are too many series.
+_SEVERITIES = frozenset(SEVERITY.values())
 
 
 class Registry:
@@ -28,6 +37,7 @@ class Registry:
         now: the clock, Unix seconds.
         max_series: how many series are told apart.
         max_label_sets: how many of one name.
+        rules: how messages are read.
     """
 
     def __init__(
@@ -37,16 +47,20 @@ class Registry:
         *,
         max_series: int,
         max_label_sets: int,
+        rules: Rules = Rules(),  # noqa: B008 - it does not change
     ) -> None:
         self._attendant = attendant
         self._now = now
         self._max_series = max_series
         self._max_label_sets = max_label_sets
+        self._rules = rules
         self._counter_class = counter_class(now)
+        self._histogram_class = histogram_class(now)
         self._cells: dict[tuple[type[Cell], str], Cell] = {}
         self._label_sets: dict[str, int] = {}
-        #: Counters by the spelling in which a caller names them; for Meter.count().
+        #: Counters by the spelling in which a caller names them; for Meter.count(). And histograms.
         self.by_name: dict[Any, Counter] = {}
+        self._histograms_by_name: dict[Any, Histogram] = {}
         #: Whether a series has a place for the number of the process.
         self.per_process = False
 
@@ -59,17 +73,30 @@ class Registry:
 
     def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
         """Return the counter of a series, always the same one. See Meter.counter()."""
+        return self._spelled(self._counter_class, self.by_name, name, labels)
+
+    def histogram(self, name: str, labels: Mapping[str, str] | None = None) -> Histogram:
+        """Return the histogram of a series, always the same one. See Meter.histogram()."""
+        return self._spelled(self._histogram_class, self._histograms_by_name, name, labels)
+
+    def _spelled(
+        self,
+        kind: type[C],
+        by_name: dict[Any, C],
+        name: str,
+        labels: Mapping[str, str] | None,
+    ) -> C:
         try:
             spelling: Any = (name, tuple(labels.items())) if labels else name
-            found = self.by_name.get(spelling)
+            found = by_name.get(spelling)
         except (TypeError, AttributeError):  # not to be hashed: canonical() says what is wrong
             spelling = found = None
         if found is not None:
             return found
-        cell = self._cell(self._counter_class, canonical(name, labels))
-        assert isinstance(cell, Counter), "it was made as one"
-        if spelling is not None and len(self.by_name) < SPELLINGS * self._max_series:
-            self.by_name[spelling] = cell
+        cell = self._cell(kind, canonical(name, labels))
+        assert isinstance(cell, kind), "it was made as one"
+        if spelling is not None and len(by_name) < SPELLINGS * self._max_series:
+            by_name[spelling] = cell
         return cell
 
     def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
@@ -80,6 +107,29 @@ class Registry:
             self.per_process = True
         cell = self._cell(Gauge, series)
         assert isinstance(cell, Gauge), "it was made as one"
+        return cell
+
+    def messages(self, logger: str, severity: str) -> Messages:
+        """Return what takes the messages of a logger and severity, always the same.
+
+        Args:
+            logger, severity: as they are stored.
+        """
+        found = self._cells.get((Messages, name_of(logger, severity)))
+        if found is None:
+            overflow = len(self._cells) >= self._max_series
+            if overflow:
+                logger, severity = OTHER, severity if severity in _SEVERITIES else "info"
+            made = Messages(logger, severity, self._attendant, self._now, self._rules)
+            made.overflow = overflow
+            found = self._cells.setdefault((Messages, made.name), made)
+        assert isinstance(found, Messages), "it was made as one"
+        return found
+
+    def marks(self) -> Marks:
+        """Return what takes all marks, always the same."""
+        cell = self._made(Marks, "marks")
+        assert isinstance(cell, Marks), "it was made as one"
         return cell
 
     def _cell(self, kind: type[Cell], series: str) -> Cell:
@@ -111,6 +161,6 @@ class Registry:
         if kind is Gauge:
             cell: Cell = Gauge(series, self._attendant, self._now)
         else:
-            cell = self._counter_class(series, self._attendant)
+            cell = kind(series, self._attendant)
         cell.overflow = overflow
         return self._cells.setdefault((kind, series), cell)

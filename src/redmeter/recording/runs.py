@@ -16,10 +16,14 @@ from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge
 from redmeter.kinds.counter import MAX_COUNT
 from redmeter.model import Operations
+from redmeter.recording.tally import OVERFLOW
 
 
 class Full(ValueError):
     """A slice would pass what the server can hold; nothing was added."""
+
+    #: What is written down as the reason of the loss.
+    reason = OVERFLOW
 
 
 class Run(ABC):
@@ -29,6 +33,10 @@ class Run(ABC):
 
     #: Whether there is something to remember of events that no precision holds any more.
     HAS_TOTAL: ClassVar[bool]
+    #: Whether several series put together mean something.
+    ADDS_UP: ClassVar[bool] = True
+    #: Whether names may have a place for the number of the process: see instance.py.
+    NUMBERED: ClassVar[bool] = True
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -178,6 +186,7 @@ class Lasts(Run):
     __slots__ = ("_slices",)
 
     HAS_TOTAL = False
+    ADDS_UP = False
 
     def __init__(self) -> None:
         self._slices: dict[int, Last] = {}

@@ -6,8 +6,10 @@ second.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
-from redmeter.model import Loss, RecorderHealth
+from redmeter.keys import Keys
+from redmeter.model import Loss, RecorderHealth, Rejection
 
 #: What the grand total is called among the precisions.
 TOTAL = 0
@@ -44,6 +46,27 @@ class Tally:
         """Write down that events were given up whole."""
         self.dropped += events
         self.lose(reason, series, (*precisions, TOTAL), events)
+
+    def refuse(self, keys: Keys, rejections: Iterable[Rejection]) -> None:
+        """Write down what a store refused.
+
+        The hashes of a histogram, and the statistics beside them, hold the same events: what
+        several of them lack is lost once.
+        """
+        found: dict[tuple[str, str, int, str], int] = {}
+        for rejection in rejections:
+            precision, series = keys.series_of(rejection.key) or (TOTAL, rejection.field)
+            place = rejection.reason, series, precision, rejection.key
+            found[place] = found.get(place, 0) + rejection.amount
+        observed: dict[tuple[str, str, int], int] = {}
+        for (reason, series, precision, key), events in found.items():
+            if keys.is_observed(key):
+                most = max(events, observed.get((reason, series, precision), 0))
+                observed[reason, series, precision] = most
+            else:
+                self.lose(reason, series, (precision,), events)
+        for (reason, series, precision), events in observed.items():
+            self.lose(reason, series, (precision,), events)
 
     def trouble(self, kind: str, text: str) -> None:
         """Write down that something went wrong in the background."""

@@ -8,16 +8,21 @@ Here a failed exchange is an error that says whether anything had been sent; who
 Works on a client of ours or of the caller's, whatever its settings for decoding or protocol.
 """
 
+import contextlib
 import os
 import re
 import sys
+import threading
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import hiredis
 import redis
 import redis.exceptions as client_errors
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from redmeter.errors import AccessDenied, InvalidSetting, StoreError, StoreRefused, StoreUnavailable
 
@@ -110,6 +115,7 @@ class Link:
         self._connect = connect
         self._owned = owned
         self.location = location
+        self._limits = threading.local()
         self._start()
 
     def _start(self) -> None:
@@ -127,22 +133,26 @@ class Link:
             StoreRefused: the server is there but does not take connections, e.g. LOADING.
         """
         packed = b"".join([_pack(command) for command in commands])
-        sent = False
+        sent, until = False, self._until()
         if self._pid != os.getpid():  # forked: sockets and locks are the parent's
             self._start()
         try:
             client = self._client or self._open()
-            connection = self._take(client)
+            connection = self._take(client, until)
             try:
                 sent = True
                 connection.send_packed_command((packed,))
-                return [self._read(connection) for _ in commands]
+                replies = []
+                for _ in commands:
+                    _limit(connection, until)
+                    replies.append(self._read(connection))
+                return replies
             except BaseException:
                 # Replies still under way must not be taken for those of the next exchange.
                 connection.disconnect()
                 raise
             finally:
-                self._give_back(client, connection)
+                self._give_back(client, connection, until)
         except (client_errors.RedisError, OSError) as error:
             problem = translate(error, self.location)
             if isinstance(problem, StoreUnavailable):
@@ -150,8 +160,26 @@ class Link:
             # What a server repeats of an AUTH must not come back by way of the traceback.
             raise problem from (None if _ARGUMENTS.search(str(error)) else error)
 
-    def _take(self, client: "redis.Redis") -> Any:
-        if not self._owned:
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Have the exchanges of this thread end so many seconds from now, answered or not.
+
+        With a caller's client, which may wait for as long as it likes: by connections of our own,
+        made as its pool makes them, without its retries. Looking up a host's name is not bounded.
+        """
+        before = self._until()
+        self._limits.until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._limits.until = before
+
+    def _until(self) -> float | None:
+        found: float | None = getattr(self._limits, "until", None)
+        return found
+
+    def _take(self, client: "redis.Redis", until: float | None) -> Any:
+        if not self._owned and until is None:
             return client.connection_pool.get_connection()
         try:
             connection = self._idle.pop()
@@ -160,11 +188,13 @@ class Link:
         if _foreign(connection):
             connection.disconnect()
         try:
+            _limit(connection, until)
             self._connect_or_renew(connection)
+            _limit(connection, until)
         except BaseException:
             connection.disconnect()
             # To be used again: the pool makes only so many, and does not know that one failed.
-            self._give_back(client, connection)
+            self._give_back(client, connection, until)
             raise
         return connection
 
@@ -179,10 +209,10 @@ class Link:
             connection.disconnect()
             connection.connect()
 
-    def _give_back(self, client: "redis.Redis", connection: Any) -> None:
-        if not self._owned:
+    def _give_back(self, client: "redis.Redis", connection: Any, until: float | None) -> None:
+        if not self._owned and until is None:
             client.connection_pool.release(connection)
-        elif self._client is client:
+        elif self._client is client or not self._owned:
             self._idle.append(connection)
         else:  # closed meanwhile
             connection.disconnect()
@@ -229,6 +259,20 @@ class Link:
             self._idle.pop().disconnect()
         if client is not None:
             client.close()
+
+
+def _limit(connection: Any, until: float | None) -> None:
+    """Have a connection wait no longer than until a time, by the monotonic clock."""
+    if until is None:
+        return
+    left = until - time.monotonic()
+    if left <= 0:
+        raise client_errors.TimeoutError("the time that was given for it is over")
+    connection.retry = Retry(NoBackoff(), 0)
+    connection.socket_timeout = connection.socket_connect_timeout = left
+    socket = getattr(connection, "_sock", None)
+    if socket is not None:
+        socket.settimeout(left)
 
 
 def _foreign(connection: Any) -> bool:

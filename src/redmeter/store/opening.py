@@ -29,6 +29,7 @@ def open(  # noqa: A001
     client: "redis.Redis | None" = None,
     prefix: str | None = None,
     retention: Retention | str | dict[int, int] | None = None,
+    histogram_retention: Retention | str | dict[int, int] | None = None,
     timeout: float | None = None,
     embedded_idle: float | None = None,
     clock: Clock = SYSTEM,
@@ -36,8 +37,8 @@ def open(  # noqa: A001
     """Prepare a store. Connects to nothing and starts nothing before its first use.
 
     Args:
-        url, prefix, retention, timeout, embedded_idle: see settings.py; None: from the
-            environment, else the default.
+        url, prefix, retention, histogram_retention, timeout, embedded_idle: see settings.py;
+            None: from the environment, else the default.
         client: a redis-py client of the caller's, used instead of a URL and never closed.
         clock: where time comes from.
 
@@ -51,6 +52,7 @@ def open(  # noqa: A001
     options: dict[str, Any] = {
         "prefix": settings.resolve("prefix", prefix),
         "retention": settings.resolve("retention", retention),
+        "histograms": settings.resolve("histogram_retention", histogram_retention),
         "timeout": seconds,
         "clock": clock,
     }
@@ -89,6 +91,16 @@ def check_client(client: object) -> None:
         raise InvalidSetting(
             "client", f"a redis-py client (redis.Redis), not {type(client).__name__}"
         )
+
+
+def check_pipeline(pipe: object) -> None:
+    """Check that a caller's pipeline is one.
+
+    Raises:
+        InvalidSetting: it is something else, e.g. a client.
+    """
+    if not isinstance(pipe, redis.client.Pipeline):
+        raise InvalidSetting("pipe", f"a pipeline of redis-py, not {type(pipe).__name__}")
 
 
 def location_of(client: "redis.Redis") -> str:

@@ -9,8 +9,9 @@ store itself: what time is it, and what is kept.
 """
 
 import logging
-import random
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from random import SystemRandom
 from typing import Any, NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
@@ -23,7 +24,7 @@ from redmeter.store.binding import Binding
 from redmeter.store.link import Command, Link, Reply, error_code, pairs, raised
 from redmeter.store.parcel import Parcel
 from redmeter.store.producers import Producers
-from redmeter.store.scripts import apply_script
+from redmeter.store.scripts import Script, apply_script
 
 #: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
 #: that a server that evicts what expires next takes those first. A batch that was first sent half
@@ -38,6 +39,9 @@ BACKOFF_SECONDS = 0.02
 
 #: Answers that pass by themselves within a moment; nothing was written.
 _PASSING = {"LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUSY"}
+
+# Not the generator of the application, which may have seeded it.
+_chance = SystemRandom()
 
 logger = logging.getLogger("redmeter")
 
@@ -214,6 +218,7 @@ class Store:
         kept: Kept | None = None,
         refuse: bool = True,
         trim: bool = True,
+        within: float | None = None,
     ) -> Outcome:
         """Write at once, as one batch, and return when the store has answered.
 
@@ -222,6 +227,8 @@ class Store:
             kept: the caller's own; the store's `meta:` is then neither asked nor made.
             refuse: leave out slices that are aged or far in the future.
             trim: remove what has left the retention.
+            within: seconds in all, whatever a caller's client would wait for; None: each try
+                waits for its answer, and what was sent is tried ATTEMPTS times at least.
 
         Raises:
             StoreUnavailable: no answer until the timeout. With `sent`, the batch may have been
@@ -232,16 +239,18 @@ class Store:
         try:
             parcel = Parcel(producer, build)
             started, attempt = self.clock.monotonic(), 0
-            while True:
-                try:
-                    return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
-                except StoreUnavailable as error:
-                    self._wait(attempt if parcel.sent else ATTEMPTS, started, error)
-                except StoreRefused as error:
-                    if error.code not in _PASSING:
-                        raise
-                    self._wait(attempt, started, error)
-                attempt += 1
+            limit = nullcontext() if within is None else self.link.within(within)
+            with limit:
+                while True:
+                    try:
+                        return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
+                    except StoreUnavailable as error:
+                        self._wait(attempt if parcel.sent else ATTEMPTS, started, error, within)
+                    except StoreRefused as error:
+                        if error.code not in _PASSING:
+                            raise
+                        self._wait(attempt, started, error, within)
+                    attempt += 1
         finally:
             self._producers.give_back(producer)
 
@@ -327,6 +336,35 @@ class Store:
             StoreUnavailable: the answer is missing.
             StoreError: the server refused; nothing was written.
         """
+        script, keys, args = self._request(
+            batch, version, must_exist=must_exist, refuse=refuse, trim=trim
+        )
+        return _answered(batch, script.run(self.link, keys, args))
+
+    def write_by(self, call: Callable[[Command], Reply], operations: Operations) -> Outcome:
+        """Have one batch sent by somebody else, among commands of their own.
+
+        It is sent whole, so that it may stand anywhere; and sent again, it is applied once. The
+        store's `meta:` is neither asked nor made.
+
+        Args:
+            call: sends a command, and returns its reply, texts as bytes or decoded.
+
+        Raises:
+            StoreError: the server refused; nothing was written.
+        """
+        producer = self._producers.borrow()
+        try:
+            batch = Batch(producer.id, producer.next(), operations)
+            script, keys, args = self._request(batch, "", must_exist=False, refuse=True, trim=True)
+            return _answered(batch, call(script.command(keys, args, whole=True)))
+        finally:
+            self._producers.give_back(producer)
+
+    def _request(
+        self, batch: Batch, version: str, *, must_exist: bool, refuse: bool, trim: bool
+    ) -> tuple[Script, list[str], list[str | int]]:
+        """Return the script that applies a batch, its keys and its arguments."""
         keys = [self.keys.batch(batch.producer), self.keys.meta]
         args: list[str | int] = [
             batch.number,
@@ -340,25 +378,19 @@ class Store:
         for operation in batch.operations:
             keys += operation.keys
             args += (operation.code, len(operation.keys), len(operation.args), *operation.args)
-        script = apply_script(operation.code for operation in batch.operations)
-        reply = script.run(self.link, keys, args)
-        if reply == 1:
-            return _APPLIED
-        if reply == 0:
-            return Outcome(applied=False)
-        if reply == -1:
-            raise RetentionChanged("ERR", "the store's retention has changed")
-        if reply == -2:
-            return Outcome(applied=False, uncertain=True)
-        return _outcome(batch.operations, raised(reply)[1:])
+        return apply_script(operation.code for operation in batch.operations), keys, args
 
-    def _wait(self, attempt: int, started: float, error: Exception) -> None:
+    def _wait(self, attempt: int, started: float, error: Exception, within: float | None) -> None:
         """Wait before another attempt, or raise the error where there is no time left."""
         passed = self.clock.monotonic() - started
-        if attempt + 1 >= ATTEMPTS and passed >= self.timeout:
+        if (
+            passed >= within
+            if within is not None
+            else (attempt + 1 >= ATTEMPTS and passed >= self.timeout)
+        ):
             raise error
         self.clock.sleep(
-            min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0)
+            min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
         )
 
     def _reconnect(self) -> None:
@@ -369,13 +401,31 @@ class Store:
 _APPLIED = Outcome()
 
 
+def _answered(batch: Batch, reply: Reply) -> Outcome:
+    """Read what the script answered.
+
+    Raises:
+        RetentionChanged, StoreError: see Store.send().
+    """
+    if reply == 1:
+        return _APPLIED
+    if reply == 0:
+        return Outcome(applied=False)
+    if reply == -1:
+        raise RetentionChanged("ERR", "the store's retention has changed")
+    if reply == -2:
+        return Outcome(applied=False, uncertain=True)
+    return _outcome(batch.operations, raised(reply)[1:])
+
+
 def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
     """Read (number of a key, what there is to tell, …) of the script's reply."""
     keys = [key for operation in operations for key in operation.keys]
     told: Sequence[tuple[str, int]] | None = None
     answers, rejections = [], []
     for number, what in zip(reply[::2], reply[1::2], strict=True):
-        at, text = int(number) - 3, what.decode(errors="replace")  # after watermark and meta
+        at = int(number) - 3  # after watermark and meta
+        text = what if isinstance(what, str) else what.decode(errors="replace")
         if text.startswith("is "):
             answers.append((keys[at], text[3:]))
             continue

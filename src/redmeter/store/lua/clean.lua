@@ -1,15 +1,16 @@
--- Clean the counters of one stretch of the index: remove slices that have left the retention,
+-- Clean the series of one stretch of an index: remove slices that have left the retention,
 -- hashes that hold nothing else, and index entries without a hash.
 --
--- KEYS[1] known:
+-- KEYS[1] the index
 -- ARGV[1] rank of the first entry, counted from the end   ARGV[2] most entries
 -- ARGV[3] passes made before: a precision of N minutes is due in every Nth
 -- ARGV[4] the caller's clock, Unix seconds
 -- ARGV[5] what stands before an entry in the key of its hash
--- ARGV[6] most fields of a hash that are looked at here; larger ones are only named
--- ARGV[7] 1: also name hashes that were large and are not stored compactly yet
--- ARGV[8] samples to keep of a precision that is not among the following
--- ARGV[9…] precision, samples, …
+-- ARGV[6] the same of a second hash that an entry has; "" where it has none
+-- ARGV[7] most fields of a hash that are looked at here; larger ones are only named
+-- ARGV[8] 1: also name hashes that were large and are not stored compactly yet
+-- ARGV[9] samples to keep of a precision that is not among the following
+-- ARGV[10…] precision, samples, …
 -- Returns {entries seen, of them not due, slices removed, hashes removed, entries removed,
 --   {entries whose hash is large, or was}, {entries that are none, or whose key holds something else}}.
 -- Nothing live is ever removed: looking and removing are one step here, and the time is the
@@ -23,11 +24,11 @@ local WORK = 5000  -- entries count for 25, fields for 1: about 1 ms
 local call = redis.call
 local time = call('TIME')
 local now = math.floor(math.min(time[1] + time[2] / 1000000, tonumber(ARGV[4])))
-local passes, before, most = tonumber(ARGV[3]), ARGV[5], tonumber(ARGV[6])
-local compact, kept = ARGV[7] == '1', {}
+local passes, before, beside, most = tonumber(ARGV[3]), ARGV[5], ARGV[6], tonumber(ARGV[7])
+local compact, kept = ARGV[8] == '1', {}
 -- Without a prefix, writers give no time to live.
 local expiring = before ~= 'count:'
-for a = 9, #ARGV, 2 do kept[tonumber(ARGV[a])] = tonumber(ARGV[a + 1]) end
+for a = 10, #ARGV, 2 do kept[tonumber(ARGV[a])] = tonumber(ARGV[a + 1]) end
 
 local unused, bare, large, strange = {}, {}, {}, {}
 local work, not_due, slices = 0, 0, 0
@@ -44,7 +45,7 @@ local function turn_to(entry)
   end
   prefix = text .. ':'
   due = passes % math.max(1, math.floor(precision / 60)) == 0
-  samples = kept[precision] or tonumber(ARGV[8])
+  samples = kept[precision] or tonumber(ARGV[9])
   -- A slice counts while it started less than `samples` slices ago.
   last = now - samples * precision
   last_text = string.format('%.0f', last)
@@ -81,25 +82,19 @@ local function prolong(key, ttl, fields)
   if ttl < wanted - precision then call('EXPIRE', key, wanted) end
 end
 
-local function clean(entry)
-  local key = before .. entry
+-- Clean a hash; tell whether something is left of it, or nil where it is none.
+local function clean_hash(entry, key)
   local count = redis.pcall('HLEN', key)
-  if type(count) == 'table' then
-    strange[#strange + 1] = entry
-    return
-  end
-  if count == 0 then
-    bare[#bare + 1] = entry
-    return
-  end
+  if type(count) == 'table' then return nil end
+  if count == 0 then return false end
   -- Small ones are cheaper to look at than to ask about. Otherwise, what its writers trim and let
   -- expire needs nothing, unless it may expire before it was looked at twice more.
   local ttl = expiring and count > 16 and call('TTL', key)
   local soon = math.max(samples * precision / 2, 3 * 60, 3 * precision)
-  if ttl and ttl > soon and count <= samples + 2 then return end
+  if ttl and ttl > soon and count <= samples + 2 then return true end
   if count > most then
     large[#large + 1] = entry
-    return
+    return true
   end
   work = work + count
   local fields = call('HKEYS', key)
@@ -107,8 +102,7 @@ local function clean(entry)
   slices = slices + gone
   if gone == count then
     unused[#unused + 1] = key
-    bare[#bare + 1] = entry
-    return
+    return false
   end
   if gone > 0 then
     local list = {}
@@ -122,6 +116,21 @@ local function clean(entry)
   if expiring then
     ttl = ttl or call('TTL', key)
     if ttl >= 0 then prolong(key, ttl, fields) end
+  end
+  return true
+end
+
+local function clean(entry)
+  local left = clean_hash(entry, before .. entry)
+  if beside ~= '' and left ~= nil then
+    local other = clean_hash(entry, beside .. entry)
+    if other ~= false then left = other end
+  end
+  if left == nil then
+    strange[#strange + 1] = entry
+    if large[#large] == entry then large[#large] = nil end
+  elseif not left then
+    bare[#bare + 1] = entry
   end
 end
 

@@ -37,17 +37,23 @@ local function hourly(i, hour, life)
     call('SET', start_key, whole(hour), 'EX', life)
     return key, call('EXISTS', key) == 0  -- of another program, or expired
   elseif hour > start then
-    if call('EXISTS', key) == 1 then call('RENAME', key, last) else call('DEL', last) end
+    -- By a command that fails where either is something else: another program's is not moved on.
+    if call('ZCARD', key) + 0 * call('ZCARD', last) > 0 then
+      call('RENAME', key, last)
+      call('EXPIRE', last, life)  -- another program's has no time to live
+    else
+      call('DEL', last)
+    end
     call('SET', pstart, whole(start), 'EX', life)
     call('SET', start_key, whole(hour), 'EX', life)
     return key, true
   elseif hour == start or start > this_hour then
-    return key, false
+    return key, call('EXISTS', key) == 0
   end
   local before = hour_of(call('GET', pstart))
-  if before == hour then return last, false end
+  if before == hour then return last, call('EXISTS', last) == 0 end
   if before and before > hour then return nil end
-  call('DEL', last)
+  if call('ZCARD', last) > 0 then call('DEL', last) end
   call('SET', pstart, whole(hour), 'EX', life)
   return last, true
 end

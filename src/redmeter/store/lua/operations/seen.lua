@@ -1,5 +1,6 @@
 -- seen: when something was seen first and last, and what it was then.
 -- Keys: hashes, field -> "FIRST LAST SAMPLE", times in Unix seconds.
+-- What is refused is told as unkept: nothing is lost that was counted.
 -- Arguments: seconds that a hash lives; about how many fields it keeps, those seen last; and for
 --   each hash: how many fields, and of each: its name, first, last, sample.
 
@@ -38,7 +39,7 @@ function operations.seen(i, keys, a)
   for key = i, i + keys - 1 do
     local last = a + 4 * tonumber(ARGV[a])
     local done, problem = pcall(see, KEYS[key], a + 1, last)
-    if not done then reject(key, type(problem) == 'table' and problem.err or problem) end
+    if not done then reject_unkept(key, problem) end
     a = last + 1
   end
 end

@@ -2,6 +2,7 @@
 -- Keys: four for each, see hourly.lua.
 -- Arguments: seconds that they live; 1: tell count, sum and sumsq as they are afterwards; and for
 --   each: the hour, count, min, max, sum, sumsq, mean, m2.
+-- Statistics are of two hours: what is of an older one than these is left out.
 -- Members: min, max, count, sum, sumsq, as other programs keep them; and n, mean, m2 of what was
 --   written here, merged by Chan's formula: the others lose all digits where values are large and close
 --   together. Nothing becomes infinite: it stops at the largest double.
@@ -18,11 +19,11 @@ function operations.stat(i, keys, a)
 
   local function merge(at, hour, count, low, high, sum, sumsq, mean, m2)
     local key, fresh = hourly(at, hour, life)
-    if not key then return 'aged' end
+    if not key then return end
     local old = call('ZMSCORE', key, 'min', 'max', 'count', 'sum', 'sumsq', 'n', 'mean', 'm2')
     for k = 1, 8 do old[k] = tonumber(old[k] or '') end
-    local n = old[6] or 0
-    if n > 0 and old[7] and old[8] then
+    local n = old[7] and old[8] and old[6] or 0
+    if n > 0 then
       local delta = mean - old[7]
       m2 = old[8] + m2 + delta * delta * (n / (n + count)) * count
       mean = old[7] + delta * (count / (n + count))

@@ -1,0 +1,199 @@
+"""Measure patterns of messages against drain3, and print one table for each set of messages.
+
+    python benchmarks/patterns.py [--access-log FILE] [--records FILE.jsonl]
+
+Messages come with the format they were made from, which is the truth about their groups. Formats
+are the log calls in the sources of the installed packages and of the standard library, filled with
+random arguments, each place with a kind of its own; --records adds real ones, a line each:
+{"f": format, "m": text}; an access log has its requests, whose truth is the method.
+
+    accuracy  share of messages whose group holds exactly the messages of their format (grouping
+              accuracy, as in "Tools and Benchmarks for Automated Log Parsing", Zhu et al., 2019)
+    order     share of messages with another pattern when the messages come in another order
+    merge     share of messages with another pattern when two processes get half of them each,
+              in turn, and their patterns are put together by text
+    pairs     F1 of the pairs of messages in one group: one odd message costs it little
+
+drain3 is measured as it comes, and with our patterns as its input. Its pattern is the last that the
+group had, which flatters it: earlier ones differ.
+"""
+
+import argparse
+import ast
+import contextlib
+import importlib
+import json
+import random
+import re
+import sys
+import sysconfig
+import time
+import tracemalloc
+import uuid
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from redmeter.analysis import patterns
+
+#: (format, text)
+Message = tuple[str, str]
+#: Texts in, the pattern of each out; a fresh one has seen nothing.
+Grouper = Callable[[Sequence[str]], list[str]]
+
+LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+PLACE = re.compile(r"%(?:\(\w+\))?[-+ #0]*\d*(?:\.\d+)?([sdrfigxX])")
+HERE = random.Random(7)
+NAMES = [f"{a}-{b}" for a in ("orders", "mail", "users", "search") for b in ("db", "web", "queue")]
+KINDS: dict[str, Callable[[], str]] = {
+    "d": lambda: str(HERE.randrange(10 ** HERE.randrange(1, 8))),
+    "f": lambda: f"{HERE.random() * 100:.3f}",
+    "x": lambda: f"{HERE.randrange(16**8):08x}",
+    "path": lambda: "/" + "/".join(HERE.sample(NAMES, HERE.randrange(1, 4))) + ".py",
+    "url": lambda: f"https://{HERE.choice(NAMES)}.example.org/v1/{HERE.randrange(9999)}",
+    "uuid": lambda: str(uuid.UUID(int=HERE.getrandbits(128))),
+    "address": lambda: f"10.0.{HERE.randrange(256)}.{HERE.randrange(256)}:{HERE.randrange(9999)}",
+    "error": lambda: HERE.choice(["[Errno 111] Refused", f"{HERE.random():.2f}s over", "'key7'"]),
+    "word": lambda: HERE.choice(NAMES),
+    "object": lambda: f"<Connection object at 0x{HERE.getrandbits(40):x}>",
+    "list": lambda: repr([HERE.randrange(99) for _ in range(HERE.randrange(1, 5))]),
+    "quoted": lambda: repr(" ".join(HERE.sample(NAMES, HERE.randrange(1, 4)))),
+}
+TEXTS = sorted(set(KINDS) - set("dfx"))
+
+
+def formats() -> list[str]:
+    found: set[str] = set()
+    for folder in {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}:
+        for path in Path(folder).rglob("*.py"):
+            source = path.read_bytes()
+            if b"log" in source and "test" not in str(path):
+                with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found.update(calls(ast.parse(source)))
+    return sorted(found)
+
+
+def calls(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr=name),
+                args=[*_, ast.Constant(value=str(text)), ast.Name() | ast.Attribute() | ast.Call()],
+            ) if name in LEVELS and PLACE.search(text):
+                line = text.split("\n")[0]
+                if sum(word.isalpha() for word in PLACE.sub("", line).split()) >= 2:
+                    yield line
+
+
+def rendered(texts: Sequence[str], each: int = 10) -> list[Message]:
+    messages = []
+    for text in texts:
+        places = [HERE.choice(TEXTS) if p in "sr" else p.lower() for p in PLACE.findall(text)]
+        for _ in range(each):
+            values = iter(places)
+            full = PLACE.sub(lambda _m: KINDS.get(next(values), KINDS["d"])(), text)  # noqa: B023
+            messages.append((text, full.replace("%%", "%")))
+    HERE.shuffle(messages)
+    return messages
+
+
+def requests(path: Path) -> list[Message]:
+    lines = re.findall(r'"([A-Z]+) (\S+ HTTP/\S+)" (\d+) (\d+)', path.read_text("utf-8"))
+    return [(method, f"{method} {rest} {code} {size}") for method, rest, code, size in lines]
+
+
+def ours(texts: Sequence[str]) -> list[str]:
+    patterns._word.cache_clear()
+    return [patterns.pattern_of(text) for text in texts]
+
+
+def drain(masked: bool) -> Grouper | None:
+    try:
+        miners: Any = importlib.import_module("drain3.template_miner")
+    except ImportError:
+        return None
+
+    def group(texts: Sequence[str]) -> list[str]:
+        miner = miners.TemplateMiner(config=miners.TemplateMinerConfig())
+        seen = ours(texts) if masked else texts
+        added = [miner.add_log_message(text)["cluster_id"] for text in seen]
+        last = {cluster.cluster_id: cluster.get_template() for cluster in miner.drain.clusters}
+        return [last[number] for number in added]
+
+    return group
+
+
+def accuracy(messages: Sequence[Message], found: Sequence[str]) -> float:
+    truth, groups = defaultdict(set), defaultdict(set)
+    for number, ((text, _), group) in enumerate(zip(messages, found, strict=True)):
+        truth[text].add(number)
+        groups[group].add(number)
+    right = sum(
+        groups[found[min(numbers)]] == numbers and len(numbers) for numbers in truth.values()
+    )
+    return right / len(messages)
+
+
+def pairs(messages: Sequence[Message], found: Sequence[str]) -> float:
+    truth = [text for text, _ in messages]
+    of = (Counter(zip(truth, found, strict=True)), Counter(truth), Counter(found))
+    both, true, grouped = (sum(n * (n - 1) for n in counts.values()) for counts in of)
+    return 2 * both / (true + grouped)
+
+
+def differing(one: Sequence[str], other: Sequence[str]) -> float:
+    return sum(a != b for a, b in zip(one, other, strict=True)) / len(one)
+
+
+def measure(name: str, group: Grouper, messages: Sequence[Message]) -> None:
+    texts = [text for _, text in messages]
+    started = time.perf_counter()
+    found = group(texts)
+    took = (time.perf_counter() - started) / len(texts)
+    tracemalloc.start()
+    group(texts)
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    order = random.Random(1).sample(range(len(texts)), len(texts))
+    moved, halves = [""] * len(texts), [""] * len(texts)
+    for number, pattern in zip(order, group([texts[i] for i in order]), strict=True):
+        moved[number] = pattern
+    halves[::2], halves[1::2] = group(texts[::2]), group(texts[1::2])
+    shares = (pairs(messages, found), differing(found, moved), differing(found, halves))
+    told = f"{accuracy(messages, found):>10.1%}" + "".join(f"{share:>8.1%}" for share in shares)
+    print(f"  {name:<22}{took * 1e6:>8.1f} us{len(set(found)):>8}{told}{memory / 1e6:>8.1f} MB")
+
+
+def main() -> None:
+    data = Path(__file__).parents[2] / "shared/data/apache_access.log"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--access-log", type=Path, default=data)
+    parser.add_argument("--records", type=Path)
+    chosen = parser.parse_args()
+    sets = {"formats of installed packages, filled": rendered(formats())}
+    if chosen.records:
+        lines = map(json.loads, chosen.records.read_text("utf-8").splitlines())
+        sets["real log records"] = [(line["f"], line["m"]) for line in lines]
+    if chosen.access_log.exists():
+        sets["requests of an access log"] = requests(chosen.access_log)
+    groupers = {"pattern_of": ours, "drain3": drain(False), "drain3 over pattern_of": drain(True)}
+    for title, messages in sets.items():
+        print(f"\n{title}: {len(messages):,} messages of {len(dict(messages)):,} formats")
+        heads = (
+            f"{'a message':>11}{'groups':>8}{'accuracy':>10}{'pairs':>8}{'order':>8}{'merge':>8}"
+        )
+        print(f"  {'':<22}{heads}{'memory':>11}")
+        for name, group in groupers.items():
+            if group:
+                measure(name, group, messages)
+            else:
+                print(f"  {name:<22} not installed: pip install drain3")
+
+
+if __name__ == "__main__":
+    main()

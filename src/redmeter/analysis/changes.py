@@ -1,0 +1,77 @@
+"""What changed in a log: messages that are new, that come far more often, and that stopped.
+
+This hour, which is still running, is held against the hour before it.
+
+    new         seen for the first time within this hour or the hour before
+    spiking     at least SPIKE_MESSAGES in this hour, at SPIKE_FACTOR times the rate of the hour
+                before; or as many where there were none, though it is known from earlier
+    gone        none in this hour, though by the rate of the hour before at least GONE_EXPECTED
+                were to be expected by now
+
+Rates are by the part of this hour that has passed, and SETTLED seconds at least: the first burst
+of an hour is not taken for the whole of it. A pattern has one change at most, the first of these.
+
+Why these numbers: where messages come at random, ten or more where three are expected happen once
+in a thousand hours (Poisson), and none where five are expected once in 150.
+
+Not done: longer memory. What comes at night alone spikes each night. What was forgotten (patterns
+of a logger that said nothing for 30 days, and others than its 1,000 newest) is new again. "(other)"
+stands for many patterns, and is left out. Where a store is two hours young, all is new.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from redmeter.keys import HOUR
+from redmeter.model import Change, Frequency
+
+NEW: Final = "new"
+SPIKING: Final = "spiking"
+GONE: Final = "gone"
+#: Every kind of change, in the order in which they are looked for.
+KINDS: Final = (NEW, SPIKING, GONE)
+
+#: Messages of this hour, at least.
+SPIKE_MESSAGES: Final = 10
+#: Times the rate of the hour before.
+SPIKE_FACTOR: Final = 3.0
+#: Messages that were to be expected by now.
+GONE_EXPECTED: Final = 5.0
+#: How much of an hour counts as passed at least, seconds.
+SETTLED: Final = 300.0
+
+_OTHER: Final = "(other)"
+
+
+def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
+    """Return what is new, spiking or gone; of each kind, what there are most of comes first.
+
+    Args:
+        frequencies: of this hour and the hour before.
+        now: Unix seconds.
+    """
+    found = []
+    for frequency in frequencies:
+        what = _change(frequency, now)
+        if what is not None:
+            found.append(Change(what, frequency))
+    return sorted(found, key=_order)
+
+
+def _change(frequency: Frequency, now: float) -> str | None:
+    if frequency.pattern == _OTHER:
+        return None
+    passed = now % HOUR
+    if frequency.first is not None and frequency.first >= now - passed - HOUR:
+        return NEW
+    expected = frequency.before * max(passed, SETTLED) / HOUR
+    if frequency.count >= max(SPIKE_MESSAGES, SPIKE_FACTOR * expected):
+        return SPIKING
+    if not frequency.count and frequency.before * passed / HOUR >= GONE_EXPECTED:
+        return GONE
+    return None
+
+
+def _order(change: Change) -> tuple[int, int, str, str, str]:
+    f = change.frequency
+    return KINDS.index(change.what), -(f.count + f.before), f.logger, f.severity, f.pattern

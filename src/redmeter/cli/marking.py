@@ -1,0 +1,92 @@
+"""mark: note a deploy or the like, and list what was noted."""
+
+import subprocess
+from typing import Annotated
+
+import typer
+
+from redmeter import settings
+from redmeter.cli import output
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
+from redmeter.errors import InvalidSetting
+from redmeter.kinds import mark as kind
+from redmeter.reading.marks import read_marks
+from redmeter.recording.direct import check_written
+from redmeter.store import Store
+
+#: How long git may take, seconds.
+_GIT_SECONDS = 5.0
+
+
+@command(
+    name="mark",
+    epilog="Examples: redmeter mark v1.4.2 · redmeter mark (the commit, by git) · "
+    "redmeter mark --list",
+)
+def mark(
+    label: Annotated[
+        str | None,
+        typer.Argument(help="Else REDMETER_RELEASE, or what git describe says here."),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the marks, the newest first.")
+    ] = False,
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Note a moment that explains what is seen elsewhere, a deploy for instance.
+
+    The same label within ten minutes is the same mark, so each host that is deployed to may note
+    it. Marks are kept for 90 days, and shown above the charts of series and summary.
+    """
+    if listed:
+        if label is not None:
+            raise InvalidSetting("--list", "lists all; leave the label out")
+        with opened(url, prefix) as store:
+            _list(store, json=json)
+        return
+    text = kind.clean_label(label or settings.resolve("release") or _described())
+    with opened(url, prefix) as store:
+        time = store.clock.wall()
+        outcome = store.write(lambda _: kind.operations(store.keys, [(time, text)]))
+        check_written(outcome, store.location)
+    # A batch that was sent twice is told what it was told at first.
+    new = any(answer == "1" for _, answer in outcome.answers)
+    if json:
+        output.as_json({"label": text, "time": round(time, 3), "new": new})
+    elif new:
+        output.line(f"marked: {text}")
+    else:
+        minutes = kind.NEAR_SECONDS // 60
+        output.line(f"marked already, within {minutes} minutes: {text}")
+
+
+def _list(store: Store, *, json: bool) -> None:
+    found = read_marks(store)[::-1]
+    if json:
+        output.as_json([{"time": one.time, "label": one.label} for one in found])
+    elif found:
+        output.table(["TIME (UTC)", "LABEL"], [(output.moment(m.time), m.label) for m in found])
+    if not found:
+        fail("there are no marks yet; redmeter mark LABEL notes one", NOT_FOUND)
+
+
+def _described() -> str:
+    """Return what git says of the working directory: a tag, a commit, or both."""
+    words = ("git", "describe", "--always", "--dirty", "--tags")
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=_GIT_SECONDS, check=True)
+    except FileNotFoundError:
+        problem = "there is no git"
+    except subprocess.TimeoutExpired:
+        problem = f"git gave no answer within {_GIT_SECONDS:.0f} s"
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines()
+        problem = f"git says: {output.safe(said[-1])[:200]}" if said else "git failed"
+    else:
+        text = done.stdout.decode(errors="replace").strip()
+        if text:
+            return text
+        problem = "git describes nothing"
+    raise InvalidSetting("LABEL", f"{problem}: give one, e.g. redmeter mark v1.4.2")

@@ -1,0 +1,270 @@
+"""logs: what was logged, how often each pattern of it comes, and what changed."""
+
+import contextlib
+import dataclasses
+import difflib
+import shlex
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from redmeter.analysis.changes import changes as find_changes
+from redmeter.cli import output
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
+from redmeter.errors import InvalidSetting, InvalidValue
+from redmeter.kinds.message import check_logger, severity_of
+from redmeter.model import Change, Frequency, LogSource, Message
+from redmeter.reading import messages as reading
+from redmeter.store import Store
+
+#: Messages that are shown where nobody says how many.
+_RECENT = 20
+#: Loggers suggested for one that is not there.
+_SUGGESTED = 5
+#: What stands for a line break where a message has to be on one line.
+_BREAK = " ⏎ "
+
+_STYLES = {"critical": "bold red", "error": "red", "warning": "yellow"}
+_KINDS = {"new": "green", "spiking": "bold red", "gone": "dim"}
+
+
+@command(
+    name="logs",
+    epilog="Examples: redmeter logs · redmeter logs worker · redmeter logs worker -s error · "
+    "redmeter logs --changes --json · redmeter logs --recent 50",
+)
+def logs(
+    logger: Annotated[
+        str | None, typer.Argument(help="Only of this logger, by its full name; else of all.")
+    ] = None,
+    severity: Annotated[
+        str | None, typer.Option("--severity", "-s", help="Only of this one: error, warning, …")
+    ] = None,
+    recent: Annotated[
+        int | None, typer.Option("--recent", "-r", help="Only so many of the newest messages.")
+    ] = None,
+    common: Annotated[
+        bool, typer.Option("--common", "-c", help="Only how often each pattern comes.")
+    ] = False,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Only what is new, spiking or gone.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-l", min=1, help="How many patterns and changes.")
+    ] = 10,
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Show what was logged: what is new, spiking or gone, what comes most often, and the newest.
+
+    Without a logger an overview of all: what changed since the hour before, the most common
+    patterns of this hour, and which loggers there are. With one, its patterns and its newest
+    messages, the newest last. Hours are of UTC, and this one is still running.
+    """
+    asked = {"recent": recent is not None, "common": common, "changes": changes}
+    if not any(asked.values()):
+        asked = {"recent": logger is not None, "common": True, "changes": True}
+    if recent is not None and recent < 1:
+        raise InvalidValue(recent, "--recent takes a whole number of messages, 1 or more")
+    if severity is not None:
+        severity = _severity(severity)
+    if logger is not None:
+        logger = check_logger(logger)
+    with opened(url, prefix) as store:
+        found = _Found(store, logger, severity, asked, recent or _RECENT, limit)
+        if json:
+            output.as_json(found.as_dict())
+        else:
+            found.show()
+        if not found.there:
+            fail(_nothing(store, logger, severity), NOT_FOUND)
+
+
+def _severity(text: str) -> str:
+    """Read a severity: its name, in any case, or a level of logging."""
+    if not text.strip():
+        raise InvalidSetting("--severity", "give a name, e.g. error, or a level as in logging")
+    return severity_of(int(text) if text.isascii() and text.isdigit() and len(text) < 5 else text)
+
+
+class _Found:
+    """What was asked for, and found."""
+
+    def __init__(
+        self,
+        store: Store,
+        logger: str | None,
+        severity: str | None,
+        asked: dict[str, bool],
+        recent: int,
+        limit: int,
+    ) -> None:
+        self._one = logger is not None
+        self._asked = asked
+        self.recent: list[Message] = []
+        self.common: list[Frequency] = []
+        self.changes: list[Change] = []
+        self.loggers: list[LogSource] = []
+        self._more = {"common": 0, "changes": 0}
+        self._now = time.time()
+        #: Whether there is anything, be it unchanged.
+        self.there = False
+        #: Whether an overview is asked for.
+        self._overview = not self._one and asked["common"] and asked["changes"]
+
+        def wanted(level: str) -> bool:
+            return severity in (None, level)
+
+        if asked["recent"]:
+            self.recent = reading.read_recent(store, logger, severity=severity, limit=recent)[::-1]
+        if asked["common"] or asked["changes"]:
+            read, self._now = reading.read_frequencies(store, logger)
+            read = [f for f in read if wanted(f.severity)]
+            found = find_changes(read, self._now)
+            self._more = {"common": len(read) - limit, "changes": len(found) - limit}
+            self.common = read[:limit] if asked["common"] else []
+            self.changes = found[:limit] if asked["changes"] else []
+            self.there = bool(read)
+        if self._overview:
+            self.loggers = [s for s in reading.read_loggers(store) if wanted(s.severity)]
+        self.there |= bool(self.recent or self.loggers)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the parts that were asked for, in types that JSON has."""
+        made: dict[str, Any] = {}
+        if self._asked["changes"]:
+            made["changes"] = [
+                {"what": c.what, **dataclasses.asdict(c.frequency)} for c in self.changes
+            ]
+        if self._asked["common"]:
+            made["common"] = [dataclasses.asdict(f) for f in self.common]
+        if self._overview:
+            made["loggers"] = [dataclasses.asdict(s) for s in self.loggers]
+        if self._asked["recent"]:
+            made["recent"] = [dataclasses.asdict(m) for m in self.recent]
+        return made
+
+    def show(self) -> None:
+        """Print it: each part with a title on a terminal; elsewhere an empty line lies between."""
+        parts = [
+            (self.changes, "changed since the hour before", self._show_changes),
+            (self.common, "most common in this hour", self._show_common),
+            (self.loggers, "loggers", self._show_loggers),
+            (self.recent, "newest messages", self._show_recent),
+        ]
+        shown = [part for part in parts if part[0]]
+        if self._asked["changes"] and not self.changes and self.there:
+            output.note("nothing is new, spiking or gone")
+        for at, (_, title, show) in enumerate(shown):
+            if at:
+                output.line()
+            if output.is_terminal() and len(shown) > 1:
+                output.line(title)
+            show()
+
+    def _show_changes(self) -> None:
+        rows: list[list[output.Cell]] = []
+        for change in self.changes:
+            f = change.frequency
+            what = Text(change.what, style=_KINDS.get(change.what, ""))
+            first: output.Cell = what if output.is_terminal() else change.what
+            rows.append([first, f.count, f.before, *self._source(f), _one_line(f.pattern)])
+        columns = ["CHANGE", "COUNT", "BEFORE", *self._source_columns(), "PATTERN"]
+        output.table(columns, rows)
+        self._tell_more("changes")
+
+    def _show_common(self) -> None:
+        rows: list[list[output.Cell]] = [
+            [
+                *(f.count, f.before, self._moment(f.first), self._moment(f.last)),
+                *self._source(f),
+                _one_line(f.pattern),
+            ]
+            for f in self.common
+        ]
+        columns = ["COUNT", "BEFORE", "FIRST", "LAST", *self._source_columns(), "PATTERN"]
+        output.table(columns, rows)
+        self._tell_more("common")
+
+    def _show_loggers(self) -> None:
+        rows = [(s.logger, s.severity, self._moment(s.last)) for s in self.loggers]
+        output.table(["LOGGER", "SEVERITY", "LAST"], rows)
+
+    def _show_recent(self) -> None:
+        if not output.is_terminal():
+            rows = [
+                ["" if m.time is None else f"{m.time:.6f}", *self._source(m), _one_line(m.text)]
+                for m in self.recent
+            ]
+            output.table(["TIME", *self._source_columns(), "MESSAGE"], rows)
+            return
+        for message in self.recent:
+            first, *more = message.text.splitlines() or [""]
+            when = "no time" if message.time is None else output.moment(message.time)
+            style = _STYLES.get(message.severity, "")
+            line = Text.assemble((f"{when:<19}", "dim"), "  ")
+            line.append(output.safe(message.severity), style)
+            line.append(f"  {output.safe(message.logger)}" if not self._one else "", "dim")
+            line.append(f"  {_plain(first)}")
+            output.line(line)
+            for each in more:
+                output.line(Text(f"    {_plain(each)}"))
+
+    def _tell_more(self, part: str) -> None:
+        if self._more[part] > 0:
+            output.note(f"… ({self._more[part]:,} more; --limit shows them)")
+
+    def _source_columns(self) -> list[str]:
+        return ["SEVERITY"] if self._one else ["LOGGER", "SEVERITY"]
+
+    def _source(self, found: Frequency | Message) -> list[str]:
+        return [found.severity] if self._one else [found.logger, found.severity]
+
+    def _moment(self, moment: float | None) -> str:
+        """Return a time: for people the time of day, or the day; for programs Unix seconds."""
+        if moment is None:
+            return ""
+        if not output.is_terminal():
+            return f"{moment:.6f}"
+        with contextlib.suppress(ValueError, OverflowError, OSError):
+            then, today = (datetime.fromtimestamp(t, UTC) for t in (moment, self._now))
+            return then.strftime("%H:%M:%S" if then.date() == today.date() else "%Y-%m-%d")
+        return str(moment)
+
+
+def _plain(text: str) -> str:
+    """Return a line of a message, inert."""
+    return output.safe(text.expandtabs(4))
+
+
+def _one_line(text: str) -> str:
+    """Return a message on one line, inert."""
+    return _plain(_BREAK.join(text.splitlines()))
+
+
+def _nothing(store: Store, logger: str | None, severity: str | None) -> str:
+    """Return what to say where there is nothing."""
+    with_it = f" with the severity {severity}" if severity else ""
+    sources = reading.read_loggers(store)
+    if logger is None:
+        if sources and severity:
+            return f"nothing is logged{with_it}; there is: {_some(s.severity for s in sources)}"
+        hint = "redmeter.integrations.logging counts what an application logs"
+        return "nothing is logged in this hour" if sources else f"nothing is logged yet; {hint}"
+    own = _some(s.severity for s in sources if s.logger == logger)
+    if own:
+        return f"nothing is logged under {shlex.quote(logger)}{with_it}; there is: {own}"
+    names = list(dict.fromkeys(s.logger for s in sources))
+    alike = [name for name in names if name.startswith(logger[:4])]
+    alike = alike or difflib.get_close_matches(logger, names) or names
+    hint = f"there is: {_some(alike)}" if alike else "redmeter logs lists what there is"
+    return f"nothing is logged under {shlex.quote(logger)}{with_it}; {hint}"
+
+
+def _some(names: Iterable[str]) -> str:
+    return ", ".join(list(dict.fromkeys(names))[:_SUGGESTED])

@@ -1,0 +1,214 @@
+"""top: what happens most often, takes longest or fails most."""
+
+import contextlib
+import dataclasses
+import glob
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from redmeter.cli import chart, output, units
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Precision,
+    Prefix,
+    Url,
+    command,
+    fail,
+    opened,
+    seconds,
+)
+from redmeter.cli.suggesting import suggestion
+from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
+from redmeter.model import Ranked, Ranking
+from redmeter.names import parse_name
+from redmeter.reading import catalogue, rankings
+from redmeter.reading.rankings import DEFAULT_SLICES, ORDERS, Order
+from redmeter.store import Store
+
+#: Columns of a terminal from which on a ranking has bars.
+_ROOM_FOR_BARS = 60
+
+
+@command(
+    name="top",
+    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --slices 24 · "
+    "redmeter top http_seconds --by route --by p95 · redmeter top '*_seconds' --by total · "
+    "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d",
+)
+def top(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="With a label to add up by: a name without labels. Else a pattern, or all."
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            help="A label to add up by, or what to rank by: count, and of observed values total, "
+            "mean, p50, p95, p99.9. May be given for both.",
+        ),
+    ] = None,
+    failing: Annotated[
+        list[str] | None,
+        typer.Option("--failing", help="LABEL=VALUE that means failure: rank by what failed."),
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option("--where", help="Only series with this LABEL=VALUE.")
+    ] = None,
+    precision: Precision = "60",
+    slices: Annotated[
+        int | None,
+        typer.Option("--slices", "-n", help="How many newest slices; else 60, if so many are kept"),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = 10,
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Rank counters or observed values, or the values of a label.
+
+    What is added up are the newest slices, the running one included. Percentiles are compared of
+    four times as many as there are rows, those with the largest totals and means.
+    """
+    width = seconds(precision)
+    label, order = _ways(by or [])
+    wrong = _labels("--failing", failing)
+    if wrong and order is not None:
+        raise InvalidSetting("--failing", f"ranks by what failed; leave --by {order} out")
+    if label is not None and (not label or name is None):
+        missing = "name a counter" if label else "name a label"
+        raise InvalidSetting("--by", f"{missing}, e.g. redmeter top http_requests --by route")
+    order = "failing" if wrong else order or "count"
+    name = "*" if name is None else name
+    with opened(url, prefix) as store:
+        rows = rankings.rank(
+            store,
+            name,
+            width,
+            by=label,
+            slices=slices,
+            limit=limit,
+            order=order,
+            where=_labels("--where", where),
+            failing=wrong,
+        )
+        unknown = ""
+        if label and all(row.key is None for row in rows):
+            unknown = _unknown_label(store, name, label)
+        shown = [] if unknown else list(rows)
+        if json:
+            output.as_json([dataclasses.asdict(row) for row in shown])
+        elif shown:
+            _show(rows, name, label, order)
+        if unknown:
+            fail(unknown, NOT_FOUND)
+        if not shown:
+            window = f"the newest {output.many(rows.slices, 'slice')} of {output.span(width)}"
+            observed = order not in ("count", "failing")
+            hint = _farther(store, width, rows.slices, observed=observed)
+            hint += suggestion(store, name, histograms=observed)
+            what = {"failing": "nothing failed", "count": "nothing happened"}
+            fail(f"{what.get(order, 'nothing was observed')} in {window}; {hint}", NOT_FOUND)
+
+
+def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """Tell labels to add up by from what to rank by: at most one of each."""
+    labels, orders = [], []
+    for word in words:
+        try:
+            Order.parse(word)
+        except InvalidValue:
+            labels.append(word)
+        else:
+            orders.append(word)
+    if "failing" in orders:
+        raise InvalidSetting("--by", "say what failed instead, e.g. --failing status=5xx")
+    if len(labels) > 1 or len(orders) > 1:
+        both = labels if len(labels) > 1 else orders
+        kinds = ", ".join(order for order in ORDERS if order != "failing")
+        raise InvalidSetting(
+            "--by",
+            f"{' and '.join(both)}: give one label, and one of {kinds} or a percentile as p95",
+        )
+    return next(iter(labels), None), next(iter(orders), None)
+
+
+def _labels(option: str, words: Sequence[str] | None) -> dict[str, str] | None:
+    """Read LABEL=VALUE words."""
+    found = {}
+    for word in words or ():
+        key, equals, value = word.partition("=")
+        if not key or not equals or key in found:
+            raise InvalidSetting(option, f"{word!r:.60}: give LABEL=VALUE once, e.g. status=5xx")
+        found[key] = value
+    return found or None
+
+
+def _unknown_label(store: Store, name: str, by: str) -> str:
+    """Return what to say where no label set of a name has a label; "" where one has, or none is."""
+    literal = glob.escape(name)
+    series = [
+        one
+        for histograms in (False, True)
+        for pattern in (literal, literal + "{*")
+        for one in catalogue.read_names(store, pattern, histograms=histograms)
+    ]
+    labels: set[str] = set()
+    for one in series:
+        with contextlib.suppress(InvalidName):  # written by someone else
+            labels.update(key for key, _ in parse_name(one).labels)
+    if by in labels:
+        return ""
+    if labels:
+        return f"no series of {name} has the label {by}; there are: {', '.join(sorted(labels))}"
+    return f"{name} has no labels; leave --by out" if series else ""
+
+
+def _farther(store: Store, width: int, slices: int, *, observed: bool) -> str:
+    """Return which coarser precision looks further back; "" where none does."""
+    view, _ = store.read()
+    kept = view.histograms if observed else view.retention
+    reach = {p: p * min(DEFAULT_SLICES, samples) for p, samples in kept.items()}
+    farthest = max(reach, key=lambda precision: reach[precision])
+    if farthest <= width or reach[farthest] <= slices * width:
+        return ""
+    return f"-p {output.span(farthest)} looks further back; "
+
+
+def _show(rows: Ranking, name: str, by: str | None, order: str) -> None:
+    """Print a ranking, with what it is ranked by first."""
+    columns = [by.upper() if by else "NAME"]
+    columns += {
+        "count": ["COUNT", "SHARE"],
+        "failing": ["FAILED", "COUNT", "SHARE"],
+        "total": ["TOTAL", "COUNT", "SHARE"],
+    }.get(order, [order.upper(), "COUNT"])
+    lines = [_line(row, name, by, order)[: len(columns)] for row in rows]
+    if output.is_terminal() and output.width() >= _ROOM_FOR_BARS:
+        columns.append("")
+        for line, row in zip(lines, rows, strict=True):
+            line.append(chart.bar(row.value / rows[0].value if rows[0].value > 0 else 0.0))
+    output.table(columns, lines, right=[at for at, text in enumerate(columns) if at and text])
+    if rows.looked_at < rows.groups:
+        output.note(
+            f"{order} of {rows.looked_at:,} out of {rows.groups:,} was compared: of those with the "
+            "largest totals and means; a higher --limit compares more"
+        )
+
+
+def _line(row: Ranked, name: str, by: str | None, order: str) -> list[output.Cell]:
+    key = "(without)" if row.key is None else row.key
+    share = f"{row.share:.1%}"
+    if order == "count":
+        return [key, row.count, share]
+    if order == "failing":
+        return [key, row.value, row.count, share]
+    value: output.Cell = row.value
+    if output.is_terminal():
+        value = units.writer_for(name if by else key)(row.value)
+    return [key, value, row.count, share]

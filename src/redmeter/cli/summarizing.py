@@ -1,0 +1,217 @@
+"""summary: how observed values were spread, as numbers and drawn."""
+
+import glob
+import shlex
+from typing import Annotated
+
+import typer
+
+from redmeter.cli import chart, output, units
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Precision,
+    Prefix,
+    Url,
+    command,
+    fail,
+    opened,
+    seconds,
+)
+from redmeter.cli.suggesting import suggestion
+from redmeter.errors import InvalidSetting
+from redmeter.model import Mark, Series
+from redmeter.names import canonical
+from redmeter.reading import catalogue
+from redmeter.reading.marks import read_marks
+from redmeter.reading.spread import Spread, Summary
+from redmeter.reading.summaries import read_merged, read_summaries
+from redmeter.store import Store
+
+#: Slices listed below a chart.
+_LISTED = 10
+#: What is told of each slice.
+_OVER_TIME = ("count", "mean", "p50", "p95", "p99")
+#: The same where there is little room, and columns of a terminal from which on there is more.
+_NARROW, _ROOMY = ("count", "p95"), 60
+
+
+@command(
+    name="summary",
+    epilog="Examples: redmeter summary checkout_seconds -p 1min · "
+    "redmeter summary checkout_seconds -p 1h --slices 24 --above 0.5 · "
+    "redmeter summary http_seconds --all-labels --json",
+)
+def summary(
+    name: Annotated[str, typer.Argument(help="What is observed, labels included.")],
+    precision: Precision = "60",
+    slices: Annotated[
+        int | None, typer.Option("--slices", "-n", help="How many newest slices; else all.")
+    ] = None,
+    above: Annotated[
+        float | None,
+        typer.Option("--above", help="Also tell which part of the values is above this."),
+    ] = None,
+    all_labels: Annotated[
+        bool, typer.Option("--all-labels", help="Merge all label sets of the name.")
+    ] = False,
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Show how observed values were spread: mean, percentiles, a histogram, over time.
+
+    Percentiles are within 2.17 % of the exact ones. On a terminal all is drawn; elsewhere the
+    numbers are columns.
+    """
+    width = seconds(precision)
+    wanted = canonical(name)
+    if above is not None and above != above:  # NaN
+        raise InvalidSetting("--above", "give a number")
+    if all_labels and "{" in wanted:
+        raise InvalidSetting("--all-labels", "give the name without labels")
+    with opened(url, prefix) as store:
+        if all_labels:
+            found = read_merged(store, wanted, width, slices=slices)
+        else:
+            found = read_summaries(store, [wanted], width, slices=slices)[wanted]
+        if json:
+            output.as_json(_as_dict(found, above))
+        elif found.count and output.is_terminal():
+            over_time = found.over_time()
+            _draw(found, over_time, above, read_marks(store, since=over_time.start))
+        elif found.count:
+            output.table(*_columns(found, above))
+        if not found.count:
+            fail(
+                f"nothing was observed under {wanted} in this window; {_hint(store, wanted)}",
+                NOT_FOUND,
+            )
+
+
+def _hint(store: Store, name: str) -> str:
+    literal = glob.escape(name)
+    if "{" not in name and catalogue.read_names(store, literal + "{*", histograms=True):
+        return f"it has label sets: redmeter summary {shlex.quote(name)} --all-labels, or name one"
+    if catalogue.read_names(store, literal, histograms=True):
+        return "a coarser precision may look further back, e.g. -p 1h"
+    for kind, gauges in (("counted", False), ("a gauge", True)):
+        if catalogue.read_names(store, literal, gauges=gauges):
+            return f"it is {kind}: redmeter series {shlex.quote(name)}"
+    return suggestion(store, name, histograms=True)
+
+
+def _numbers(found: Spread, above: float | None) -> dict[str, float | None]:
+    """Return what is told of a window, in order."""
+    p50, p90, p95, p99 = found.quantiles((0.5, 0.9, 0.95, 0.99))
+    numbers = {
+        "count": found.count,
+        "total": found.total,
+        "mean": found.mean,
+        "stddev": found.stddev,
+        "min": found.low,
+        "p50": p50,
+        "p90": p90,
+        "p95": p95,
+        "p99": p99,
+        "max": found.high,
+    }
+    return numbers if above is None else numbers | {"above": found.share_above(above)}
+
+
+def _columns(found: Summary, above: float | None) -> tuple[list[str], list[list[output.Cell]]]:
+    numbers = _numbers(found, above)
+    cells: list[output.Cell] = [found.name]
+    cells += ["" if number is None else number for number in numbers.values()]
+    return ["NAME", *map(str.upper, numbers)], [cells]
+
+
+def _draw(
+    found: Summary, over_time: Series[Spread | None], above: float | None, marks: list[Mark]
+) -> None:
+    write = units.writer_for(found.name)
+    slices = output.many(len(over_time), "slice")
+    every = f"every {output.span(found.precision)}"
+    output.line(f"{found.name} · {every} · {output.many(found.count, 'value')} in {slices}")
+    output.line()
+    numbers = _numbers(found, None)
+    rows: list[list[output.Cell]] = [
+        [key, f"{number:,}" if key == "count" else write(number)]
+        for key, number in numbers.items()
+        if number is not None
+    ]
+    if above is not None:
+        rows.append([f"above {write(above)}", f"{found.share_above(above) or 0.0:.2%}"])
+    output.table(["", "VALUE"], rows, right=[1])
+    output.line()
+    _draw_histogram(found, write)
+    series = _of(over_time, 0.95)
+    output.line(f"p95 over time · {every}")
+    output.block(chart.draw_gauge(series, output.width(), marks, write=write, highest=True))
+    output.line()
+    _list(over_time, write)
+
+
+def _draw_histogram(found: Summary, write: units.Writer) -> None:
+    drawn = chart.rows(found.distribution, write)
+    most = max(count for _, count in drawn)
+    lines: list[list[output.Cell]] = [
+        [edges, count, f"{count / found.count:.1%}"] for edges, count in drawn
+    ]
+    columns = ["VALUES", "COUNT", "SHARE"]
+    if output.width() >= _ROOMY:
+        columns.append("")
+        for line, (_, count) in zip(lines, drawn, strict=True):
+            line.append(chart.bar(count / most))
+    output.table(columns, lines, right=[0, 2])
+    output.line()
+
+
+def _of(over_time: Series[Spread | None], q: float) -> Series[float | None]:
+    values = tuple(None if one is None else one.quantile(q) for one in over_time.values)
+    return Series(
+        over_time.name, over_time.precision, over_time.start, values, partial=over_time.partial
+    )
+
+
+def _list(over_time: Series[Spread | None], write: units.Writer) -> None:
+    """List the newest slices."""
+    told = _OVER_TIME if output.width() >= _ROOMY else _NARROW
+    rows: list[list[output.Cell]] = []
+    if len(over_time) > _LISTED:
+        rows.append([f"… ({len(over_time) - _LISTED} more)", *[""] * len(told)])
+    for start, one in over_time[-_LISTED:]:
+        cells = dict.fromkeys(told, "")
+        if one is not None:
+            numbers = dict(zip(_OVER_TIME, _slice(one), strict=True))
+            cells = {key: write(numbers[key] or 0.0) for key in told}
+            cells["count"] = f"{one.count:,}"
+        rows.append([output.moment(start, over_time.precision), *cells.values()])
+    columns = ["START (UTC)", *map(str.upper, told)]
+    output.table(columns, rows, right=range(1, len(columns)))
+
+
+def _slice(one: Spread | None) -> list[float | None]:
+    if one is None:
+        return [0, *[None] * (len(_OVER_TIME) - 1)]
+    return [one.count, one.mean, *one.quantiles((0.5, 0.95, 0.99))]
+
+
+def _as_dict(found: Summary, above: float | None) -> dict[str, object]:
+    over_time = found.over_time()
+    numbers: dict[str, object] = {**_numbers(found, None)}
+    if above is not None:
+        numbers["above"] = {"threshold": above, "share": found.share_above(above)}
+    return {
+        "name": found.name,
+        "precision": found.precision,
+        "start": found.start,
+        "end": found.end,
+        "partial": found.partial,
+        **numbers,
+        "buckets": [list(bucket) for bucket in found.buckets()],
+        "slices": [
+            {"start": start, **dict(zip(_OVER_TIME, _slice(one), strict=True))}
+            for start, one in over_time
+        ],
+    }

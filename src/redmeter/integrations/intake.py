@@ -1,0 +1,124 @@
+"""What the integrations of logging libraries share: a message goes into a meter, whatever it is.
+
+Problem: a message is made by code that is not ours, an argument's __str__, a formatter, a filter.
+It may raise, and it may log, which would bring it here again, and again.
+
+Idea: a flag of the thread, task or greenlet at hand says that a message is being taken in. What is
+logged meanwhile is left out, and so is what is logged while a meter stores: a client library that
+logs its commands would keep its own log going for ever. Of a message that cannot be read, what is
+left is taken in, with a note.
+
+Bound: no lock, no I/O, no thread. A message costs its text and an append.
+
+Not done: a signal handler that logs while a message is taken in is not told from an argument that
+does. With Meter(sync=True) a message is stored at once, by whoever logs it.
+"""
+
+import logging
+import time
+from contextlib import suppress
+from typing import Protocol
+
+from redmeter import Meter
+from redmeter.errors import RedmeterError, StoreError
+from redmeter.keys import MAX_TIME
+from redmeter.kinds.message import logger_of, severity_of
+from redmeter.recording.recorder import quiet
+
+#: Set while a message is taken in.
+busy = quiet
+
+#: Loggers and levels that are remembered.
+SINKS = 1000
+
+_OWN = "redmeter"
+_own_log = logging.getLogger(_OWN)
+
+
+class Sink(Protocol):
+    """What takes the messages of one logger and severity."""
+
+    def put_message(self, pattern: str | None, text: str, time: float) -> None:
+        """Add a message. See Recorder.log()."""
+        ...
+
+
+class Intake:
+    """Takes messages in.
+
+    Args:
+        meter: where they go; None makes one as the environment says, for the first message.
+    """
+
+    def __init__(self, meter: Meter | None) -> None:
+        self.meter = meter
+        #: What takes the messages of a logger's name and a level; None of the library's own.
+        self.sinks: dict[tuple[object, object], Sink | None] = {}
+        self._in_vain = False
+
+    def put(
+        self, logger: object, level: object, pattern: str | None, text: object, at: object
+    ) -> None:
+        """Take a message in. Never raises.
+
+        Args:
+            logger: its name.
+            level: a level of logging, or its name.
+            pattern: see Recorder.log().
+            text: what it says.
+            at: when it was, Unix seconds; now, where this is none.
+        """
+        sink = self._sink(logger, level)
+        if sink is not None:
+            if type(at) is not float or not -MAX_TIME < at < MAX_TIME:
+                at = time.time()
+            with suppress(StoreError):  # of a meter that stores at once, and counts what it loses
+                sink.put_message(pattern, text if type(text) is str else text_of(text), at)
+
+    def _sink(self, logger: object, level: object) -> Sink | None:
+        if type(logger) is not str:
+            logger = text_of(logger)
+        if type(level) is not int:
+            level = level if type(level) is str else text_of(level)
+        key = logger, level
+        if key in self.sinks:
+            return self.sinks[key]
+        meter = self.meter or self._made()
+        if meter is None:
+            return None
+        name = logger_of(logger)
+        own = logger == _OWN or logger.startswith(f"{_OWN}.")
+        found = None if own else meter._recorder.sink(name, severity_of(level))
+        if len(self.sinks) < SINKS:
+            self.sinks[key] = found
+        return found
+
+    def trouble(self, error: Exception) -> None:
+        """Write down that a message could not be made into text."""
+        if self.meter is not None:
+            kind = type(error).__name__
+            self.meter._recorder.trouble("format", f"formatting a message: {kind}")
+
+    def _made(self) -> Meter | None:
+        if not self._in_vain:
+            try:
+                self.meter = Meter()
+            except RedmeterError as error:
+                self._in_vain = True
+                _own_log.error("messages are not counted: %s", error)
+        return self.meter
+
+
+def text_of(value: object) -> str:
+    """Return str(value) as plain text, or a note where that raises."""
+    try:
+        return str.__str__(str(value))
+    except Exception as error:  # noqa: BLE001 - of code that is not ours
+        return f"({type(value).__name__} without a text: {type(error).__name__})"
+
+
+def error_of(given: object) -> BaseException | None:
+    """Return the error of what a record has as exc_info, in any of its forms."""
+    if isinstance(given, tuple):
+        given = next((part for part in given if isinstance(part, BaseException)), None)
+    return given if isinstance(given, BaseException) else None

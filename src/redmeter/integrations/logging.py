@@ -1,0 +1,202 @@
+"""Counts what an application logs: a handler for `logging`, installed in one line.
+
+    from redmeter.integrations.logging import install
+    install(meter)
+
+Problem: a log tells all that happened, and nobody reads all of it. How often does it happen, is it
+new, since when? For that, messages have to be told apart by what they mean, not by their text.
+
+Idea: `logger.info("retrying %s in %d ms", url, delay)` brings its format along, which is exact and
+costs nothing to have. So what is counted is the format; with an exception, its type and place too.
+A record without arguments may be an f-string: there the varying parts of its text are masked, in
+the background.
+
+    logger.warning("retrying %s", url)      retrying %s
+    logger.warning(f"retrying {url}")       retrying <url>
+    logger.exception("job %s failed", 7)    job %s failed [KeyError at jobs.py:12 in run]
+
+What cannot be read loses nothing: a record whose arguments do not fit its format is counted as that
+format, with a note in place of its text; one whose filter raises is counted without its text.
+
+Bound: no lock and no I/O. logging takes a lock around each handler, for the sake of what handlers
+write to; a list is appended to in one step, so there is none here, and neither a slow thread nor a
+signal handler nor a fork can find it taken. Arguments become text at once, since they may change
+later; all else is done in the background, most of it only for messages that are kept.
+
+Not done: levels and filters are the user's; nothing is set but the handler's own level. A
+QueueHandler makes text of its records, so behind one the formats are gone: hang this handler
+beside it instead of behind it.
+
+Source: the documentation of logging, "LogRecord attributes", "Handler Objects".
+"""
+
+import logging
+import threading
+
+from redmeter import Meter
+from redmeter.analysis.patterns import pattern_of
+from redmeter.analysis.secrets import mask
+from redmeter.analysis.texts import clean
+from redmeter.errors import StoreError
+from redmeter.integrations.intake import Intake, busy, error_of, text_of
+from redmeter.keys import MAX_TIME
+from redmeter.recording.exceptions import described, place_of, placed
+
+_installing = threading.Lock()
+
+
+class RedmeterHandler(logging.Handler):
+    """Counts log records by their patterns, and keeps the newest.
+
+    It never waits, never raises and never logs. The library's own log, and what is logged while a
+    record is handled or a meter stores, is left out. Level and filters are yours to set. A
+    formatter makes the texts that are kept, not the patterns.
+
+    Args:
+        meter: where messages go. None: a Meter as the environment says, made for the first
+            record; so a handler can be made by logging.config.
+        level: records below it are left out.
+    """
+
+    def __init__(self, meter: Meter | None = None, level: int | str = logging.NOTSET) -> None:
+        super().__init__(level)
+        self._intake = Intake(meter)
+        self._sinks = self._intake.sinks
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.meter!r} ({logging.getLevelName(self.level)})>"
+
+    @property
+    def meter(self) -> Meter | None:
+        """Where messages go; None where one is still to be made."""
+        return self._intake.meter
+
+    def createLock(self) -> None:
+        """There is none: see the head of this file."""
+        self.lock = None
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Count a record that passes the filters; return whether it was taken."""
+        if busy.get():
+            return False
+        try:
+            busy.set(True)  # within, so that an exception out of a signal handler resets it
+            found = self._filtered(record) if self.filters else record
+            if found is None:
+                return False
+            self._take(found)
+            return True
+        finally:
+            busy.set(False)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count a record, whatever the filters say."""
+        if not busy.get():
+            try:
+                busy.set(True)
+                self._take(record)
+            finally:
+                busy.set(False)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Do nothing: what cannot be read is counted, with a note."""
+
+    def _filtered(self, record: logging.LogRecord) -> logging.LogRecord | None:
+        """Return the record, or what a filter puts in its place; None where it does not pass."""
+        try:
+            found: object = self.filter(record)
+        except Exception as error:  # noqa: BLE001 - of a filter that is not ours
+            # It may be there to keep something out: nothing of the text is taken.
+            self._intake.trouble(error)
+            self._note(record, f"(left out: a filter raised {type(error).__name__})")
+            return None
+        if isinstance(found, logging.LogRecord):  # since Python 3.12
+            return found
+        return record if found else None
+
+    def _take(self, record: logging.LogRecord) -> None:
+        try:
+            msg, args = record.msg, record.args
+            plain = type(record) is logging.LogRecord and type(msg) is str
+            if plain and self.formatter is None:  # as most are: the short way
+                pattern, text = (msg, msg % args) if args else (None, msg)
+            else:
+                pattern, text = self._read(record)
+            if record.exc_info or record.exc_text or record.stack_info:
+                pattern, text = self._traced(record, pattern, text)
+            sink = self._sinks.get((record.name, record.levelno))
+            if sink is not None and -MAX_TIME < record.created < MAX_TIME:
+                sink.put_message(pattern, text, record.created)
+            else:
+                self._intake.put(record.name, record.levelno, pattern, text, record.created)
+        except StoreError:  # of a meter that stores at once, and counts what it loses
+            pass
+        except Exception as error:  # noqa: BLE001 - of an argument, or what is given is no record
+            self._intake.trouble(error)
+            text = text_of(getattr(record, "msg", record))
+            self._note(record, text, f" (not formatted: {type(error).__name__})")
+
+    def _read(self, record: logging.LogRecord) -> tuple[str | None, str]:
+        """Return pattern and text of a record."""
+        pattern = record.msg if record.args and type(record.msg) is str else None
+        message = text_of(record.getMessage())
+        if self.formatter is None:
+            return pattern, message
+        try:
+            text = text_of(self.format(record))
+        except Exception as error:  # noqa: BLE001 - of a formatter that is not ours
+            self._intake.trouble(error)
+            return pattern, f"{message} (not formatted: {type(error).__name__})"
+        # Made here, as of what the formatter adds nothing belongs into the pattern.
+        return pattern or pattern_of(mask(clean(message))), text
+
+    def _traced(
+        self, record: logging.LogRecord, pattern: str | None, text: str
+    ) -> tuple[str | None, str]:
+        """Add what there is of an error: to the pattern where it was, to the text what it said."""
+        told = [text]
+        error = error_of(record.exc_info)
+        if error is not None:
+            place, frames = described(error)
+            told.append(frames)
+        else:
+            trace = record.exc_text if isinstance(record.exc_text, str) else ""
+            place = place_of(trace)
+            told.append(trace)
+        if isinstance(record.stack_info, str):
+            told.append(record.stack_info)
+        if place:
+            pattern = placed(pattern, place)
+        # A formatter's text has all of it already.
+        return pattern, text if self.formatter else "\n".join(part for part in told if part)
+
+    def _note(self, record: logging.LogRecord, text: str, note: str = "") -> None:
+        """Count what is left of a record that cannot be read."""
+        name, level = getattr(record, "name", ""), getattr(record, "levelno", logging.ERROR)
+        self._intake.put(name, level, text, text + note, getattr(record, "created", None))
+
+
+def install(
+    meter: Meter,
+    *,
+    level: int | str = logging.INFO,
+    logger: logging.Logger | str | None = None,
+) -> RedmeterHandler:
+    """Count what is logged from now on.
+
+    Adds a handler, and changes nothing else: what the loggers' own levels leave out does not get
+    here either. Called again for the same meter, it returns the handler that is there.
+
+    Args:
+        meter: where messages go.
+        level: records below it are not counted.
+        logger: whose records, those of the loggers below it included; all, if not given.
+    """
+    target = logger if isinstance(logger, logging.Logger) else logging.getLogger(logger)
+    with _installing:
+        for handler in target.handlers:
+            if isinstance(handler, RedmeterHandler) and handler.meter is meter:
+                return handler
+        handler = RedmeterHandler(meter, level)
+        target.addHandler(handler)
+        return handler

@@ -1,0 +1,124 @@
+"""Counts what an application logs by structlog: a processor, put before the renderer.
+
+    structlog.configure(processors=[
+        structlog.processors.add_log_level,
+        RedmeterProcessor(meter),
+        structlog.dev.ConsoleRenderer(),
+    ])
+
+Idea: with structlog what varies is given beside the event, `log.info("job failed", job=7)`. By that
+convention the event is a constant, and so it is the pattern, exact and free. Whoever puts values
+into events all the same gets a pattern for each, until there are too many.
+
+    log.warning("retrying", url=url)        retrying
+    log.exception("job failed", job=7)      job failed [KeyError at jobs.py:12 in run]
+
+Bound: no lock and no I/O; values become text at once, as far as they can be kept.
+
+Not done: where structlog hands its events on to logging, count them there or here, not at both.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from redmeter import Meter
+from redmeter.integrations.intake import Intake, busy, error_of, text_of
+from redmeter.recording.exceptions import described, place_of, placed
+from redmeter.recording.messages import LONGEST
+
+#: Names of methods whose level is called otherwise.
+_LEVELS = {"exception": "error", "msg": "info", "log": "info"}
+#: What of an event is said elsewhere than in its text.
+_APART = frozenset(
+    {
+        *("event", "level", "level_number", "logger", "timestamp", "exc_info", "exception"),
+        *("stack_info", "stack", "positional_args", "_record", "_from_structlog"),
+    }
+)
+
+
+class RedmeterProcessor:
+    """Counts events, and keeps the newest. Returns what it is given, unchanged, and never raises.
+
+    Args:
+        meter: where messages go. None: a Meter as the environment says, made for the first event.
+        level: events below it are left out; a level of logging.
+    """
+
+    def __init__(self, meter: Meter | None = None, *, level: int = logging.NOTSET) -> None:
+        self._intake = Intake(meter)
+        self._level = level
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._intake.meter!r}>"
+
+    def __call__(
+        self, logger: Any, method_name: str, event_dict: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        """Count an event."""
+        if not busy.get():
+            try:
+                busy.set(True)  # within, so that an exception out of a signal handler resets it
+                self._take(logger, method_name, event_dict)
+            finally:
+                busy.set(False)
+        return event_dict
+
+    def _take(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> None:
+        try:
+            level = event.get("level") or _LEVELS.get(method, method)
+            if self._level and _number(level) < self._level:
+                return
+            pattern: str = text_of(event.get("event", ""))
+            text = f"{pattern}{_pairs(event)}"
+            error = error_of(event.get("exc_info")) or _current(event.get("exc_info"))
+            trace = event.get("exception")
+            told = trace if isinstance(trace, str) else ""
+            place = place_of(told)
+            if error is not None:
+                place, told = described(error)
+            stack = event.get("stack")
+            parts = (text, told, stack if isinstance(stack, str) else "")
+            pattern = placed(pattern, place) if place else pattern
+            name = event.get("logger") or getattr(logger, "name", None)
+            name = name if isinstance(name, str) else "structlog"
+            self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
+        except Exception as problem:  # noqa: BLE001 - of a value, or what is given is no event
+            self._intake.trouble(problem)
+            note = f"(not read: {type(problem).__name__})"
+            self._intake.put("structlog", "unknown", note, note, None)
+
+
+def _pairs(event: Mapping[str, Any]) -> str:
+    """Return ` key=value …` of what an event has beside itself, as far as it may be kept."""
+    made, size = [], 0
+    for key, value in event.items():
+        if key in _APART:
+            continue
+        if isinstance(value, str):
+            text = str.__str__(value)
+            text = text if text.isprintable() and " " not in text and text else repr(text)
+        else:
+            try:
+                text = repr(value)
+            except Exception as error:  # noqa: BLE001 - of code that is not ours
+                text = f"({type(value).__name__} without a text: {type(error).__name__})"
+        made.append(f" {text_of(key)}={text}")
+        size += len(made[-1])
+        if size > LONGEST:
+            break
+    return "".join(made)
+
+
+def _current(given: object) -> BaseException | None:
+    """Return the error that is being handled, where exc_info=True asks for it."""
+    return sys.exc_info()[1] if given is True else None
+
+
+def _number(level: object) -> int:
+    """Return the number of a level; what has none is never left out."""
+    found = logging.getLevelName(level.upper()) if isinstance(level, str) else level
+    return found if isinstance(found, int) else sys.maxsize

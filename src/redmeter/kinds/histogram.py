@@ -1,0 +1,98 @@
+"""Histograms: how observed values were spread, by slices of time.
+
+A histogram is two hashes per precision, slice start -> text: its buckets in one; in the other its
+count, sum and spread, which is all that a ranking needs, and stays small. Beside that go the
+statistics of this hour and of the one before: statistics.py. Distributions merge, so values may be
+summed up before they are sent: what is handed in here is summed up by slices of some width, and
+again into those of each precision.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from redmeter.keys import HOUR, Keys
+from redmeter.kinds import statistics
+from redmeter.kinds.distribution import Distribution
+from redmeter.kinds.moments import Moments
+from redmeter.kinds.packed import buckets_text, moments_text
+from redmeter.kinds.slices import Runs, multiples, told
+from redmeter.model import Operation, Operations
+
+#: What can be merged.
+M = TypeVar("M", Distribution, Moments)
+
+
+def operations(
+    keys: Keys,
+    retention: Mapping[int, int],
+    distributions: Mapping[str, Mapping[int, Distribution]],
+    *,
+    width: int = 1,
+) -> Operations:
+    """Turn distributions into the operations of one batch.
+
+    Args:
+        keys: the store's.
+        retention: precision -> samples, of histograms.
+        distributions: series name -> {start of a slice, Unix seconds -> distribution}, which stay
+            as they are; none of them is empty.
+        width: of those slices, seconds. Precisions that are no multiple of it are left out, and so
+            are the statistics where the hour is none.
+    """
+    buckets, moments = Runs(), Runs()
+    precisions = multiples(retention, width)
+    before, beside = keys.hist_of(""), keys.moments_of("")
+    for name, given in distributions.items():
+        slices, last = given, width
+        texts = _texts(given.values())
+        for precision, samples in precisions:
+            # A width that is a multiple of the last one sums up fewer, wider slices.
+            wider = _by_slice(given if precision % last else slices, precision, Distribution)
+            if len(given) > 1:  # else it is the very same one at every precision
+                texts = _texts(wider.values())
+            slices, last = wider, precision
+            starts, entry = list(slices), f"{precision}:{name}"
+            buckets.add(precision, samples, before + entry, starts, texts[0])
+            moments.add(precision, samples, beside + entry, starts, texts[1])
+    made: list[Operation] = []
+    if buckets:
+        sums = moments.text()
+
+        def lost() -> list[tuple[str, int]]:
+            return told(sums, 3, lambda values: int(values[0]))
+
+        found = (keys.hists, *buckets.keys())
+        made.append(Operation("hist", found, (keys.hist_bytes, buckets.text()), lost))
+        made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
+    if width and HOUR % width == 0:
+        hours = {name: _moments(given) for name, given in distributions.items()}
+        made += statistics.operations(keys, hours)
+    return tuple(made)
+
+
+def _texts(distributions: Iterable[Distribution]) -> tuple[list[str], list[str]]:
+    both = list(distributions)
+    return [buckets_text(each) for each in both], [moments_text(each) for each in both]
+
+
+def _moments(given: Mapping[int, Distribution]) -> Mapping[int, Moments]:
+    moments = {start: distribution.moments for start, distribution in given.items()}
+    return _by_slice(moments, HOUR, Moments)
+
+
+def _by_slice(given: Mapping[int, M], precision: int, empty: Callable[[], M]) -> Mapping[int, M]:
+    slices: dict[int, M] = {}
+    own: set[int] = set()
+    for at, part in given.items():
+        start = at // precision * precision
+        found = slices.get(start)
+        if found is None:
+            slices[start] = part
+            continue
+        if start not in own:
+            own.add(start)
+            first, slices[start] = found, empty()
+            found = slices[start]
+            found.merge(first)
+        found.merge(part)
+    return slices

@@ -1,0 +1,58 @@
+"""Which hour a text means: what `:start` and `:pstart` hold, ours and what other programs write.
+
+    1700000000          integer Unix seconds, ours: the hour that holds them
+    14                  an hour of the day, UTC: the latest one that has come
+    2019-06-23T06:00    ISO text, UTC, whatever follows the hour
+
+store/lua/operations/hourly.lua has the same rule, for whoever writes.
+"""
+
+import math
+import re
+
+from redmeter.keys import HOUR, slice_start
+
+#: An hour that has not come: the server then takes the one that it is in.
+THIS_HOUR = 2**40
+
+_NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*\Z", re.ASCII)
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)", re.ASCII)
+
+_DAY = 86400
+
+
+def hour_of(text: bytes | str | None, now: float) -> int | None:
+    """Return the start of the hour that a text means, Unix seconds.
+
+    Args:
+        text: as it is stored.
+        now: Unix seconds; an hour of the day is the latest one that has come by then.
+
+    Returns:
+        None where the text means none.
+    """
+    if text is None:
+        return None
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    if _NUMBER.match(text):
+        number = float(text)
+        if not math.isfinite(number):
+            return None
+        if not 0 <= number < 24:
+            return slice_start(number, HOUR)
+        hour = slice_start(now, _DAY) + int(number) * HOUR
+        return hour - _DAY if hour > slice_start(now, HOUR) else hour
+    found = _ISO.match(text)
+    if found is None:
+        return None
+    year, month, day, hour = map(int, found.groups())
+    return _days(year, month, day) * _DAY + hour * HOUR
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Count the days from 1970 to a date of the Gregorian calendar, which need not exist."""
+    if month <= 2:
+        year, month = year - 1, month + 12
+    leaps = year // 4 - year // 100 + year // 400
+    return 365 * year + leaps + (153 * (month - 3) + 2) // 5 + day - 719469

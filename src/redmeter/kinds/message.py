@@ -1,0 +1,330 @@
+"""Messages: the newest of each logger and severity, and how often each pattern of them comes.
+
+    recent:LOGGER:SEVERITY      the newest messages, as `2026-11-21T16:13:00.123456Z TEXT`
+    common:LOGGER:SEVERITY      pattern -> how often in this hour; `:last` is the hour before
+    patterns:LOGGER:SEVERITY    pattern -> when it was seen first and last, and one sample
+    messages:                   LOGGER:SEVERITY, scored with the time of the last message
+
+What is counted is a pattern, not a text: see analysis/patterns.py. Two hours of one logger merge
+by adding pattern to pattern and keeping the newest texts, so messages may be put together before
+they are sent. A severity has no colon, so that a key can be taken apart again, and is none of the
+endings that a key of `common:` may have.
+"""
+
+import logging
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from redmeter.keys import HOUR, Keys
+from redmeter.kinds.hourly import THIS_HOUR
+from redmeter.model import Operation, Operations
+from redmeter.names import check_text, cleaned
+
+#: The levels of logging that have a severity of their own.
+SEVERITY = {
+    logging.DEBUG: "debug",
+    logging.INFO: "info",
+    logging.WARNING: "warning",
+    logging.ERROR: "error",
+    logging.CRITICAL: "critical",
+}
+#: What programs also call them.
+_ALIASES = {"warn": "warning", "fatal": "critical"}
+#: Endings of keys, see keys.hourly().
+_ENDINGS = {"start", "last", "pstart"}
+
+#: Longest name of a severity, bytes.
+MAX_SEVERITY = 20
+
+#: Most patterns of a logger and severity in an hour; what comes after them is counted here.
+MAX_PATTERNS = 1000
+OTHER = "(other)"
+
+#: How long messages are kept after the last one, seconds.
+LIFE = 30 * 86400
+
+#: Hours of which is known how often a pattern came: this one and the one before.
+HOURS = {HOUR: 2}
+
+#: Characters of a sample at most.
+SAMPLE_LIMIT = 300
+
+_ENTRY = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?)Z(?: |\Z)", re.ASCII)
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_ASCTIME = re.compile(
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ({'|'.join(_MONTHS)}) ([ \d]\d) "
+    r"(\d\d):(\d\d):(\d\d) (\d{4})(?: |\Z)",
+    re.ASCII,
+)
+#: What datetime can say, Unix seconds.
+_EARLIEST, _LATEST = -62_135_596_800.0, 253_402_300_799.0
+
+
+def severity_of(level: int | str) -> str:
+    """Return the severity of a level of logging, or of a name.
+
+    Args:
+        level: a name is taken in lower case, without control characters and colons, and cut at
+            20 bytes. A number that has no name, neither here nor by logging.addLevelName(), means
+            the next standard one below.
+    """
+    known = SEVERITY.get(level) if isinstance(level, int) else None
+    return known or _severity(level)
+
+
+@lru_cache(256)
+def _severity(level: int | str) -> str:
+    if isinstance(level, int):
+        name = str(logging.getLevelName(level))
+        if level == logging.NOTSET or name.startswith("Level "):
+            return SEVERITY[max((n for n in SEVERITY if n <= level), default=logging.DEBUG)]
+        level = name
+    name = cleaned(level.lower().replace(":", "-"), MAX_SEVERITY).strip()
+    name = _ALIASES.get(name, name) or "unknown"
+    return f"{name}-" if name in _ENDINGS else name
+
+
+def check_logger(name: object) -> str:
+    """Check the name of a logger that a caller gave, and return it.
+
+    Raises:
+        InvalidName: not text, empty, over 200 bytes, or with a control character.
+    """
+    return check_text(name)
+
+
+@lru_cache(1024)
+def logger_of(name: str) -> str:
+    """Return the name of a logger as it may be stored, where nobody can be told that it may not."""
+    return cleaned(name) or "root"
+
+
+def name_of(logger: str, severity: str) -> str:
+    """Return what stands for a logger and a severity in keys and in `messages:`."""
+    return f"{logger}:{severity}"
+
+
+def parse_name(name: str) -> tuple[str, str]:
+    """Return logger and severity, the inverse of name_of(); either is empty where there is none."""
+    logger, _, severity = name.rpartition(":")
+    return logger, severity
+
+
+# --- Entries -------------------------------------------------------------------------------
+
+
+def format_entry(time: float, text: str) -> str:
+    """Return a message as it stands in `recent:`.
+
+    Args:
+        time: Unix seconds.
+    """
+    moment = datetime.fromtimestamp(max(_EARLIEST, min(time, _LATEST)), UTC)
+    return f"{moment.isoformat(timespec='microseconds')[:26]}Z {text}"
+
+
+def parse_entry(entry: bytes) -> tuple[float | None, str]:
+    """Return time (Unix seconds) and text of what stands in `recent:`.
+
+    Also of what the listings write, `Sun Jun 23 11:57:38 2019 text`: it names no time zone, and is
+    taken for UTC. The time of anything else is None, and all of it is the text. What is no UTF-8 is
+    replaced.
+    """
+    text = entry.decode(errors="replace")
+    try:
+        if found := _ENTRY.match(text):
+            time = datetime.fromisoformat(found[1]).replace(tzinfo=UTC).timestamp()
+            return time, text[found.end() :]
+        if found := _ASCTIME.match(text):
+            month = _MONTHS.index(found[1]) + 1
+            day, hour, minute, second, year = map(int, found.groups()[1:])
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+            return moment.timestamp(), text[found.end() :]
+    except ValueError:  # 31 February
+        pass
+    return None, text
+
+
+# --- What is written -----------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """The messages of one pattern within an hour."""
+
+    #: How many.
+    events: int
+    #: Unix seconds.
+    first: float
+    last: float
+    #: The text of the last one.
+    sample: str
+
+
+class LogHour:
+    """What one logger logged with one severity within an hour; texts are as they are stored.
+
+    Args:
+        keep: how many of the newest messages.
+    """
+
+    __slots__ = ("bytes", "events", "keep", "patterns", "texts")
+
+    def __init__(self, keep: int) -> None:
+        self.keep = keep
+        #: How many messages there were.
+        self.events = 0
+        self.patterns: dict[str, Group] = {}
+        #: The newest, as (time, text), in order of time.
+        self.texts: list[tuple[float, str]] = []
+        #: An estimate of what it takes.
+        self.bytes = 0
+
+    def add(self, pattern: str, group: Group) -> None:
+        """Count messages of a pattern, or of (other) where there are too many patterns."""
+        self.events += group.events
+        old = self.patterns.get(pattern)
+        if old is None and len(self.patterns) >= MAX_PATTERNS:
+            pattern = OTHER
+            old = self.patterns.get(pattern)
+        if old is None:
+            self.bytes += 300 + len(pattern) + len(group.sample)
+        else:
+            group = Group(
+                old.events + group.events,
+                min(old.first, group.first),
+                max(old.last, group.last),
+                group.sample if group.last >= old.last else old.sample,
+            )
+        self.patterns[pattern] = group
+
+    def add_texts(self, texts: Iterable[tuple[float, str]]) -> None:
+        """Keep messages, if they are among the newest."""
+        self.bytes -= sum(len(text) for _, text in self.texts)
+        self.texts = newest([*self.texts, *texts], self.keep)
+        self.bytes += sum(len(text) for _, text in self.texts)
+
+    def cut(self, count: int) -> "LogHour":
+        """Take so many patterns out, and return them as an hour of their own, without texts."""
+        part = LogHour(self.keep)
+        for pattern in list(self.patterns)[:count]:
+            group = self.patterns.pop(pattern)
+            part.add(pattern, group)
+            self.events -= group.events
+        self.bytes -= part.bytes
+        return part
+
+    @property
+    def last(self) -> float:
+        """The time of the last message, Unix seconds."""
+        return max([t for t, _ in self.texts[-1:]] + [g.last for g in self.patterns.values()])
+
+    def merge(self, other: "LogHour") -> None:
+        """Add what another one has."""
+        for pattern, group in other.patterns.items():
+            self.add(pattern, group)
+        self.add_texts(other.texts)
+
+
+def newest(texts: list[tuple[float, str]], keep: int) -> list[tuple[float, str]]:
+    """Return the newest of some (time, text), in order of time."""
+    return sorted(texts, key=lambda entry: entry[0])[-keep:]
+
+
+def operations(
+    keys: Keys, messages: Mapping[str, Mapping[int, LogHour]], *, tallied: bool = True
+) -> Operations:
+    """Turn messages into the operations of one batch.
+
+    Args:
+        keys: the store's.
+        messages: LOGGER:SEVERITY -> {start of an hour, Unix seconds -> what was logged within it}.
+        tallied: whether their patterns are counted; else they only are among the newest.
+    """
+    whole = {name: _together(hours.values()) for name, hours in messages.items()}
+    made = _push(keys, whole)
+    if tallied:
+        made += _tally(keys, messages) + _seen(keys, whole)
+    last = [(name, hour.last) for name, hour in whole.items()]
+    return (*made, _touch(keys, last))
+
+
+def book_operations(
+    keys: Keys, logger: str, severity: str, time: float, text: str, *, keep: int, tallied: bool
+) -> Operations:
+    """Return what the listings do with one message: its text is what is counted.
+
+    Args:
+        time: Unix seconds.
+        tallied: whether it is counted; else it only is among the newest.
+    """
+    hour = LogHour(keep)
+    hour.add(text, Group(1, time, time, ""))
+    hour.add_texts([(time, text)])
+    name = name_of(logger, severity)
+    made = _push(keys, {name: hour})
+    if tallied:
+        made += _tally(keys, {name: {THIS_HOUR: hour}})
+    return tuple(made)
+
+
+def _together(hours: Collection[LogHour]) -> LogHour:
+    """Return what several hours have together; none of them is changed."""
+    if len(hours) == 1:
+        return next(iter(hours))
+    whole = LogHour(max(hour.keep for hour in hours))
+    for hour in hours:
+        whole.merge(hour)
+    return whole
+
+
+def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
+    lists: list[str] = []
+    args: list[str | int] = [LIFE]
+    told = []
+    for name, hour in messages.items():
+        if hour.texts:
+            lists.append(keys.recent(*parse_name(name)))
+            entries = [format_entry(time, text) for time, text in hour.texts]
+            args += (hour.keep, len(entries), *entries)
+            told.append((name, len(entries)))
+    return [Operation("push", tuple(lists), tuple(args), lambda: told)] if lists else []
+
+
+def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Operation]:
+    found: list[str] = []
+    args: list[str | int] = [LIFE, MAX_PATTERNS]
+    told: list[tuple[str, int]] = []
+    for name, hours in messages.items():
+        for start in sorted(hours):  # the older ones first, or there would be no place for them
+            hour = hours[start]
+            found += keys.common(*parse_name(name))
+            args += (start, len(hour.patterns))
+            for pattern, group in hour.patterns.items():
+                args += (pattern, group.events)
+            told += [(str(start), hour.events), ("", 0), ("", 0), ("", 0)]
+    return [Operation("tally", tuple(found), tuple(args), lambda: told)] if found else []
+
+
+def _seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
+    found: list[str] = []
+    args: list[str | int] = [LIFE, MAX_PATTERNS]
+    for name, hour in messages.items():
+        groups = [(p, group) for p, group in hour.patterns.items() if p != OTHER]
+        if groups:
+            found.append(keys.patterns(*parse_name(name)))
+            args.append(len(groups))
+            for pattern, group in groups:
+                args += (pattern, f"{group.first:.6f}", f"{group.last:.6f}", group.sample)
+    # Of what is refused, nothing is lost that was counted.
+    told = [("", 0)] * len(found)
+    return [Operation("seen", tuple(found), tuple(args), lambda: told)] if found else []
+
+
+def _touch(keys: Keys, last: Sequence[tuple[str, float]]) -> Operation:
+    args: list[str | int] = [LIFE]
+    for name, time in last:
+        args += (name, f"{time:.6f}")
+    return Operation("touch", (keys.messages,), tuple(args), lambda: [("", 0)])

@@ -1,0 +1,25 @@
+"""Marks: what was noted beside the series, as deploys are."""
+
+from redmeter.kinds.mark import MAX_MARKS, parse
+from redmeter.model import Mark
+from redmeter.store import Store
+from redmeter.store.link import raised
+
+
+def read_marks(
+    store: Store, *, since: float | None = None, until: float | None = None
+) -> list[Mark]:
+    """Read the marks between two times, both included, the oldest first. One round trip.
+
+    Args:
+        since, until: Unix seconds; the newest 1,000 where there are more.
+
+    Raises:
+        StoreError: the server cannot be reached or refuses.
+    """
+    least = "-inf" if since is None else f"{since:.3f}"
+    most = "+inf" if until is None else f"{until:.3f}"
+    command = ("ZREVRANGEBYSCORE", store.keys.marks, most, least, "LIMIT", 0, MAX_MARKS)
+    _, (reply,) = store.read([command])
+    found = [mark for member in raised(reply) if (mark := parse(member)) is not None]
+    return found[::-1]

@@ -1,0 +1,283 @@
+"""Summaries: how observed values were spread, over a window and slice by slice.
+
+Only the newest samples of the retention count, as for counters; see series.py. A slice lies in two
+hashes, buckets and moments, of which one without the other is nobody's: see kinds/packed.py.
+
+Where only the window as a whole is asked for, it is covered by the fewest slices of all precisions
+that are kept: an hour and a half is an hour and thirty minutes, not ninety minutes. Distributions
+merge exactly, so the answer is the same, with fewer slices to read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from redmeter.errors import InvalidName, LimitExceeded
+from redmeter.keys import Retention, slice_start
+from redmeter.kinds.distribution import Distribution
+from redmeter.kinds.packed import merged
+from redmeter.names import parse_name
+from redmeter.reading.catalogue import candidates
+from redmeter.reading.series import window
+from redmeter.reading.spread import Spread, Summary, Texts, spread_of
+from redmeter.store import Store
+from redmeter.store.link import Command, Reply, pairs, raised
+
+#: Most series that are summed up by one request, each by itself.
+MAX_SERIES = 500
+#: Most series that are merged into one summary. They are read MAX_SERIES at a time.
+MAX_MERGED = 2_500
+
+
+def read_summaries(
+    store: Store,
+    names: Sequence[str],
+    precision: int,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    slices: int | None = None,
+) -> dict[str, Summary]:
+    """Read how the values of many series were spread, in one round trip.
+
+    Args:
+        names: in their stored spelling.
+        precision: slice width, seconds.
+        since, until: leave out slices that end before or start after, Unix seconds.
+        slices: no more than so many of the newest, the running one included.
+
+    Returns:
+        A summary for every name; an empty one where nothing is kept.
+
+    Raises:
+        UnknownPrecision: the store does not keep it of histograms; the error lists those it keeps.
+        LimitExceeded: over MAX_SERIES names, or more slices than are kept.
+        StoreError: the server cannot be reached or refuses.
+    """
+    if len(names) > MAX_SERIES:
+        raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
+    view, replies = store.read(_whole_hashes(store, names, precision))
+    grid = _Grid(view.histograms, precision, view.now, since, until, slices)
+    both = zip(names, _two(replies), strict=True)
+    return {name: grid.summary(name, [hashes]) for name, hashes in both}
+
+
+def read_merged(
+    store: Store,
+    base: str,
+    precision: int,
+    *,
+    labels: Mapping[str, str] | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    slices: int | None = None,
+) -> Summary:
+    """Read how the values of all label sets of a name were spread, as of one series.
+
+    Two round trips: which series there are, and what they hold; one more for each further
+    MAX_SERIES of them.
+
+    Args:
+        base: a name without labels.
+        labels: only series that have these labels, whatever others they have.
+        precision, since, until, slices: see read_summaries().
+
+    Raises:
+        LimitExceeded: over MAX_MERGED series.
+        UnknownPrecision, StoreError: see read_summaries().
+    """
+    found = candidates(store, precision, base=base)
+    view = found.view
+    grid = _Grid(view.histograms, precision, view.now, since, until, slices)
+    names = [name for name in found.histograms if not labels or has_labels(name, labels)]
+    if len(names) > MAX_MERGED:
+        raise LimitExceeded("series", len(names), MAX_MERGED, "say more labels")
+    parts: list[tuple[Reply, Reply]] = []
+    for at in range(0, len(names), MAX_SERIES):
+        some = names[at : at + MAX_SERIES]
+        parts += _two(store.ask(_whole_hashes(store, some, precision)))
+    return grid.summary(base, parts)
+
+
+def read_wholes(
+    store: Store,
+    names: Sequence[str],
+    precision: int,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    slices: int | None = None,
+) -> dict[str, Spread]:
+    """Read how the values of many series were spread over a window as a whole.
+
+    The same numbers as of read_summaries(), from the fewest slices that cover the window, in two
+    round trips: what time it is and what is kept, then these slices. Where precisions do not agree,
+    as with one that came to be kept within the window, the coarser ones count.
+
+    Args, Raises: see read_summaries().
+    """
+    if len(names) > MAX_SERIES:
+        raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
+    view, _ = store.read()
+    first, end = window_of(view.histograms, precision, view.now, since, until, slices)
+    fields = cover(view.histograms, view.now, first, end)
+    return {name: Spread(one) for name, one in merged_slices(store, names, fields).items()}
+
+
+def merged_slices(
+    store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
+) -> dict[str, Distribution]:
+    """Read slices of many series in one round trip, and merge those of each.
+
+    Args:
+        fields: precision -> starts of slices.
+    """
+    commands: list[Command] = [
+        ("HMGET", key(precision, name), *starts)
+        for name in names
+        for precision, starts in fields.items()
+        for key in (store.keys.hist, store.keys.moments)
+    ]
+    replies = store.ask(commands) if commands else []
+    each = 2 * len(fields)
+    found = {}
+    for at, name in enumerate(names):
+        mine = [raised(reply) for reply in replies[at * each : (at + 1) * each]]
+        texts = [
+            text
+            for buckets, moments in zip(mine[::2], mine[1::2], strict=True)
+            for text in zip(buckets, moments, strict=True)
+        ]
+        found[name] = merged(texts)
+    return found
+
+
+def window_of(
+    retention: Retention,
+    precision: int,
+    now: float,
+    since: float | None,
+    until: float | None,
+    slices: int | None,
+) -> tuple[int, int]:
+    """Return where a window begins and ends, Unix seconds: [first, end); empty where first >= end.
+
+    Raises:
+        UnknownPrecision: the precision is not kept.
+        LimitExceeded: none, or more slices than are kept.
+    """
+    first, last = window(retention, precision, now, since, until)
+    if slices is not None:
+        kept = retention[precision]
+        if isinstance(slices, bool) or not isinstance(slices, int) or not 1 <= slices <= kept:
+            raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")
+        first = max(first, slice_start(now, precision) - (slices - 1) * precision)
+    return first, last + precision
+
+
+def cover(retention: Retention, now: float, first: int, end: int) -> dict[int, list[int]]:
+    """Return the fewest slices that hold a window: precision -> starts, ascending.
+
+    Where the window ends with a slice that is running, a running slice of any precision covers its
+    end: nothing lies behind it. With minutes and hours kept, 13:59 to 15:31 at 15:30:10 is one
+    minute and two hours.
+
+    Args:
+        retention: precision -> samples; only what is kept can be used.
+        now: Unix seconds.
+        first, end: where the window begins and ends, both on slices of one of these precisions.
+
+    Returns:
+        Nothing where the window is empty, or no slices that are kept fit.
+    """
+    running = end > now
+    ends: dict[int, list[tuple[int, int]]] = {}
+    for precision in retention:
+        oldest = max(first, retention.oldest(precision, now))
+        for start in range(-(-oldest // precision) * precision, end, precision):
+            stop = start + precision
+            if stop <= end or running:
+                ends.setdefault(start, []).append((precision, min(stop, end)))
+    # From the end backwards: how many slices it takes from here, and the first of them.
+    best: dict[int, tuple[int, int, int]] = {end: (0, 0, end)}
+    for start in sorted(ends, reverse=True):
+        ways = [
+            (best[stop][0] + 1, -precision, stop) for precision, stop in ends[start] if stop in best
+        ]
+        if ways:
+            best[start] = min(ways)
+    found: dict[int, list[int]] = {}
+    at = first
+    while at in best and at < end:
+        _, minus, stop = best[at]
+        found.setdefault(-minus, []).append(at)
+        at = stop
+    return found
+
+
+def has_labels(series: str, labels: Mapping[str, str]) -> bool:
+    """Whether a series has these labels; others may be there too."""
+    try:
+        mine = dict(parse_name(series).labels)
+    except InvalidName:  # written by someone else
+        return False
+    return all(mine.get(key) == value for key, value in labels.items())
+
+
+def _whole_hashes(store: Store, names: Iterable[str], precision: object) -> list[Command]:
+    # Whether the precision is kept, the answer tells; until then it must only be a number.
+    width = precision if isinstance(precision, int) else 0
+    return [
+        ("HGETALL", key(width, name))
+        for name in names
+        for key in (store.keys.hist, store.keys.moments)
+    ]
+
+
+def _two(replies: Sequence[Reply]) -> list[tuple[Reply, Reply]]:
+    return list(zip(replies[::2], replies[1::2], strict=True))
+
+
+def _spreads(rows: Sequence[Sequence[Texts]]) -> list[Spread | None]:
+    return [spread_of(row) for row in rows]
+
+
+class _Grid:
+    """The slices of a window, on which hashes are laid."""
+
+    def __init__(
+        self,
+        retention: Retention,
+        precision: int,
+        now: float,
+        since: float | None,
+        until: float | None,
+        slices: int | None,
+    ) -> None:
+        self._first, self._end = window_of(retention, precision, now, since, until, slices)
+        self._precision = precision
+        starts = range(self._first, self._end, precision)
+        self._fields = [b"%d" % start for start in starts]
+        self._running = bool(starts) and self._end > now
+
+    def summary(self, name: str, hashes: Sequence[tuple[Reply, Reply]]) -> Summary:
+        """Lay the hashes of some series on the grid, and merge them.
+
+        Raises:
+            StoreError: a reply is an error, e.g. WRONGTYPE.
+        """
+        columns: list[list[Texts]] = []
+        for replies in hashes:
+            buckets, moments = (dict(pairs(raised(reply))) for reply in replies)
+            columns.append([(buckets.get(field), moments.get(field)) for field in self._fields])
+        rows = list(zip(*columns, strict=True))
+        there = [any(b is not None and m is not None for b, m in row) for row in rows]
+        oldest = there.index(True) if True in there else len(rows)
+        return Summary(
+            merged(texts for row in rows for texts in row),
+            name,
+            self._precision,
+            self._first,
+            self._end,
+            self._running,
+            partial(_spreads, rows[oldest:]),
+        )

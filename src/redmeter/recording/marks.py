@@ -1,0 +1,119 @@
+"""Marks on their way: a cell for all of them, and what waits for being stored.
+
+They are rare, but whoever notes one must not wait for the network either; so they go the way of
+everything else. Of one label within ten minutes the first stays, here as in the store.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+from redmeter.errors import InvalidValue
+from redmeter.keys import Kept, Keys
+from redmeter.kinds import mark
+from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, clean_label, distinct
+from redmeter.model import Mark, Operations
+from redmeter.recording.cells import Cell, Event
+from redmeter.recording.runs import Full, Run
+
+#: Estimate of what a mark takes, bytes.
+_BYTES = 400
+
+
+def label_of(label: str | None, release: str) -> str:
+    """Return the label of a mark: the one given, or else the release.
+
+    Raises:
+        TypeError: not text.
+        InvalidValue: there is neither, or nothing is left of it.
+    """
+    if label is None and not release:
+        raise InvalidValue(
+            None,
+            "mark() needs a label, e.g. a version; or set REDMETER_RELEASE, or Meter(release=…)",
+        )
+    return clean_label(release if label is None else label)
+
+
+class Notes(Run):
+    """Second -> the marks within it."""
+
+    __slots__ = ("_seconds",)
+
+    HAS_TOTAL: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, list[Mark]] = {}
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    @property
+    def bytes(self) -> int:
+        return _BYTES * self.events
+
+    @property
+    def events(self) -> int:
+        return sum(map(len, self._seconds.values()))
+
+    @property
+    def first(self) -> int:
+        return min(self._seconds)
+
+    @property
+    def last(self) -> int:
+        return max(self._seconds)
+
+    def __iter__(self) -> Iterator[tuple[int, list[Mark]]]:
+        return iter(self._seconds.items())
+
+    def add(self, start: int, value: list[Mark]) -> None:
+        if self.events + len(value) > MAX_MARKS:  # more are not kept either
+            raise Full
+        self._seconds.setdefault(start, []).extend(value)
+
+    def older(self, time: float) -> int:
+        return sum(start < time for start in self._seconds)
+
+    def cut(self, count: int) -> Self:
+        part = type(self)()
+        for start in sorted(self._seconds)[:count]:
+            part._seconds[start] = self._seconds.pop(start)
+        return part
+
+    @staticmethod
+    def events_of(value: list[Mark]) -> int:
+        return len(value)
+
+    @staticmethod
+    def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
+        """Return how long marks are kept, to the second, whatever is kept of series."""
+        return {1: KEPT_SECONDS}
+
+    def fields(self, precisions: Any) -> int:  # noqa: ARG002
+        return self.events
+
+    @staticmethod
+    def operations(
+        keys: Keys,
+        kept: Kept,  # noqa: ARG004
+        runs: Mapping[str, "Notes"],
+        width: int,  # noqa: ARG004
+    ) -> Operations:
+        marks = [one for run in runs.values() for _, some in run for one in some]
+        return mark.operations(keys, sorted(marks))
+
+
+class Marks(Cell):
+    """All marks of a recorder: events are Mark."""
+
+    __slots__ = ()
+
+    kind = Notes
+
+    @staticmethod
+    def merged(events: list[Event]) -> list[Event]:
+        return [*distinct(events)]
+
+    @staticmethod
+    def value(event: Event) -> Any:
+        return [event]

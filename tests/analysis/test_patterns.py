@@ -1,0 +1,187 @@
+"""Patterns: messages that differ in their variable parts alone are one group."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from redmeter.analysis import patterns
+from redmeter.analysis.patterns import PATTERN_LIMIT, format_pattern, pattern_of
+
+UUID = "0d3c3f5e-1111-2222-3333-444455556666"
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("retrying order 17 in 250ms", "retrying order <n> in <duration>"),
+        ("GET /users/7?page=2 HTTP/1.1 200 51", "GET <path> HTTP/<n> <n> <n>"),
+        ("GET / HTTP/1.1", "GET <path> HTTP/<n>"),
+        ("GET /?page=2 HTTP/1.1", "GET <path> HTTP/<n>"),
+        ("open 'a b.txt' failed: [Errno 2]", "open <str> failed: [Errno <n>]"),
+        ("celery@web-3: 10.0.0.7:6379 is gone", "celery@web-<n>: <ip> is gone"),
+        ("2015-05-17 10:05:03,123 up (pid=4711)", "<time> up (pid=<n>)"),
+        ("2015-05-17T10:05:03.1+00:00 at 10:05:03", "<time> at <time>"),
+        ("17/May/2015:10:05:03 up", "<time> up"),
+        ("9:M 17 Nov 2026 10:05:03.123 * Ready", "<n>:M <time> * Ready"),
+        (f"task {UUID} is {UUID.upper()}", "task <uuid> is <uuid>"),
+        ("<Foo at 0x7f12ab> 9fceb02 deadbeef", "<Foo at <hex>> <hex> deadbeef"),
+        ("-5 +3 1e-5 1,234 1.2.3 v1.2.3 45%", "<n> <n> <n> <n> <n> <n> <n>%"),
+        ("in 9.5e-05s or 1h2m, 1.5 s, 3 µs", "in <duration> or <duration>"),
+        ("1.5 MB of 512KiB at 3 kB/s", "<size> of <size> at <size>"),
+        ("::1 fe80::1%eth0 [::]:80 10.0.0.0/8", "<ip> <ip> <ip> <ip>"),
+        ("std::string add::bad 00:1a:2b:3c:4d:5e", "std::string add::bad <mac>"),
+        ("see https://a.b/c?d=1, mail ada@example.org.", "see <url>, mail <email>."),
+        ("a/b.py a/b/c ./x ~/y C:\\a\\b.txt:", "<path> <path> <path> <path> <path>:"),
+        ("(/a/b) at /a/b: no", "(<path>) at <path>: no"),
+        ("and/or text/html n/a", "and/or text/html n/a"),
+        ("utf8 S3 E101 worker3 x86_64 job_12 #5", "utf8 S3 E101 worker3 x86_<n> job_<n> #<n>"),
+        ("key aB3dE5fG7hI9 a1b2c3 Zm9v-YmFy9_eHh4eHh4eA", "key <id> <id> <id>"),
+        ("[1, 2, 3] is [7], ['a', 'b']", "[<n>] is [<n>], [<str>]"),
+        ("'a 'x' y' or ''5''", "<str>x' y' or <str><n>''"),
+        ("don't, \"it's\" and b'x'", "don't, <str> and b<str>"),
+        ("点击量5次 🎉12 готово", "点击量<n>次 🎉<n> готово"),
+        ("\n  first\t line \nsecond", "first line"),
+        ("password=*** token: ***", "password=*** token: ***"),
+        ("Words Keep their CASE", "Words Keep their CASE"),
+        ("", "(empty)"),
+        (" \n", "(empty)"),
+    ],
+)
+def test_what_differs_is_replaced_by_the_name_of_its_kind(text: str, pattern: str) -> None:
+    """Words stay, in their case and in every script."""
+    assert pattern_of(text) == pattern
+
+
+PIECES = [
+    *(
+        "<n>",
+        "<str>",
+        "<time>",
+        "<duration>",
+        "<",
+        ">",
+        "…",
+        ",",
+        ", ",
+        " ",
+        ".",
+        ":",
+        "::",
+        "/",
+        "-",
+    ),
+    *(
+        "'",
+        '"',
+        "`",
+        "\\",
+        "@",
+        "+",
+        "_",
+        "%",
+        "(",
+        ")",
+        "[",
+        "]",
+        "~",
+        "=",
+        "?",
+        "://",
+        "\n",
+        "b'",
+    ),
+    *("1", "12", "2015-05-17", "10:05:03", "1.5", "ms", "s", "MB", "e5", "v1", "0x7f", "Nov", "Z"),
+    *(
+        "a",
+        "x",
+        "abc",
+        "deadbeef1",
+        UUID,
+        "10.0.0.7",
+        "::1",
+        "fe80",
+        "00:1a:2b:3c:4d:5e",
+        "点",
+        "é",
+    ),
+    *("http", "https://a.b", "ada@example.org", "/a/b", "a/b", ".py", "aB3dE5fG7", "C:\\", "***"),
+]
+mixtures = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=60).map("".join)
+
+
+@given(mixtures)
+@example("ada@example.org1.5<n>")
+@example("'a 'x' b' ''<n>''")
+def test_the_pattern_of_a_pattern_is_itself(text: str) -> None:
+    """So what was grouped once can be grouped again, by whichever process."""
+    pattern = pattern_of(text)
+    assert pattern_of(pattern) == pattern
+    assert 0 < len(pattern) <= PATTERN_LIMIT
+
+
+@given(st.lists(st.sampled_from(PIECES[-30:]), min_size=60, max_size=90).map("".join))
+def test_a_cut_pattern_is_stable_too(text: str) -> None:
+    """Nothing just before the … becomes a thing that it was not."""
+    pattern = pattern_of(text)
+    assert pattern_of(pattern) == pattern
+
+
+@given(
+    st.sampled_from(["order {} of {}", "{} is gone ({})", "a={} b={}", "[{}] {}", "{}: {}!"]),
+    st.integers(0, 10**12),
+    st.integers(0, 10**12),
+    st.floats(0, 1e6),
+    st.uuids(),
+    st.ip_addresses().filter(lambda address: any(c.isdigit() for c in str(address))),
+)
+def test_values_of_one_kind_are_one_group(
+    form: str, one: int, two: int, real: float, uuid: object, address: object
+) -> None:
+    """Whatever the number, the id or the address."""
+    assert pattern_of(form.format(one, two)) == form.format("<n>", "<n>")
+    assert pattern_of(form.format(real, one)) == form.format("<n>", "<n>")
+    assert pattern_of(form.format(f"{real}s", uuid)) == form.format("<duration>", "<uuid>")
+    assert pattern_of(form.format(one, address)).replace("ip", "n") == form.format("<n>", "<n>")
+
+
+@given(st.lists(mixtures, min_size=2, max_size=6))
+def test_a_pattern_does_not_depend_on_what_was_seen_before(texts: list[str]) -> None:
+    """Patterns of many processes are put together by their text."""
+    assert [pattern_of(text) for text in texts] == [pattern_of(text) for text in texts[::-1]][::-1]
+
+
+def test_a_long_pattern_is_cut_visibly() -> None:
+    """At 200 characters, the … included."""
+    pattern = pattern_of("word " * 100)
+    assert len(pattern) == PATTERN_LIMIT
+    assert pattern.endswith("…")
+
+
+def test_a_line_that_was_not_looked_at_to_its_end_says_so() -> None:
+    """Even where its pattern is short."""
+    assert pattern_of("'" + "x" * 900 + "' " + "1" * 5000) == "<str> " + "1" * 97 + "…"
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_megabyte_of_hostile_text_has_a_pattern(piece: str) -> None:
+    """Only its beginning is looked at, and no part of it again and again."""
+    for _ in range(20):
+        assert len(pattern_of(piece * (1_000_000 // len(piece)))) <= PATTERN_LIMIT
+
+
+def test_a_format_is_its_own_pattern() -> None:
+    """It is what the author of the message says is the same."""
+    assert format_pattern("retrying %s in 5 ms, 'x'") == "retrying %s in 5 ms, 'x'"
+
+
+def test_a_format_is_cleaned_and_cut() -> None:
+    """Programs make formats of what they were given."""
+    assert format_pattern("\x1b[31m%s\x1b[0m") == "%s"
+    assert len(format_pattern("x" * 1000)) <= PATTERN_LIMIT
+
+
+@given(st.from_regex(r"[0-9]{1,9}([.,][0-9]{1,9})?", fullmatch=True))
+def test_a_number_told_at_a_glance_is_what_the_rules_say(word: str) -> None:
+    """The short way for words that are numbers leads to where the long one does."""
+    assert patterns._is_number(word)
+    assert patterns._word(word) == pattern_of(word) == "<n>"

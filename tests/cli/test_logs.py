@@ -1,0 +1,244 @@
+"""logs: what was logged, in the terminal, in pipes and for programs."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.keys import HOUR, slice_start
+from support.commands import Done, is_clean, plain
+from support.listings import log_common
+
+Run = Any
+
+
+def write(meter: Meter) -> None:
+    """Log something by two loggers."""
+    for number in range(12):
+        meter.log("worker", "retrying %s", number, severity="warning")
+    meter.log("worker", "order 17 failed", severity="error", exception=ValueError("no\naddress"))
+    meter.log("web", "started")
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the columns of lines."""
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_without_a_logger_logs_gives_an_overview(redmeter: Run, meter: Meter) -> None:
+    """What changed, what is common, and the loggers; an empty line lies between."""
+    began = time.time()
+    write(meter)
+    done = redmeter("logs")
+    assert (done.code, done.err) == (0, "")
+    changes, common, loggers = (rows(part) for part in done.out.split("\n\n"))
+    assert changes[0] == ["CHANGE", "COUNT", "BEFORE", "LOGGER", "SEVERITY", "PATTERN"]
+    assert changes[1] == ["new", "12", "0", "worker", "warning", "retrying %s"]
+    assert {row[5] for row in changes[2:]} == {"order <n> failed [ValueError]", "started"}
+    assert common[0] == ["COUNT", "BEFORE", "FIRST", "LAST", "LOGGER", "SEVERITY", "PATTERN"]
+    assert common[1][:2] + common[1][4:] == ["12", "0", "worker", "warning", "retrying %s"]
+    assert began - 1 < float(common[1][2]) <= float(common[1][3]) < time.time() + 1
+    assert loggers[0] == ["LOGGER", "SEVERITY", "LAST"]
+    assert [row[:2] for row in loggers[1:]] == [
+        ["web", "info"],
+        ["worker", "error"],
+        ["worker", "warning"],
+    ]
+
+
+def test_with_a_logger_logs_shows_its_patterns_and_its_newest_messages(
+    redmeter: Run, meter: Meter
+) -> None:
+    """The newest last, each on one line."""
+    write(meter)
+    changes, common, recent = (rows(p) for p in redmeter("logs", "worker").out.split("\n\n"))
+    assert changes[0] == ["CHANGE", "COUNT", "BEFORE", "SEVERITY", "PATTERN"]
+    assert len(changes) == 3
+    assert common[1][-2:] == ["warning", "retrying %s"]
+    assert recent[0] == ["TIME", "SEVERITY", "MESSAGE"]
+    assert [row[1:] for row in recent[-2:]] == [
+        ["warning", "retrying 11"],
+        ["error", "order 17 failed ⏎ ValueError: no ⏎ address"],
+    ]
+    assert len(recent) == 14
+
+
+def test_logs_takes_parts_and_a_severity(redmeter: Run, meter: Meter) -> None:
+    """What is asked for, and nothing else; a level or another word for it will do."""
+    write(meter)
+    assert [r[2] for r in rows(redmeter("logs", "worker", "--recent", "2").out)] == [
+        *("MESSAGE", "retrying 11", "order 17 failed ⏎ ValueError: no ⏎ address")
+    ]
+    for severity in ("warning", "WARN", "30"):
+        done = redmeter("logs", "worker", "--severity", severity, "--common")
+        assert [row[-1] for row in rows(done.out)] == ["PATTERN", "retrying %s"]
+    assert [r[0] for r in rows(redmeter("logs", "--changes", "-s", "info").out)] == [
+        *("CHANGE", "new")
+    ]
+    everyone = rows(redmeter("logs", "--recent", "2").out)
+    assert everyone[0] == ["TIME", "LOGGER", "SEVERITY", "MESSAGE"]
+    assert [row[1] for row in everyone[1:]] == ["worker", "web"]
+    assert len(rows(redmeter("logs", "--recent", "50", "-s", "warning").out)) == 13
+
+
+def test_logs_says_what_it_leaves_out(redmeter: Run, meter: Meter) -> None:
+    """On standard error, so that a pipe gets rows alone."""
+    write(meter)
+    done = redmeter("logs", "--common", "--limit", "1")
+    assert len(rows(done.out)) == 2
+    assert done.err == "… (2 more; --limit shows them)\n"
+
+
+def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
+    """One document with the parts that were asked for."""
+    write(meter)
+    found = json.loads(redmeter("logs", "worker", "-s", "error", "--json").out)
+    assert set(found) == {"changes", "common", "recent"}
+    (message,) = found["recent"]
+    assert message["text"] == "order 17 failed\nValueError: no\naddress"
+    assert (message["logger"], message["severity"]) == ("worker", "error")
+    assert abs(message["time"] - time.time()) < 60
+    (change,) = found["changes"]
+    assert change["what"] == "new"
+    assert change["pattern"] == "order <n> failed [ValueError]"
+    assert found["common"][0]["count"] + found["common"][0]["before"] == 1
+    assert found["common"][0]["sample"].startswith("order 17 failed")
+    overview = json.loads(redmeter("logs", "--json").out)
+    assert set(overview) == {"changes", "common", "loggers"}
+    assert [s["logger"] for s in overview["loggers"]] == ["web", "worker", "worker"]
+    assert set(json.loads(redmeter("logs", "--recent", "1", "--json").out)) == {"recent"}
+
+
+def test_spiking_and_gone_messages_are_told(redmeter: Run, meter: Meter, client: Any) -> None:
+    """This hour against the hour before it, as other programs count them as well."""
+    hour = slice_start(time.time(), HOUR)
+    for severity, now, before in (("error", {b"timeout": 40}, {b"timeout": 2, b"quiet": 3600}),):
+        key = f"redmeter:common:db:{severity}"
+        client.zadd(key, now)
+        client.zadd(f"{key}:last", before)
+        client.set(f"{key}:start", hour)
+        client.set(f"{key}:pstart", hour - HOUR)
+    done = redmeter("logs", "db", "--changes")
+    found = {row[4]: row[0] for row in rows(done.out)[1:]}
+    assert found["timeout"] == "spiking"
+    assert found.get("quiet") == ("gone" if time.time() - hour > 5 else found.get("quiet"))
+
+
+def test_nothing_new_is_no_error(redmeter: Run, meter: Meter, client: Any) -> None:
+    """It is said, on standard error."""
+    key = "redmeter:common:db:error"
+    client.zadd(key, {"timeout": 2})
+    client.set(f"{key}:start", slice_start(time.time(), HOUR))
+    done = redmeter("logs", "db", "--changes")
+    assert done == Done(0, "", "nothing is new, spiking or gone\n")
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_where_nothing_is_logged_logs_says_what_to_do(
+    redmeter: Run, meter: Meter, option: tuple[str, ...]
+) -> None:
+    """Exit code 1, and a hint."""
+    done = redmeter("logs", *option)
+    assert done.code == 1
+    assert done.err == (
+        "error: nothing is logged yet; redmeter.integrations.logging counts what an application "
+        "logs\n"
+    )
+    write(meter)
+    done = redmeter("logs", "workr", *option)
+    assert done.code == 1
+    assert done.err == "error: nothing is logged under workr; there is: worker\n"
+    done = redmeter("logs", "worker", "-s", "debug", *option)
+    assert done.code == 1
+    assert done.err == (
+        "error: nothing is logged under worker with the severity debug; there is: error, warning\n"
+    )
+    done = redmeter("logs", "-s", "debug", *option)
+    assert done.code == 1
+    assert done.err.startswith("error: nothing is logged with the severity debug; there is: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["worker", "--recent", "0"],
+        ["worker", "--recent", "10001"],
+        ["worker", "--recent", "x"],
+        ["worker", "--limit", "0"],
+        ["worker", "--severity", " "],
+        [""],
+        ["two\nlines"],
+    ],
+)
+def test_logs_refuses_what_it_cannot_use(redmeter: Run, meter: Meter, words: list[str]) -> None:
+    """Exit code 2, and what is allowed."""
+    write(meter)
+    done = redmeter("logs", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+
+
+#: What other programs may have written, whose text nobody cleaned.
+EVIL = "\x1b[31mred\x1b[0m \x9b2J\u202egpj\x07 [bold]x[/bold]\r\nline\ttwo\x85three"
+
+
+def write_evil(client: Any) -> None:
+    """Write messages as another program might."""
+    now = time.time()
+    client.zadd("redmeter:messages:", {"evil:error": now, "\x1b[2J:\x1b[31m": now, "bad": now})
+    for logger, severity in (("evil", "error"), ("\x1b[2J", "\x1b[31m")):
+        client.lpush(f"redmeter:recent:{logger}:{severity}", EVIL, b"\xff" + EVIL.encode())
+        key = f"redmeter:common:{logger}:{severity}"
+        client.zadd(key, {EVIL: 3, b"\xff": 2})
+        client.set(f"{key}:start", slice_start(now, HOUR))
+        client.hset(f"redmeter:patterns:{logger}:{severity}", EVIL, f"{now} {now} {EVIL}")
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+@pytest.mark.parametrize("words", [[], ["evil"], ["--recent", "9"], ["\u202eevil"]])
+def test_messages_of_other_programs_are_inert(
+    redmeter: Run, client: Any, words: list[str], option: tuple[str, ...]
+) -> None:
+    """Nothing in them moves the cursor, changes colours or turns text around."""
+    write_evil(client)
+    done = redmeter("logs", *words, *option)
+    assert is_clean(done.out)
+    assert is_clean(done.err)
+    assert done.code == (2 if words == ["\u202eevil"] else 0)
+    if words == ["evil"] and not option:
+        assert "⏎ line" in done.out
+
+
+@pytest.mark.parametrize("words", [[], ["evil"], ["--recent", "9"]])
+def test_messages_are_inert_on_a_terminal(screen: Run, client: Any, words: list[str]) -> None:
+    """Colours are ours alone, and further lines of a message are indented."""
+    write_evil(client)
+    seen = screen("logs", *words).out
+    assert is_clean(plain(seen))
+    assert "\\x1b[31mred" in plain(seen).replace("\n", "")
+    if words == ["evil"]:
+        assert "\n    line    two\n    three\n" in plain(seen).replace("\r", "")
+
+
+def test_a_terminal_gets_titles_and_times_of_the_day(screen: Run, meter: Meter) -> None:
+    """The messages as a log, with their further lines below them."""
+    write(meter)
+    seen = plain(screen("logs", "worker", columns=100).out).replace("\r", "")
+    assert "changed since the hour before\nCHANGE" in seen
+    assert "most common in this hour\nCOUNT" in seen
+    assert "newest messages\n20" in seen
+    assert "  error  order 17 failed\n    ValueError: no\n    address\n" in seen
+    seen = plain(screen("logs", columns=100).out)
+    assert "loggers" in seen
+
+
+def test_what_the_listings_write_is_read_too(redmeter: Run, client: Any) -> None:
+    """With an empty prefix, as they have none."""
+    for _ in range(3):
+        log_common(client, "test", "a message", "info")
+    found = json.loads(redmeter("logs", "test", "--prefix", "", "--json").out)
+    assert [m["text"] for m in found["recent"]] == ["a message"] * 3
+    assert abs(found["recent"][0]["time"] - time.time()) < 90000
+    assert [(f["pattern"], f["count"]) for f in found["common"]] == [("a message", 3)]

@@ -1,0 +1,235 @@
+"""top: what it prints for people, pipes and programs."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from support.commands import Done
+from support.observed import put_observed
+
+Run = Any
+
+
+def test_top_ranks_the_values_of_a_label(redmeter: Run, meter: Meter) -> None:
+    """Highest first, with counts and shares between tabs; what lacks the label is told apart."""
+    meter.count("requests", 6, labels={"route": "/", "method": "GET"})
+    meter.count("requests", 2, labels={"route": "/", "method": "HEAD"})
+    meter.count("requests", 1, labels={"route": "/about"})
+    meter.count("requests", 1)
+    assert redmeter("top", "requests", "--by", "route", "-p", "1d").out == (
+        "ROUTE\tCOUNT\tSHARE\n/\t8\t80.0%\n(without)\t1\t10.0%\n/about\t1\t10.0%\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--by", "route"], "error: --by: name a counter, e.g. redmeter top http_requests --by"),
+        (["hits", "--by", ""], "error: --by: name a label, e.g. redmeter top http_requests --by"),
+    ],
+)
+def test_top_by_label_needs_a_counter_and_a_label(
+    redmeter: Run, meter: Meter, words: list[str], told: str
+) -> None:
+    """Exit code 2 and an example, not a ranking of something else."""
+    meter.count("hits")
+    done = redmeter("top", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(told)
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_top_by_a_label_that_no_series_has_lists_those_there_are(
+    redmeter: Run, meter: Meter, option: tuple[str, ...]
+) -> None:
+    """Exit code 1, also where the counter has no labels at all."""
+    meter.count("http", labels={"route": "/", "method": "GET"})
+    meter.count("http", labels={"route": "/", "status": "2xx"})
+    meter.count("http")
+    meter.count("http2", labels={"other": "1"})
+    meter.count("hits")
+    out = "[]\n" if option else ""
+    assert redmeter("top", "http", "--by", "nope", *option) == Done(
+        1,
+        out,
+        "error: no series of http has the label nope; there are: method, route, status\n",
+    )
+    done = redmeter("top", 'http2{other="1"}', "--by", "nope", *option)
+    assert done.err.endswith("has the label nope; there are: other\n")
+    done = redmeter("top", "hits", "--by", "nope", *option)
+    assert done == Done(1, out, "error: hits has no labels; leave --by out\n")
+
+
+def test_top_ranks_what_lacks_a_label_that_older_series_have(redmeter: Run, meter: Meter) -> None:
+    """The label is there, though within these slices nothing had it."""
+    meter.count("requests", labels={"route": "/"}, at=time.time() - 7200)
+    meter.count("requests")
+    done = redmeter("top", "requests", "--by", "route", "-p", "60", "-n", "5")
+    assert done == Done(0, "ROUTE\tCOUNT\tSHARE\n(without)\t1\t100.0%\n", "")
+
+
+def test_top_hints_at_a_precision_that_looks_further_back_if_there_is_one(
+    redmeter: Run, meter: Meter
+) -> None:
+    """One that is kept, and coarser than the one that was asked for."""
+    meter.count("hits", at=time.time() - 86400 * 100)
+    assert "; -p 1d looks further back; there is: hits" in redmeter("top", "-p", "5h").err
+    done = redmeter("top", "-p", "1d")
+    assert done.code == 1
+    assert done.err == "error: nothing happened in the newest 60 slices of 1d; there is: hits\n"
+    assert redmeter("retention", "86400=0", "18000=0").code == 0
+    assert "; -p 1h looks further back; " in redmeter("top").err
+    assert "looks further back" not in redmeter("top", "-p", "1h").err
+
+
+def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
+    """A key of null stands for "without this label"."""
+    meter.count("requests", 3, labels={"route": "/"})
+    meter.count("requests", 1)
+    done = redmeter("top", "requests", "--by", "route", "-p", "1d", "--json")
+    assert json.loads(done.out) == [
+        {"key": "/", "count": 3, "share": 0.75, "value": 3},
+        {"key": None, "count": 1, "share": 0.25, "value": 1},
+    ]
+
+
+def test_top_ranks_names_that_match_a_pattern_and_cuts_where_told(
+    redmeter: Run, meter: Meter
+) -> None:
+    """--limit rows; equal counts by name."""
+    for name in ("sales_b", "sales_a", "sales_c", "other"):
+        meter.count(name)
+    done = redmeter("top", "sales*", "-p", "1d", "--limit", "2")
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["NAME", "sales_a", "sales_b"]
+
+
+def test_top_takes_all_slices_where_fewer_than_its_default_are_kept(
+    redmeter: Run, meter: Meter
+) -> None:
+    """A store that keeps 10 minutes is no reason for an error."""
+    meter.count("hits")
+    assert redmeter("retention", "60=10").code == 0
+    assert redmeter("top").out == "NAME\tCOUNT\tSHARE\nhits\t1\t100.0%\n"
+    done = redmeter("top", "--slices", "11")
+    assert (done.code, done.out) == (2, "")
+    assert "11 slices asked for, at most 10 are allowed" in done.err
+
+
+@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--slices=0", "--limit=x"])
+def test_top_refuses_numbers_out_of_range(redmeter: Run, meter: Meter, option: str) -> None:
+    """Exit code 2, and what is allowed."""
+    meter.count("hits")
+    done = redmeter("top", option)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+
+
+def put_routes(client: Any, base: str = "http_seconds") -> None:
+    """Observe three routes: a busy one, a slow one, and one that is both a little."""
+    now = time.time()
+    times = {"/busy": [0.01] * 90, "/slow": [2.0] * 5, "/both": [0.5] * 40}
+    put_observed(
+        client,
+        {f'{base}{{route="{r}"}}': [(now, v) for v in some] for r, some in times.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "rows"),
+    [
+        (["route"], ["ROUTE\tCOUNT\tSHARE", "/busy\t90\t66.7%"]),
+        (["count", "route"], ["ROUTE\tCOUNT\tSHARE", "/busy\t90\t66.7%"]),
+        (["route", "total"], ["ROUTE\tTOTAL\tCOUNT\tSHARE", "/both\t20.0\t40\t64.7%"]),
+        (["route", "mean"], ["ROUTE\tMEAN\tCOUNT", "/slow\t2.0\t5"]),
+        (["p95", "route"], ["ROUTE\tP95\tCOUNT", "/slow\t2.0\t5"]),
+        (["p99.9"], ["NAME\tP99.9\tCOUNT", 'http_seconds{route="/slow"}\t2.0\t5']),
+    ],
+)
+def test_observed_values_are_ranked_by_a_label_and_by_a_word(
+    redmeter: Run, client: Any, by: list[str], rows: list[str]
+) -> None:
+    """In either order; in a pipe the numbers are plain."""
+    put_routes(client)
+    words = [word for each in by for word in ("--by", each)]
+    name = "http_seconds" if "route" in by else "http_*"
+    done = redmeter("top", name, *words)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[:2] == rows
+
+
+def test_on_a_terminal_values_are_told_in_their_units(screen: Run, client: Any) -> None:
+    """By the end of the name: of the one asked for, or of each row."""
+    put_routes(client)
+    put_observed(client, {"sent_bytes": [(time.time(), 4.5e6)]})
+    shown = screen("top", "http_seconds", "--by", "route", "--by", "mean").out
+    assert "10 ms" in shown
+    assert "500 ms" in shown
+    assert "4.5 MB" in screen("top", "--by", "total").out
+
+
+def test_a_ranking_that_left_some_out_says_so(redmeter: Run, client: Any) -> None:
+    """To standard error, so that a pipe gets rows alone."""
+    now = time.time()
+    put_observed(client, {f'x{{n="{n}"}}': [(now, n + 1.0)] for n in range(9)})
+    done = redmeter("top", "x", "--by", "n", "--by", "p50", "--limit", "2")
+    assert done.out == "N\tP50\tCOUNT\n8\t9.0\t1\n7\t8.0\t1\n"
+    assert done.err.startswith("p50 of 8 out of 9 was compared")
+    assert redmeter("top", "x", "--by", "n", "--by", "p50").err == ""
+
+
+def test_a_ranking_of_observed_values_is_json(redmeter: Run, client: Any) -> None:
+    """With what it is ranked by as the value."""
+    put_routes(client)
+    done = redmeter("top", "http_seconds", "--by", "route", "--by", "mean", "--json")
+    assert json.loads(done.out)[0] == {"key": "/slow", "count": 5, "share": 5 / 135, "value": 2.0}
+
+
+def test_what_failed_most_is_ranked(redmeter: Run, meter: Meter) -> None:
+    """With how many there were and the part that failed; the others are left out."""
+    for route, status, hits in (("/a", "2xx", 9), ("/a", "5xx", 1), ("/b", "5xx", 2)):
+        meter.count("http", hits, labels={"route": route, "status": status})
+    meter.count("http", 5, labels={"route": "/c", "status": "2xx"})
+    words = ["top", "http", "-p", "1d", "--by", "route"]
+    assert redmeter(*words, "--failing", "status=5xx").out == (
+        "ROUTE\tFAILED\tCOUNT\tSHARE\n/b\t2\t2\t100.0%\n/a\t1\t10\t10.0%\n"
+    )
+    narrowed = redmeter(*words, "--failing", "status=5xx", "--where", "route=/a")
+    assert narrowed.out == "ROUTE\tFAILED\tCOUNT\tSHARE\n/a\t1\t10\t10.0%\n"
+    none = redmeter(*words, "--failing", "status=4xx")
+    assert (none.code, none.out) == (1, "")
+    assert none.err.startswith("error: nothing failed in the newest 60 slices of 1d; ")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--by", "a", "--by", "b"], "error: --by: a and b: give one label, and one of count"),
+        (["--by", "p50", "--by", "mean"], "error: --by: p50 and mean: give one label"),
+        (["--by", "failing"], "error: --by: say what failed instead, e.g. --failing"),
+        (["--failing", "5xx"], "error: --failing: '5xx': give LABEL=VALUE once"),
+        (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give LABEL"),
+        (["--where", "=x"], "error: --where: '=x': give LABEL=VALUE"),
+        (["--by", "p95", "--failing", "a=1"], "error: --failing: ranks by what failed; leave"),
+        (["--by", "p95", "-p", "1d"], "error: precision 86400 is not kept; kept are (seconds): 5"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused_with_what_can(
+    redmeter: Run, meter: Meter, words: list[str], told: str
+) -> None:
+    """Exit code 2."""
+    meter.count("hits")
+    done = redmeter("top", "hits", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(told)
+
+
+def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
+    """Where it looks further back, and names that are alike."""
+    put_routes(client)
+    done = redmeter("top", "http_second", "--by", "route", "--by", "p95", "-n", "5")
+    assert done.code == 1
+    assert done.err.startswith("error: nothing was observed in the newest 5 slices of 1min; -p 1h")
+    assert 'there is: http_seconds{route="/both"}' in done.err

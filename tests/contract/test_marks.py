@@ -1,0 +1,239 @@
+"""Marks: noted once, however many note them; kept for a while; read back."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import redmeter
+from redmeter import InvalidValue, Mark, Meter, StoreUnavailable
+from redmeter.clock import ManualClock
+from redmeter.kinds import mark
+from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS
+from redmeter.model import Batch, Outcome
+from redmeter.reading.marks import read_marks
+from redmeter.store import Store
+from redmeter.testing import MemoryMeter
+from support.servers import Server
+from support.stores import OpenMeter, OpenStore, exchanges, server_time
+
+KEY = "redmeter:marks:"
+
+
+def note(store: Store, *marks: tuple[float, str]) -> list[str]:
+    """Note marks in one batch; return what the script says of each: 1, it is new."""
+    outcome = store.write(lambda _: mark.operations(store.keys, marks))
+    assert outcome.rejections == ()
+    return [answer for _, answer in outcome.answers]
+
+
+def test_a_mark_is_stored_with_its_time(client: Any, open_meter: OpenMeter) -> None:
+    """By the caller's clock, or as told; read back in order."""
+    meter = open_meter()
+    now = server_time(client)
+    meter.mark("v2", at=now - 3600.25)
+    meter.mark("v3")
+    meter.mark("v1", at=now - 7200)
+    first, second, third = meter.marks()
+    assert (first.label, second.label, third.label) == ("v1", "v2", "v3")
+    assert second.time == pytest.approx(now - 3600.25, abs=0.001)
+    assert abs(third.time - now) < 5
+    assert client.ttl(KEY) > KEPT_SECONDS - 10
+    assert meter.marks(since=now - 3700, until=now - 60) == [second]
+    assert meter.marks(until=now - 8000) == []
+
+
+def test_a_mark_goes_through_the_buffer(client: Any, any_server: Server) -> None:
+    """Noting one does not wait for the network; flush() stores it, and the books balance."""
+    with Meter(any_server.url, release="v9", flush_interval=60) as meter:
+        meter.mark()
+        meter.mark()
+        meter.mark("other")
+        meter.count("hits")
+        assert not client.exists(KEY)
+        assert meter.health().buffered == 3
+        assert meter.flush()
+        assert {one.label for one in meter.marks()} == {"v9", "other"}
+        assert len(meter.marks()) == 2
+        health = meter.health()
+        assert (health.recorded, health.stored, health.losses) == (3, 3, ())
+
+
+def test_marks_wait_while_the_store_is_away(client: Any, any_server: Server) -> None:
+    """Under the time at which they were noted."""
+    with Meter(any_server.url, flush_interval=60, timeout=0.2) as meter:
+        meter.count("hits")
+        meter.flush()
+        client.config_set("maxmemory", "1")
+        client.config_set("maxmemory-policy", "noeviction")
+        before = time.time()
+        meter.mark("v1")
+        assert not meter.flush(0.3)
+        client.config_set("maxmemory", "0")
+        assert meter.flush()
+        (one,) = meter.marks()
+        assert before - 1 <= one.time <= time.time()
+        assert one.time - before < 0.2
+
+
+def test_no_more_marks_wait_than_are_kept(client: Any, any_server: Server) -> None:
+    """The others are lost, and said to be."""
+    with Meter(any_server.url, flush_interval=60) as meter:
+        for number in range(MAX_MARKS + 3):
+            meter.mark(f"m{number}")
+        assert meter.flush()
+        health = meter.health()
+        assert (health.stored, health.dropped) == (MAX_MARKS, 3)
+        assert health.lost()["overflow"][0] == 3
+        assert len(meter.marks()) == MAX_MARKS
+
+
+def test_a_mark_needs_a_label_or_a_release(
+    client: Any, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given in code or by the environment; a label wins."""
+    with pytest.raises(InvalidValue, match="REDMETER_RELEASE"):
+        open_meter().mark()
+    monkeypatch.setenv("REDMETER_RELEASE", "from env")
+    meter = open_meter()
+    meter.mark()
+    meter.mark("given")
+    open_meter(release="by code").mark()
+    assert {one.label for one in meter.marks()} == {"from env", "given", "by code"}
+    wrong: Any = 7
+    with pytest.raises(TypeError):
+        meter.mark(wrong)
+    with pytest.raises(InvalidValue):
+        meter.mark("x", at=float("nan"))
+
+
+def test_the_same_label_is_another_mark_after_ten_minutes(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Before and after; other labels meanwhile are marks of their own."""
+    store, now = open_store(), server_time(client)
+    assert note(store, (now, "v1"), (now + 1, "v1"), (now + 2, "v2")) == ["1", "0", "1"]
+    assert note(store, (now - NEAR_SECONDS + 1, "v1"), (now + NEAR_SECONDS, "v1")) == ["0", "0"]
+    assert note(store, (now - NEAR_SECONDS - 1, "v1")) == ["1"]
+    assert note(store, (now + NEAR_SECONDS + 1, "v1")) == ["1"]
+    assert note(store, (now, "v1 "), (now, "V1")) == ["1", "1"]
+    assert len(read_marks(store)) == 6
+
+
+def test_fifty_hosts_that_deploy_at_once_make_one_mark(
+    client: Any, open_store: OpenStore, any_server: Server
+) -> None:
+    """Each with its own clock and connection, all at the same moment."""
+    now = time.time()
+    meters = [
+        Meter(any_server.url, sync=True, clock=ManualClock(now + host % 10)) for host in range(50)
+    ]
+    start = threading.Barrier(50)
+
+    def deploy(meter: Meter) -> None:
+        start.wait()
+        meter.mark("v1.4.2")
+        meter.mark("v1.4.3-rc1")
+
+    threads = [threading.Thread(target=deploy, args=(meter,)) for meter in meters]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.label for one in read_marks(open_store())) == ["v1.4.2", "v1.4.3-rc1"]
+    for meter in meters:
+        meter.close()
+
+
+def test_processes_that_mark_at_their_start_make_one_mark(
+    client: Any, open_store: OpenStore, any_server: Server
+) -> None:
+    """Through the buffer of each, stored as it ends."""
+    program = "from redmeter import Meter; Meter().mark('v7')"
+    environ = os.environ | {
+        "REDMETER_URL": any_server.url,
+        "PYTHONPATH": str(Path(redmeter.__file__).parents[1]),
+    }
+    children = [
+        subprocess.Popen([sys.executable, "-W", "error", "-c", program], env=environ)
+        for _ in range(8)
+    ]
+    assert [child.wait(30) for child in children] == [0] * 8
+    assert [one.label for one in read_marks(open_store())] == ["v7"]
+
+
+def test_a_batch_of_marks_sent_again_changes_nothing(client: Any, open_store: OpenStore) -> None:
+    """And is told what it was told before."""
+    store, now = open_store(), server_time(client)
+    version = store.binding().version
+    batch = Batch("p" * 32, 1, mark.operations(store.keys, [(now, "v1")]))
+    told = Outcome(answers=((KEY, "1"),))
+    assert store.send(batch, version, must_exist=False) == told
+    assert store.send(batch, version, must_exist=True) == told
+    assert len(read_marks(store)) == 1
+
+
+def test_old_marks_and_too_many_go(client: Any, open_store: OpenStore) -> None:
+    """After 90 days, and the oldest past a thousand."""
+    store, now = open_store(), server_time(client)
+    note(store, (now - KEPT_SECONDS - 5, "old"), (now - KEPT_SECONDS + 60, "young"))
+    assert [one.label for one in read_marks(store)] == ["young"]
+    client.zadd(KEY, {f"{now - n:.3f} m{n}": now - n for n in range(MAX_MARKS + 50)})
+    note(store, (now + 1, "newest"))
+    found = read_marks(store)
+    assert (len(found), client.zcard(KEY)) == (MAX_MARKS, MAX_MARKS)
+    assert found[-1].label == "newest"
+    assert "young" not in {one.label for one in found}
+
+
+def test_marks_of_others_that_are_none_are_left_out(
+    client: Any, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And reading them is one round trip."""
+    client.zadd(KEY, {"nonsense": 5, "12 v1": 12, b"x \xff": 13})
+    meter = open_meter()
+    with exchanges(monkeypatch) as seen:
+        assert meter.marks() == [Mark(12.0, "v1")]
+    assert len(seen) == 1
+
+
+def test_a_mark_that_cannot_be_stored_is_lost_by_itself(
+    client: Any, open_meter: OpenMeter, any_server: Server
+) -> None:
+    """What is counted beside it is stored, and the loss is told."""
+    client.set(KEY, "theirs")
+    with Meter(any_server.url, flush_interval=60) as meter:
+        meter.mark("v1")
+        meter.count("hits", 2)
+        meter.flush()
+        assert meter.total("hits") == 2
+        (loss,) = meter.health().losses
+        assert (loss.reason, loss.series, loss.events) == ("WRONGTYPE", "v1", 1)
+
+
+def test_a_store_that_is_away_is_an_error_of_a_synchronous_mark(client: Any) -> None:
+    """As of count()."""
+    meter = Meter("redis://127.0.0.1:1", sync=True, timeout=0.1)
+    with meter, pytest.raises(StoreUnavailable):
+        meter.mark("v1")
+
+
+def test_without_a_store_a_mark_is_checked_and_no_more() -> None:
+    """A URL of off; and a meter in memory shows what was noted."""
+    off = Meter("off")
+    off.mark("v1")
+    assert off.marks() == []
+    with pytest.raises(InvalidValue):
+        off.mark("")
+    shop = MemoryMeter()
+    shop.mark("v1")
+    shop.mark("v1")
+    shop.clock.advance(601)
+    shop.mark("v1")
+    assert [one.time - shop.clock.wall() for one in shop.marks()] == [-601.0, 0.0]
+    assert shop.marks(since=shop.clock.wall() - 1) == [Mark(shop.clock.wall(), "v1")]

@@ -1,0 +1,397 @@
+"""Rankings of observed values and of what failed: against all values."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
+from redmeter.clock import ManualClock
+from redmeter.keys import DEFAULT_HISTOGRAMS, slice_start
+from redmeter.reading import observed
+from redmeter.reading.observed import Sum, choose
+from redmeter.reading.rankings import rank
+from redmeter.testing import MemoryMeter
+from support.observed import Observed, exact_quantile, near, put_observed
+from support.servers import Server
+from support.stores import OpenMeter, OpenStore, exchanges, server_time
+
+DAY = 86400
+
+#: What is ranked by, computed from all values.
+EXACT: dict[str, Callable[[Sequence[float]], float]] = {
+    "count": len,
+    "total": math.fsum,
+    "mean": lambda values: math.fsum(values) / len(values),
+    "p50": lambda values: exact_quantile(values, 0.5),
+    "p95": lambda values: exact_quantile(values, 0.95),
+    "p99.9": lambda values: exact_quantile(values, 0.999),
+}
+
+
+def routes(newest: int, number: int, seed: int = 1) -> dict[str, Observed]:
+    """Make up times of routes, each by two methods, that differ by more than the bound."""
+    rng = random.Random(seed)
+    given: dict[str, Observed] = {}
+    for n in range(number):
+        for method in ("GET", "POST"):
+            name = f'took_seconds{{method="{method}",route="/{n}"}}'
+            given[name] = [
+                (newest - rng.randrange(7_000), rng.lognormvariate(n / 5, 0.3))
+                for _ in range(rng.randint(3, 20))
+            ]
+    return given
+
+
+def by_route(given: dict[str, Observed]) -> dict[str, list[float]]:
+    """Put the values of each route together."""
+    found: dict[str, list[float]] = {}
+    for name, some in given.items():
+        route = name.partition('route="')[2].partition('"')[0]
+        found.setdefault(route, []).extend(value for _, value in some)
+    return found
+
+
+@pytest.mark.parametrize("order", EXACT)
+def test_routes_are_ranked_as_all_their_values_say(
+    client: Any, open_meter: OpenMeter, order: str
+) -> None:
+    """All label sets of a route merged, also where few histograms are read."""
+    newest = slice_start(server_time(client), 60)
+    given = routes(newest, 30)
+    put_observed(client, given)
+    values = by_route(given)
+    exact = {route: EXACT[order](some) for route, some in values.items()}
+    found = open_meter().top(
+        "took_seconds", by="route", precision=60, slices=120, order=order, limit=5
+    )
+    best = sorted(exact, key=lambda route: (-exact[route], route))[:5]
+    if not order.startswith("p"):
+        assert [row.key for row in found] == best
+    for row in found:
+        assert row.key is not None
+        assert near(row.value, exact[row.key])
+        assert row.count == len(values[row.key])
+        # What differs by less than the bound may change places.
+        assert row.value >= exact[best[-1]] * 0.97
+    assert (found.groups, found.looked_at) == (30, 20 if order.startswith("p") else 30)
+
+
+def test_shares_are_of_counts_or_of_totals(client: Any, open_meter: OpenMeter) -> None:
+    """So that the totals' say where all the time goes."""
+    newest = slice_start(server_time(client), 60)
+    put_observed(client, {"a": [(newest, 1.0)] * 3, "b": [(newest, 9.0)]})
+    meter = open_meter()
+
+    def shares(order: str) -> list[tuple[str | None, float, float]]:
+        rows = meter.top(precision=60, order=order)
+        return [(row.key, row.value, row.share) for row in rows]
+
+    assert shares("total") == [("b", 9.0, 0.75), ("a", 3.0, 0.25)]
+    assert shares("count") == [("a", 3, 0.75), ("b", 1, 0.25)]
+    assert shares("mean") == [("b", 9.0, 0.25), ("a", 1.0, 0.75)]
+    assert [row[0] for row in shares("p95")] == ["b", "a"]
+
+
+def test_equal_ones_are_ranked_by_name(client: Any, open_meter: OpenMeter) -> None:
+    """Whatever is ranked by; what has no label comes first, as the empty text would."""
+    newest = slice_start(server_time(client), 60)
+    names = ["x", 'x{a="2"}', 'x{a="10"}', 'x{a="1"}']
+    put_observed(client, {name: [(newest, 2.0)] for name in names})
+    meter = open_meter()
+    for order in EXACT:
+        rows = meter.top("x", by="a", precision=60, order=order)
+        assert [row.key for row in rows] == [None, "1", "10", "2"]
+        by_name = meter.top("x*", precision=60, order=order, limit=2)
+        assert [row.key for row in by_name] == ["x", 'x{a="1"}']
+
+
+def test_only_the_newest_slices_are_ranked_up_to_the_running_one(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Neither older ones, nor what lies ahead, nor what the retention no longer holds."""
+    newest = slice_start(server_time(client), 3600)
+    ages = {"now": 0, "hour": 1, "three": 3, "old": 119, "gone": 120, "ahead": -1}
+    put_observed(client, {n: [(newest - 3600 * a, 1.0)] for n, a in ages.items()})
+    meter = open_meter()
+    for order in ("count", "p50"):
+        for slices, seen in ((1, 1), (2, 2), (3, 2), (4, 3), (119, 3), (120, 4)):
+            rows = meter.top(precision=3600, slices=slices, order=order)
+            assert len(rows) == seen
+            assert {row.key for row in rows} == set(list(ages)[:seen])
+
+
+def test_a_window_of_minutes_is_read_from_hours_where_they_fit(
+    client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same result as minute by minute; two round trips, three for percentiles."""
+    newest = slice_start(server_time(client), 60)
+    given = routes(newest, 40, seed=4)
+    put_observed(client, given)
+    store = open_store()
+    rows = {}
+    for order, trips in (("count", 2), ("total", 2), ("mean", 2), ("p95", 3)):
+        with exchanges(monkeypatch) as seen:
+            rows[order] = rank(
+                store, "took_seconds", 60, by="route", slices=120, limit=50, order=order
+            )
+        assert len(seen) == trips
+        assert len(rows[order]) == 40
+    store.change_retention([(3600, 0), (5, 0)], histograms=True)
+    for order, before in rows.items():
+        again = rank(store, "took_seconds", 60, by="route", slices=120, limit=50, order=order)
+        assert [row.key for row in again] == [row.key for row in before]
+        assert all(math.isclose(a.value, b.value) for a, b in zip(again, before, strict=True))
+
+
+def test_counters_are_ranked_by_count_where_there_are_both(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Observed values where no counter matches, and whenever something else is ranked by."""
+    newest = server_time(client)
+    put_observed(client, {"both": [(newest, 5.0)], "took": [(newest, 1.0)]})
+    meter = open_meter()
+    meter.count("both", 7)
+    meter.count("hits", 3)
+
+    def rows(*args: Any, **options: Any) -> list[tuple[str | None, float]]:
+        return [(row.key, row.value) for row in meter.top(*args, precision=60, **options)]
+
+    assert rows() == [("both", 7), ("hits", 3)]
+    assert rows("took") == [("took", 1)]
+    assert rows(order="total") == [("both", 5.0), ("took", 1.0)]
+    assert rows("hits", order="p95") == []
+
+
+def test_a_precision_is_that_of_what_is_ranked(client: Any, open_meter: OpenMeter) -> None:
+    """Of histograms for observed values, of counters otherwise."""
+    meter = open_meter()
+    meter.count("hits")
+    assert meter.top(precision=1)
+    for order in ("p95", "total"):
+        with pytest.raises(UnknownPrecision) as caught:
+            meter.top("*", precision=1, order=order)
+        assert caught.value.kept == tuple(DEFAULT_HISTOGRAMS)
+
+
+def test_where_leaves_out_series_with_other_labels(client: Any, open_meter: OpenMeter) -> None:
+    """Of counters and of observed values."""
+    newest = slice_start(server_time(client), 60)
+    given = routes(newest, 4)
+    put_observed(client, given)
+    meter = open_meter()
+    for name, some in given.items():
+        meter.count(name.replace("took_seconds", "hits"), len(some))
+    for name, order in (("hits", "count"), ("took_seconds", "count")):
+        rows = meter.top(
+            name, by="route", precision=60, slices=120, order=order, where={"method": "POST"}
+        )
+        posts = {row.key: row.count for row in rows}
+        assert posts == {f"/{n}": len(given[_post(n)]) for n in range(4)}
+
+
+def _post(number: int) -> str:
+    return f'took_seconds{{method="POST",route="/{number}"}}'
+
+
+def test_what_is_slow_and_rare_is_found_beside_what_is_busy(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Every fourth candidate is chosen by its mean: a large total is not all there is."""
+    newest = slice_start(server_time(client), 60)
+    given = {f'x{{a="{n}"}}': [(newest, 1.0)] * 100 for n in range(50)}
+    put_observed(client, given | {'x{a="rare"}': [(newest, 60.0)]})
+    found = open_meter().top("x", by="a", precision=60, order="p95", limit=2)
+    assert [row.key for row in found] == ["rare", "0"]
+    assert (found.groups, found.looked_at) == (51, 8)
+
+
+def test_candidates_are_bounded_by_rows_and_by_series(
+    client: Any, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group of more series than may be read is an error, and so are too many rows."""
+    newest = slice_start(server_time(client), 60)
+    given = {f'x{{a="{n % 2}",b="{n}"}}': [(newest, 1.0 + n % 2)] for n in range(20)}
+    put_observed(client, given)
+    meter = open_meter()
+    with pytest.raises(LimitExceeded) as caught:
+        meter.top("x", by="a", precision=60, order="p95", limit=201)
+    assert caught.value.limit == 200
+    monkeypatch.setattr(observed, "MAX_SERIES", 15)
+    found = meter.top("x", by="a", precision=60, order="p95")
+    assert ([row.key for row in found], found.groups, found.looked_at) == (["1"], 2, 1)
+    monkeypatch.setattr(observed, "MAX_SERIES", 9)
+    with pytest.raises(LimitExceeded):
+        meter.top("x", by="a", precision=60, order="p95")
+
+
+def test_candidates_are_those_of_the_largest_totals_and_means() -> None:
+    """Three by total, one by mean, and so on; all, where there are no more."""
+    sums: dict[str | None, Sum] = {
+        f"{n:02}": Sum(100 - n, float((100 - n) * (n + 1)), ["s"]) for n in range(20)
+    }
+    assert choose(sums, 8) == ["19", "18", "17", "16", "15", "14", "13", "12"]
+    sums["rare"] = Sum(1, 90.0, ["s"])
+    sums["most"] = Sum(1000, 5000.0, ["s"])
+    assert choose(sums, 4) == ["most", "19", "18", "rare"]
+    assert set(choose(sums, 100)) == set(sums)
+
+
+def test_values_of_others_that_are_no_moments_are_left_out(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Each text by itself."""
+    newest = slice_start(server_time(client), 3600)
+    put_observed(client, {"x": [(newest - 3600, 4.0)]})
+    meter = open_meter()
+    for text in ("junk", "1 2", "x 1 1", "-3 1 1", "1 inf 0", "1 nan 0"):
+        client.hset("redmeter:moments:3600:x", str(newest), text)
+        (row,) = meter.top(precision=3600, order="total")
+        assert (row.count, row.value) == (1, 4.0)
+
+
+# --- What failed ---------------------------------------------------------------------------
+
+
+def test_the_most_failing_are_told_with_their_share(client: Any, open_meter: OpenMeter) -> None:
+    """How many failed, how many there were, and the part; nothing that did not fail."""
+    meter = open_meter()
+    for route, status, hits in (
+        *(("/a", "2xx", 90), ("/a", "5xx", 10), ("/b", "2xx", 5)),
+        *(("/b", "5xx", 15), ("/c", "2xx", 1000)),
+    ):
+        meter.count("http", hits, labels={"route": route, "status": status})
+    rows = meter.top("http", by="route", precision=DAY, order="failing", failing={"status": "5xx"})
+    assert [(r.key, r.value, r.count, r.share) for r in rows] == [
+        ("/b", 15, 20, 0.75),
+        ("/a", 10, 100, 0.1),
+    ]
+    assert rows.groups == 3
+
+
+def test_without_a_label_each_name_is_a_row_without_what_means_failure(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Failures beside successes of the same other labels."""
+    meter = open_meter()
+    for name, failed, hits in (("mail", "yes", 2), ("mail", "no", 6), ("job", "no", 4)):
+        meter.count(name, hits, labels={"failed": failed, "host": "a"})
+    rows = meter.top(precision=DAY, order="failing", failing={"failed": "yes"})
+    assert [(r.key, r.count, r.value, r.share) for r in rows] == [('mail{host="a"}', 8, 2, 0.25)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"order": "slowest"},
+        {"order": "p"},
+        {"order": "p101"},
+        {"order": "p-1"},
+        {"order": "p1.2.3"},
+        {"order": 95},
+        {"order": "failing"},
+        {"order": "p95", "failing": {"status": "5xx"}},
+        {"failing": {"status": "5xx"}},
+    ],
+)
+@pytest.mark.parametrize("url", [None, "off"])
+def test_an_order_that_is_none_is_refused(
+    client: Any, open_meter: OpenMeter, options: dict[str, Any], url: str | None
+) -> None:
+    """It says which there are; without a store as well."""
+    with pytest.raises(InvalidValue):
+        open_meter(url).top("x", by="a", precision=60, **options)
+
+
+def test_series_that_stand_for_too_many_are_shown_as_such(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Of counters and of observed values; not as if they had no label."""
+    newest = slice_start(server_time(client), 60)
+    names = ['x{a="1"}', 'x{overflow="true"}', "x"]
+    put_observed(client, {name: [(newest, 1.0)] for name in names})
+    meter = open_meter()
+    for name in names:
+        meter.count(name.replace("x", "hits", 1))
+    for base in ("x", "hits"):
+        rows = meter.top(base, by="a", precision=60)
+        assert [row.key for row in rows] == [None, "(other)", "1"]
+
+
+# --- Through the whole way, and in memory --------------------------------------------------
+
+
+def test_what_was_observed_and_counted_is_answered_alike_by_a_meter_in_memory(
+    client: Any, any_server: Server
+) -> None:
+    """Recorded by calls, stored, read: summaries, statistics and every ranking."""
+    now = slice_start(server_time(client), 60) + 1.0
+    memory = MemoryMeter(clock=ManualClock(now))
+    rng = random.Random(9)
+    with Meter(any_server.url) as meter:
+        for n in range(600):
+            labels = {"route": f"/{n % 7}", "status": rng.choice(["2xx", "2xx", "5xx"])}
+            at, value = now - rng.uniform(0, 6_000), rng.lognormvariate(n % 7 / 3, 1)
+            for one in (meter, memory):
+                one.observe("took_seconds", value, labels=labels, at=at)
+                one.count("hits", labels=labels, at=at)
+        assert meter.flush()
+        where = {"status": "5xx"}
+        answers: list[dict[str, Any]] = []
+        for one in (meter, memory):
+            summary = one.summary("took_seconds", precision=60, all_labels=True, until=now)
+            failed = one.summary(
+                "took_seconds", precision=60, all_labels=True, labels=where, until=now
+            )
+            rankings = [
+                one.top(name, by="route", precision=60, slices=120, order=order, where=given)
+                for name in ("took_seconds", "hits")
+                for order in ("count", "total", "mean", "p50", "p99")
+                for given in (None, where)
+            ]
+            failing = one.top(
+                "hits", by="route", precision=60, slices=120, order="failing", failing=where
+            )
+            answers.append(
+                {
+                    "quantiles": summary.quantiles((0.1, 0.5, 0.9, 0.99)),
+                    "ends": (summary.count, summary.low, summary.high, failed.count),
+                    "buckets": summary.buckets(),
+                    "slices": [(s.start, s.value and s.value.p95) for s in summary.over_time()],
+                    "rows": [[(r.key, r.count, r.value) for r in rows] for rows in rankings],
+                    "failing": [(r.key, r.count, r.value, r.share) for r in failing],
+                }
+            )
+            assert math.isclose(summary.total, math.fsum(e.observed or 0.0 for e in memory.events))
+    stored, remembered = answers
+    rows, others = stored.pop("rows"), remembered.pop("rows")
+    assert stored == remembered
+    for some, other in zip(rows, others, strict=True):
+        assert [row[:2] for row in some] == [row[:2] for row in other]
+        assert all(math.isclose(a[2], b[2]) for a, b in zip(some, other, strict=True))
+    labels = {"route": "/3", "status": "2xx"}
+    mine, theirs = (one.statistics("took_seconds", labels=labels) for one in (meter, memory))
+    for hour, other_hour in ((mine.this, theirs.this), (mine.before, theirs.before)):
+        assert (hour is None) == (other_hour is None)
+        if hour and other_hour:
+            assert (hour.start, hour.count) == (other_hour.start, other_hour.count)
+            assert (hour.low, hour.high) == (other_hour.low, other_hour.high)
+            assert math.isclose(hour.mean, other_hour.mean)
+            assert math.isclose(hour.stddev, other_hour.stddev, abs_tol=1e-12)
+
+
+def test_names_are_those_of_one_kind(client: Any, any_server: Server) -> None:
+    """Counters unless asked otherwise; in memory as in a store, and off has none."""
+    with Meter(any_server.url, sync=True) as meter:
+        memory = MemoryMeter()
+        for one in (meter, memory):
+            one.count("hits")
+            one.gauge("queue").set(1)
+            one.observe("took", 1.0)
+            assert (one.names(), one.names("q*", kind="gauges")) == (["hits"], ["queue"])
+            assert one.names(kind="histograms") == ["took"]
+            with pytest.raises(InvalidValue):
+                one.names(kind="timers")
+    assert Meter("off").names(kind="gauges") == []

@@ -1,0 +1,201 @@
+"""RedmeterProcessor: what an application logs by structlog is counted by its events."""
+
+import logging
+import sys
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redmeter import Meter
+from redmeter.integrations.structlog import RedmeterProcessor
+from redmeter.testing import MemoryMeter
+
+
+def patterns(meter: Meter, logger: str = "structlog") -> dict[str, int]:
+    """Return how often each pattern of a logger came within these two hours."""
+    meter.flush()
+    return {f.pattern: f.count + f.before for f in meter.common(logger)}
+
+
+def texts(meter: Meter, logger: str = "structlog") -> list[str]:
+    """Return the newest messages of a logger, the newest first."""
+    meter.flush()
+    return [message.text for message in meter.recent(logger)]
+
+
+def wrapped(*processors: Any) -> Any:
+    """Return a logger with these processors, which throws away what they render."""
+    return structlog.wrap_logger(
+        structlog.ReturnLogger(), processors=[*processors, structlog.processors.KeyValueRenderer()]
+    )
+
+
+def test_an_event_is_counted_by_itself_and_shown_with_its_values(meter: Meter) -> None:
+    """What varies is beside it."""
+    log = wrapped(structlog.processors.add_log_level, RedmeterProcessor(meter))
+    for number in range(3):
+        log.warning("retrying", url="/a b", number=number)
+    assert patterns(meter) == {"retrying": 3}
+    assert texts(meter)[0] == "retrying url='/a b' number=2"
+    assert {m.severity for m in meter.recent("structlog")} == {"warning"}
+
+
+def test_the_event_passes_on_unchanged(memory: MemoryMeter) -> None:
+    """The same object, with the same content."""
+    event = {"event": "x", "a": [1], "exc_info": True}
+    copy = dict(event)
+    assert RedmeterProcessor(memory)(None, "info", event) is event
+    assert event == copy
+
+
+@pytest.mark.parametrize(
+    ("method", "level", "severity"),
+    [
+        ("info", None, "info"),
+        ("warn", None, "warning"),
+        ("exception", None, "error"),
+        ("fatal", None, "critical"),
+        ("msg", None, "info"),
+        ("info", "error", "error"),
+        ("log", 40, "40"),
+    ],
+)
+def test_the_level_is_the_severity_else_the_methods_name(
+    memory: MemoryMeter, method: str, level: Any, severity: str
+) -> None:
+    """What add_log_level found comes first."""
+    event = {"event": "x"} | ({} if level is None else {"level": level})
+    RedmeterProcessor(memory)(None, method, event)
+    assert [s.severity for s in memory.loggers()] == [severity if level != 40 else "error"]
+
+
+def test_the_loggers_name_is_that_of_the_event_else_of_the_logger(memory: MemoryMeter) -> None:
+    """A logger without a name is structlog."""
+    processor = RedmeterProcessor(memory)
+    processor(None, "info", {"event": "x", "logger": "by.event"})
+    processor(logging.getLogger("by.logger"), "info", {"event": "x"})
+    processor(object(), "info", {"event": "x"})
+    assert {s.logger for s in memory.loggers()} == {"by.event", "by.logger", "structlog"}
+
+
+def test_an_exception_adds_its_type_and_place(memory: MemoryMeter) -> None:
+    """Before it is rendered and after."""
+    log = wrapped(RedmeterProcessor(memory), structlog.processors.format_exc_info)
+    late = wrapped(structlog.processors.format_exc_info, RedmeterProcessor(memory))
+    try:
+        raise KeyError("job 7")
+    except KeyError as error:
+        log.exception("failed", job=7)
+        log.error("failed", job=7, exc_info=error)
+        log.error("failed", job=7, exc_info=sys.exc_info())
+        late.exception("failed", job=7)
+    ((pattern, count),) = patterns(memory).items()
+    assert count == 4
+    assert pattern.startswith("failed [KeyError at test_structlog.py:")
+    for text in texts(memory):
+        assert text.startswith("failed job=7\n")
+        assert text.endswith("KeyError: 'job 7'")
+
+
+def test_secrets_are_masked(meter: Meter) -> None:
+    """Those that have a name."""
+    log = wrapped(RedmeterProcessor(meter))
+    log.info("login", password="hunter2", headers={"Authorization": "Bearer hunter2"})
+    assert "hunter2" not in repr(meter.recent("structlog"))
+    assert len(texts(meter)) == 1
+    assert "hunter2" not in texts(meter)[0]
+
+
+def test_what_is_below_the_level_is_left_out(memory: MemoryMeter) -> None:
+    """A level without a number is not."""
+    processor = RedmeterProcessor(memory, level=logging.WARNING)
+    for method in ("debug", "info", "warning", "error", "strange"):
+        processor(None, method, {"event": method})
+    assert set(patterns(memory)) == {"warning", "error", "strange"}
+
+
+class Raising:
+    """A value of which no text can be made."""
+
+    def __repr__(self) -> str:
+        raise ValueError("no text")
+
+
+class Logging:
+    """A value whose text logs."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def __repr__(self) -> str:
+        self._log.info("again", value=self)
+        return "text"
+
+
+def test_values_without_a_text_cost_only_themselves(memory: MemoryMeter) -> None:
+    """The others are there."""
+    RedmeterProcessor(memory)(None, "info", {"event": "x", "a": Raising(), "b": 1})
+    assert texts(memory) == ["x a=(Raising without a text: ValueError) b=1"]
+
+
+def test_a_value_that_logs_is_not_asked_again(memory: MemoryMeter) -> None:
+    """There would be no end of it."""
+    processor = RedmeterProcessor(memory)
+
+    class Log:
+        def info(self, event: str, **values: Any) -> None:
+            processor(None, "info", {"event": event, **values})
+
+    processor(None, "info", {"event": "x", "value": Logging(Log())})
+    assert patterns(memory) == {"x": 1}
+
+
+def test_values_are_written_as_far_as_they_are_kept(memory: MemoryMeter) -> None:
+    """Not a text for each of a million."""
+    asked = []
+
+    class Counting:
+        def __repr__(self) -> str:
+            asked.append(1)
+            return "x" * 100
+
+    event = {"event": "x", **{f"k{n}": Counting() for n in range(10_000)}}
+    RedmeterProcessor(memory)(None, "info", event)
+    assert len(asked) < 200
+
+
+_values = st.one_of(st.none(), st.text(), st.floats(), st.binary(), st.just(Raising()))
+
+
+@given(
+    st.one_of(st.text(), st.none(), st.integers()),
+    st.dictionaries(
+        st.one_of(
+            st.text(), st.sampled_from(["event", "level", "logger", "exc_info", "exception"])
+        ),
+        _values,
+    ),
+)
+def test_any_event_is_counted_and_none_raises(method: Any, event: dict[str, Any]) -> None:
+    """Whatever is in it."""
+    meter = MemoryMeter()
+    RedmeterProcessor(meter)(None, method, event)
+    assert len(meter.messages) == 1
+
+
+def test_what_is_no_event_raises_nothing(memory: MemoryMeter) -> None:
+    """It is counted as what cannot be read."""
+    strange: Any = 17
+    assert RedmeterProcessor(memory)(None, "info", strange) is strange
+    assert len(memory.messages) == 1
+
+
+def test_the_module_does_not_import_structlog() -> None:
+    """Nobody needs to have it who does not use it."""
+    import subprocess
+
+    code = "import sys, redmeter.integrations.structlog; sys.exit('structlog' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,81 @@
+"""Marks: what a label may be, and which marks are the same."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redmeter import InvalidValue, Mark
+from redmeter.keys import Keys
+from redmeter.kinds.mark import MAX_LABEL, NEAR_SECONDS, clean_label, distinct, operations, parse
+
+
+@pytest.mark.parametrize(
+    ("given_label", "kept"),
+    [
+        ("v1.4.2", "v1.4.2"),
+        ("  two\n lines\t", "two lines"),
+        ("\x1b[31mred\x00", "[31mred"),
+        ("evil\u202egpj", "evilgpj"),
+        ("点击量 🚀", "点击量 🚀"),
+        ("half \ud800 pair", "half  pair"),
+        ("x" * 100, "x" * 100),
+        ("x" * 101, "x" * 99 + "…"),
+        ("x" * 10**6, "x" * 99 + "…"),
+    ],
+)
+def test_a_label_is_one_clean_line(given_label: str, kept: str) -> None:
+    """Control characters, surrogates and marks of direction go; what is too long is cut."""
+    assert clean_label(given_label) == kept
+
+
+@given(st.text())
+def test_any_label_is_clean_afterwards_or_refused(text: str) -> None:
+    """Cleaning it again changes nothing."""
+    try:
+        found = clean_label(text)
+    except InvalidValue:
+        return
+    assert 1 <= len(found) <= MAX_LABEL
+    assert "\n" not in found
+    found.encode()
+
+
+@pytest.mark.parametrize("label", ["", "  ", "\x00\x1b"])
+def test_a_label_of_nothing_is_refused(label: str) -> None:
+    """And one that is no text is a mistake of the caller's."""
+    with pytest.raises(InvalidValue):
+        clean_label(label)
+    wrong: Any = 12
+    with pytest.raises(TypeError):
+        clean_label(wrong)
+
+
+def test_the_same_label_within_ten_minutes_is_the_same_mark() -> None:
+    """Whatever their order; the first one stays, and one later than that is another."""
+    near = float(NEAR_SECONDS)
+    marks = [Mark(near, "a"), Mark(0.0, "a"), Mark(5.0, "b"), Mark(near + 1, "a")]
+    assert distinct(marks) == [Mark(0.0, "a"), Mark(5.0, "b"), Mark(near + 1, "a")]
+    assert distinct([]) == []
+
+
+def test_a_mark_is_told_as_lost_by_its_label() -> None:
+    """One event each."""
+    (one,) = operations(Keys(), [(1.5, "v1")])
+    assert (one.code, one.keys, one.args[:2]) == ("mark", ("redmeter:marks:",), ("1.500", "v1"))
+    assert one.told() == [("v1", 1)]
+
+
+@pytest.mark.parametrize(
+    ("member", "mark"),
+    [
+        (b"1700000000.125 v1 and more", Mark(1700000000.125, "v1 and more")),
+        (b"1700000000", None),
+        (b"soon v1", None),
+        (b"12 \xff", Mark(12.0, "\ufffd")),
+    ],
+)
+def test_a_member_that_is_no_mark_is_left_out(member: bytes, mark: Mark | None) -> None:
+    """Somebody else's."""
+    assert parse(member) == mark
