@@ -1,0 +1,117 @@
+"""What counts as new, spiking and gone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redmeter.analysis.changes import KINDS, SETTLED, SPIKE_FACTOR, SPIKE_MESSAGES, changes
+from redmeter.keys import HOUR
+from redmeter.model import Frequency
+
+#: The start of an hour.
+NOON = 1700000000 - 1700000000 % HOUR
+LONG_AGO = float(NOON - 90 * HOUR)
+
+
+def frequency(
+    count: int, before: int, first: float | None = LONG_AGO, pattern: str = "p"
+) -> Frequency:
+    """So many in this hour and in the one before."""
+    return Frequency("app", "info", pattern, count, before, first, first, "")
+
+
+def change(count: int, before: int, minutes: float, first: float | None = LONG_AGO) -> str:
+    """What is found so many minutes into the hour; "" for nothing."""
+    found = changes([frequency(count, before, first)], NOON + 60 * minutes)
+    return found[0].what if found else ""
+
+
+@pytest.mark.parametrize(
+    ("first", "what"),
+    [
+        (NOON + 60.0, "new"),
+        (float(NOON), "new"),
+        (float(NOON - HOUR), "new"),
+        (NOON - HOUR - 1.0, ""),
+        (LONG_AGO, ""),
+        (None, ""),
+    ],
+)
+def test_new_is_what_was_first_seen_in_these_two_hours(first: float | None, what: str) -> None:
+    """Where nobody knows when it was first seen, it is not new."""
+    assert change(1, 0, 30, first) == what
+
+
+@pytest.mark.parametrize(
+    ("count", "before", "minutes", "what"),
+    [
+        (30, 20, 30, "spiking"),  # 10 would be as before
+        (29, 20, 30, ""),
+        (10, 0, 59, "spiking"),  # after an hour of silence
+        (9, 0, 59, ""),
+        (9, 1, 1, ""),
+        (60, 20, 60 - 1e-6, "spiking"),
+        (30, 120, 0.1, "spiking"),  # 10 would be as before in the first five minutes
+        (29, 120, 0.1, ""),
+        (29, 120, 5, ""),
+    ],
+)
+def test_spiking_is_three_times_the_rate_of_the_hour_before(
+    count: int, before: int, minutes: float, what: str
+) -> None:
+    """Of ten messages and more; the first minutes of an hour count as five."""
+    assert change(count, before, minutes) == what
+
+
+@pytest.mark.parametrize(
+    ("before", "minutes", "what"),
+    [
+        (10, 30, "gone"),
+        (10, 29.9, ""),
+        (1000, 0.3, "gone"),
+        (1000, 0.1, ""),
+        (5, 59.9, ""),
+        (4, 59.9, ""),
+        (6, 50, "gone"),
+    ],
+)
+def test_gone_is_what_was_to_be_expected_by_now(before: int, minutes: float, what: str) -> None:
+    """Five messages by the rate of the hour before."""
+    assert change(0, before, minutes) == what
+    assert change(1, before, minutes) == ""
+
+
+def test_what_stands_for_many_patterns_does_not_change() -> None:
+    """Nobody knows what is in it."""
+    assert changes([frequency(1000, 0, float(NOON), "(other)")], NOON + 60) == []
+
+
+def test_changes_come_by_kind_and_then_by_number() -> None:
+    """New ones first, then those that spike, then those that are gone."""
+    found = changes(
+        [
+            frequency(0, 100, pattern="gone"),
+            frequency(99, 1, pattern="some more"),
+            frequency(1, 0, float(NOON), "new"),
+            frequency(200, 1, pattern="many more"),
+            frequency(5, 5, pattern="as ever"),
+        ],
+        NOON + HOUR - 1,
+    )
+    assert [(c.what, c.frequency.pattern) for c in found] == [
+        ("new", "new"),
+        ("spiking", "many more"),
+        ("spiking", "some more"),
+        ("gone", "gone"),
+    ]
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, HOUR - 0.001))
+def test_a_change_is_one_of_three_and_never_two(count: int, before: int, passed: float) -> None:
+    """The same rate is no change, and more messages never make a spike go away."""
+    found = changes([frequency(count, before)], NOON + passed)
+    assert len(found) <= 1
+    assert all(c.what in KINDS for c in found)
+    expected = before * max(passed, SETTLED) / HOUR
+    spikes = count >= SPIKE_MESSAGES and count >= SPIKE_FACTOR * expected
+    assert spikes == any(c.what == "spiking" for c in found)
