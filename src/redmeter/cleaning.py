@@ -5,10 +5,10 @@ other programs write, the entries of those that nobody writes any more, and hash
 
 A pass walks the index of counters once, then those of gauges and of histograms. By the book's
 schedule a pass is made every minute, and a precision of N minutes is looked at in every Nth. Work
-is cut into calls of some milliseconds, so that no other client waits; a time budget ends a pass
-early, and the next goes on from there. Looking and removing are one atomic step, so any number of
-cleaners may run beside any number of writers, and one that is killed half way leaves nothing half
-done.
+is cut into calls of a millisecond or two with pauses between them, so that no other client waits; a
+time budget ends a pass early, and the next goes on from there. Looking and removing are one atomic
+step, so any number of cleaners may run beside any number of writers, and one that is killed half
+way leaves nothing half done.
 
 The time is the earlier of the server's clock and this machine's. Where they differ by more than
 MAX_CLOCK_DIFFERENCE, one of them is badly wrong and nothing is touched.
@@ -31,6 +31,9 @@ from redmeter.store.scripts import CLEAN, COMPACT
 MAX_CLOCK_DIFFERENCE = 3600.0
 #: Time budget of a pass, seconds.
 BUDGET = 50.0
+#: Pause between two calls, seconds: whoever else waits for the server, or for the core that it runs
+#: on, shall have its turn.
+REST = 0.0003
 #: Seconds from the start of one pass to the start of the next.
 INTERVAL = 60.0
 #: Samples kept of a precision that the store's retention does not name: other programs' counters.
@@ -125,6 +128,7 @@ def clean(
             progress(report, sum(map(raised, sizes)))
         if done or report.seconds >= budget or quit():
             break
+        store.clock.sleep(REST)
     if done:
         store.ask([("HSET", store.keys.cleaned, store.keys.prefix, int(view.now))])
     return report
