@@ -13,7 +13,8 @@ from redmeter import AccessDenied, IncompatibleStore, InvalidSetting, StoreError
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.model import Outcome
-from redmeter.store.store import WATERMARK_SECONDS, RetentionChanged
+from redmeter.store.answers import RetentionChanged
+from redmeter.store.store import WATERMARK_SECONDS
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import (

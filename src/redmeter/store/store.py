@@ -12,16 +12,17 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from random import SystemRandom
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import DEFAULT_HISTOGRAMS, Kept, Keys, Retention
-from redmeter.model import Batch, Operations, Outcome, Rejection
+from redmeter.model import Batch, Operations, Outcome
 from redmeter.store import binding as bindings
 from redmeter.store import publishing
+from redmeter.store.answers import RetentionChanged, outcome_of
 from redmeter.store.binding import Binding
-from redmeter.store.link import Command, Link, Reply, error_code, pairs, raised
+from redmeter.store.link import Command, Link, Reply, pairs, raised
 from redmeter.store.parcel import Parcel
 from redmeter.store.producers import Producers
 from redmeter.store.scripts import Script, apply_script
@@ -56,10 +57,6 @@ class View(NamedTuple):
     histograms: Retention
     #: Version of meta:, "" where nothing has been written yet.
     version: str
-
-
-class RetentionChanged(StoreRefused):
-    """A batch was made for another retention than the store's; nothing was written."""
 
 
 class Store:
@@ -339,7 +336,7 @@ class Store:
         script, keys, args = self._request(
             batch, version, must_exist=must_exist, refuse=refuse, trim=trim
         )
-        return _answered(batch, script.run(self.link, keys, args))
+        return outcome_of(batch, script.run(self.link, keys, args))
 
     def write_by(self, call: Callable[[Command], Reply], operations: Operations) -> Outcome:
         """Have one batch sent by somebody else, among commands of their own.
@@ -357,7 +354,7 @@ class Store:
         try:
             batch = Batch(producer.id, producer.next(), operations)
             script, keys, args = self._request(batch, "", must_exist=False, refuse=True, trim=True)
-            return _answered(batch, call(script.command(keys, args, whole=True)))
+            return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
             self._producers.give_back(producer)
 
@@ -396,54 +393,3 @@ class Store:
     def _reconnect(self) -> None:
         if self._restarts:  # an embedded server that ended is started again
             self.link.close()
-
-
-_APPLIED = Outcome()
-
-
-def _answered(batch: Batch, reply: Reply) -> Outcome:
-    """Read what the script answered.
-
-    Raises:
-        RetentionChanged, StoreError: see Store.send().
-    """
-    if reply == 1:
-        return _APPLIED
-    if reply == 0:
-        return Outcome(applied=False)
-    if reply == -1:
-        raise RetentionChanged("ERR", "the store's retention has changed")
-    if reply == -2:
-        return Outcome(applied=False, uncertain=True)
-    return _outcome(batch.operations, raised(reply)[1:])
-
-
-def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
-    """Read (number of a key, what there is to tell, …) of the script's reply."""
-    keys = [key for operation in operations for key in operation.keys]
-    told: Sequence[tuple[str, int]] | None = None
-    answers, rejections = [], []
-    for number, what in zip(reply[::2], reply[1::2], strict=True):
-        at = int(number) - 3  # after watermark and meta
-        text = what if isinstance(what, str) else what.decode(errors="replace")
-        if text.startswith("is "):
-            answers.append((keys[at], text[3:]))
-            continue
-        if told is None:
-            told = [each for operation in operations for each in operation.told()]
-        rejections.append(Rejection(keys[at], _reason(text), text, *told[at]))
-    return Outcome(rejections=tuple(rejections), answers=tuple(answers))
-
-
-def _reason(text: str) -> str:
-    """Return the class of an error, a small fixed vocabulary that can be counted."""
-    if text in ("aged", "future"):
-        return text
-    if text.startswith("unkept"):
-        return "unkept"
-    if "overflow" in text or "ERR value is not an integer" in text:  # an amount past 2^63 - 1
-        return "overflow"
-    if "not an integer" in text:  # "hash value is not …": somebody else's
-        return "not-a-number"
-    code = error_code(text)
-    return "denied" if code == "NOPERM" else code
