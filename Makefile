@@ -46,7 +46,8 @@ format: $(READY) ## format the code, write the generated docs
 	$(BIN)/ruff check --fix
 	$(BIN)/python tools/docs.py
 
-bench: $(READY) ## measure against the listings of the book; one table
+bench: $(READY) ## measure against the listings of the book, and exporters; one table
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/run.py
 
 matrix: ## unit and contract tests on each Python, contract tests on each server

@@ -25,6 +25,8 @@ import measures  # noqa: E402
 import messages  # noqa: E402
 import observing  # noqa: E402
 import recording  # noqa: E402
+import web  # noqa: E402
+import web_wsgi  # noqa: E402
 from support.servers import Server  # noqa: E402
 from table import Row, micro, milli, seconds, turns  # noqa: E402
 
@@ -134,6 +136,8 @@ ROWS = {
     **recording.ROWS,
     **messages.ROWS,
     **observing.ROWS,
+    **web.ROWS,
+    **web_wsgi.ROWS,
 }
 
 

@@ -34,7 +34,7 @@ from redmeter.errors import (
     UnknownPrecision,
     shown,
 )
-from redmeter.store.store import RetentionChanged
+from redmeter.store.answers import RetentionChanged
 
 SRC = Path(errors.__file__).parent
 
@@ -44,6 +44,7 @@ SAMPLES: list[tuple[RedmeterError, dict[str, object]]] = [
     (InvalidValue(-1, "why"), {"value": -1, "reason": "why"}),
     (InvalidSetting("url", "why"), {"setting": "url", "reason": "why"}),
     (UnknownPrecision(7, [1, 60]), {"precision": 7, "kept": (1, 60)}),
+    (UnknownPrecision(1, [5], of="histograms"), {"of": "histograms", "kept": (5,)}),
     (LimitExceeded("rows", 5000, 1000, "ask for fewer"), {"asked": 5000, "limit": 1000}),
     (ClockDisagreement(7200.0, 3600.0), {"difference": 7200.0, "allowed": 3600.0}),
     (StoreUnavailable("unix:///s", "refused", sent=True), {"location": "unix:///s", "sent": True}),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision
 from redmeter.keys import (
     DEFAULT_RETENTION,
+    HOUR,
     MAX_PRECISION,
     MAX_PRECISIONS,
     MAX_PREFIX,
@@ -252,6 +253,9 @@ def test_a_precision_that_is_not_kept_is_an_error_that_lists_those_that_are(prec
         retention.check(precision)
     assert caught.value.kept == (1, 60)
     assert retention.check(60) == 60
+    own = Retention({5: 24}, of="histograms").changed([(5, 30)])
+    with pytest.raises(UnknownPrecision, match=r"`redmeter retention --histograms 1=120` keeps it"):
+        own.check(1)
 
 
 @given(retentions, times)
@@ -379,3 +383,17 @@ def test_a_prefix_is_text_of_64_bytes_at_most(prefix: Any) -> None:
     with pytest.raises(InvalidSetting, match="prefix: text of at most 64 bytes"):
         Keys(prefix)
     assert Keys("a" * 64).known.startswith("a" * 64)
+
+
+@given(
+    st.text("abc:~", min_size=1, max_size=4), st.sampled_from(["", ":start", ":last", ":pstart"])
+)
+def test_the_statistics_of_a_name_lead_back_to_it_and_meet_no_others(name: str, end: str) -> None:
+    """A name that ends as a key of the hours does is marked; that of another program is not."""
+    keys, name = Keys("x:"), name + end
+    first, *others = keys.stats(name)
+    assert keys.series_of(first) == (HOUR, name)
+    assert not {first}.intersection(*[keys.stats(name.rpartition(":")[0])[1:]])
+    for other in others:
+        assert keys.stats(other.removeprefix("x:stats:"))[0] != other
+    assert keys.stats_as_is(name)[0] == f"x:stats:{name}"

@@ -25,7 +25,8 @@ ROWS = (
     {"asking"},
     {"meter"},
     {"book", "integrations", "doors", "dashboard", "testing"},
-    {"cli", "demo"},
+    {"demo"},
+    {"cli"},
 )
 #: redmeter/__init__.py, as in `from redmeter import Meter`: it lies where Meter lies.
 FACE = "redmeter"

@@ -148,3 +148,63 @@ def test_a_url_is_text(value: Any) -> None:
     with pytest.raises(InvalidSetting, match="url: text, not") as caught:
         resolve("url", value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "patterns"),
+    [
+        ("", ""),
+        (" /a ,\n/b,,/c* ", "/a /b /c*"),
+        (["/a", "/b?c"], "/a /b?c"),
+        (("/a",), "/a"),
+        ([], ""),
+    ],
+)
+def test_patterns_are_text_or_a_list(value: Any, patterns: str) -> None:
+    """However they are separated, they are stored in one form."""
+    assert resolve("ignore_paths", value) == resolve("include_paths", value) == patterns
+
+
+@pytest.mark.parametrize("value", [7, True, b"/a", {"/a"}, ["/a", 7], [""], ["/a b"], ["/a,b"]])
+def test_what_is_no_pattern_is_refused(value: Any) -> None:
+    """Within a list, a pattern with a space would be two."""
+    with pytest.raises(InvalidSetting, match="ignore_paths: "):
+        resolve("ignore_paths", value)
+
+
+@pytest.mark.parametrize("value", ["/a*=as /b=bs", ["/a*=as", "/b=bs"], {"/a*": "as", "/b": "bs"}])
+def test_patterns_with_a_counter_are_text_a_list_or_a_mapping(value: Any) -> None:
+    """All of them mean the same."""
+    assert resolve("count_paths", value) == "/a*=as /b=bs"
+
+
+@pytest.mark.parametrize("value", ["/a", "=a", "/a=", "/a=x{", {"/a": "no name"}, {"": "a"}, 7])
+def test_a_pattern_without_a_counter_is_refused(value: Any) -> None:
+    """And so is a counter whose name is not allowed."""
+    with pytest.raises(InvalidSetting, match="count_paths: "):
+        resolve("count_paths", value)
+
+
+@pytest.mark.parametrize(
+    ("value", "on"),
+    [(True, True), (False, False), ("on", True), ("NO", False), (" 1 ", True), (0, False)],
+)
+def test_a_switch_is_on_or_off(value: Any, on: bool) -> None:
+    """In the words that people use."""
+    assert resolve("exact_status", value) is on
+
+
+@pytest.mark.parametrize("value", ["", "2", "maybe", 2, [], 0.5])
+def test_what_is_neither_on_nor_off_is_refused(value: Any) -> None:
+    """A typing error shall not switch anything."""
+    with pytest.raises(InvalidSetting, match="neither on nor off"):
+        resolve("exact_status", value)
+
+
+@pytest.mark.parametrize("value", [0, 1.01, -0.1, "nan", "half", True, None, []])
+def test_a_share_is_a_part_of_all(value: Any) -> None:
+    """From 1 in 10,000 to all; nothing at all is no sample."""
+    reader = next(setting for setting in SETTINGS if setting.name == "sample_durations").read
+    assert (reader("0.25"), reader(1)) == (0.25, 1.0)
+    with pytest.raises(InvalidSetting, match="is not a share"):
+        reader(value)

@@ -1,10 +1,19 @@
 """The Meter for users' own tests: it takes, refuses and shows what a Meter does, serverless."""
 
+import logging
 from typing import Any
 
 import pytest
 
-from redmeter import InvalidName, InvalidValue, LimitExceeded, Meter, UnknownPrecision
+from redmeter import (
+    InvalidName,
+    InvalidSetting,
+    InvalidValue,
+    LimitExceeded,
+    Meter,
+    UnknownPrecision,
+)
+from redmeter.integrations.logging import install
 from redmeter.testing import Event, ManualClock, MemoryMeter
 from support.servers import Server
 
@@ -62,8 +71,25 @@ def test_every_call_is_kept_in_order_until_it_is_forgotten(meter: MemoryMeter) -
     meter.clock.advance(5)
     meter.gauge("b").set(2)
     assert meter.events == [Event("a", DAY, 1, None), Event("b", THEN + 5, None, 2.0)]
+    meter.mark("v1")
+    meter.log("app", "x")
     meter.forget()
     assert (meter.events, meter.recorded("a"), meter.names()) == ([], 0, [])
+    assert (meter.marks(), meter.messages, meter.loggers()) == ([], [], [])
+
+
+def test_what_was_logged_comes_the_newest_first(meter: MemoryMeter) -> None:
+    """Messages as many as asked for, and loggers, which log again."""
+    for logger in ("a", "b", "c", "b"):
+        meter.log(logger, f"of {logger}")
+        meter.clock.advance(1)
+    assert [(s.logger, s.last) for s in meter.loggers()] == [
+        ("b", THEN + 3),
+        ("c", THEN + 2),
+        ("a", THEN),
+    ]
+    assert [m.time for m in meter.recent("b")] == [THEN + 3, THEN + 1]
+    assert [m.time for m in meter.recent("b", limit=1)] == [THEN + 3]
 
 
 @pytest.mark.parametrize(
@@ -135,3 +161,79 @@ def test_nothing_is_started_and_nothing_is_waited_for(meter: MemoryMeter) -> Non
         assert meter.health().buffered == 0
     assert meter.recorded("a") == 1
     assert repr(meter) == "<MemoryMeter 1 events>"
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda m: m.summary('x{a="b"}', precision=60, all_labels=True), InvalidName),
+        (lambda m: m.summary("x", precision=60, all_labels=True, labels={"": "b"}), InvalidName),
+        (lambda m: m.summary("x", precision=1), UnknownPrecision),
+        (lambda m: m.summaries(["x"] * 501, precision=60), LimitExceeded),
+        (lambda m: m.summaries("abc", precision=60), TypeError),
+        (lambda m: m.series_of("abc", precision=60), TypeError),
+        (lambda m: m.common("a\nb"), InvalidName),
+        (lambda m: m.recent(""), InvalidName),
+        (lambda m: m.recent("a", severity=1.5), TypeError),
+        (lambda m: m.changes(7), InvalidName),
+        (lambda m: m.top("x", precision=60, limit=1001), LimitExceeded),
+        (lambda m: m.top("x", precision=60, slices=121), LimitExceeded),
+        (lambda m: m.top("x", precision=60, order="p95", limit=201), LimitExceeded),
+        (lambda m: m.top("x", precision=60, slices="5"), TypeError),
+        (lambda m: m.top("x", precision=60, where=["a"]), TypeError),
+        (lambda m: m.mark(), InvalidValue),
+    ],
+)
+def test_what_cannot_be_asked_of_a_store_cannot_be_asked_in_memory(
+    server: Server, meter: MemoryMeter, call: Any, error: type[Exception]
+) -> None:
+    """By the same errors with the same words."""
+    said = []
+    with Meter(server.url) as real:
+        for one in (real, meter):
+            one.count("y")
+            one.observe("x", 1.0)
+            assert one.flush()
+            with pytest.raises(error) as caught:
+                call(one)
+            said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_settings_are_those_of_a_meter() -> None:
+    """What is kept of histograms, how many messages are, what a mark is called."""
+    meter = MemoryMeter(
+        release="v7", histogram_retention="10=3", retention={5: 4}, recent_messages=2
+    )
+    meter.mark()
+    assert [mark.label for mark in meter.marks()] == ["v7"]
+    meter.observe("x", 1.0)
+    assert meter.summary("x", precision=10).count == 1
+    for n in range(3):
+        meter.log("app", f"{n}")
+        meter.log("app", f"{n}", severity="error")
+        meter.clock.advance(1)
+    assert [m.text for m in meter.recent("app")] == ["2", "2", "1", "1"]
+    assert len(meter.logged("app")) == 6
+    with pytest.raises(UnknownPrecision):
+        meter.series("x", precision=10)
+    with pytest.raises(InvalidSetting):
+        MemoryMeter(recent_messages=0)
+
+
+def test_what_is_logged_is_of_the_time_that_the_clock_shows(meter: MemoryMeter) -> None:
+    """Records carry that of the machine, of which the clock knows nothing."""
+    log = logging.getLogger("shop.memory")
+    handler = install(meter, logger=log)
+    try:
+        log.warning("retrying %d", 7)
+        record = log.makeRecord("shop.memory", logging.INFO, "", 1, "late", (), None)
+        record.created -= 30
+        log.handle(record)
+    finally:
+        log.removeHandler(handler)
+    assert meter.common("shop.memory")[0].count == 1
+    assert [change.what for change in meter.changes()] == ["new", "new"]
+    late, now = meter.recent("shop.memory")[::-1]
+    assert (now.time, now.text) == (THEN, "retrying 7")
+    assert late.time == pytest.approx(THEN - 30, abs=5)

@@ -23,7 +23,7 @@ from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 from redmeter import Meter, cli
 from redmeter.cli.app import app
-from redmeter.settings import SETTINGS, Setting
+from redmeter.settings import SETTINGS, WEB, Setting
 
 ROOT = Path(__file__).parents[1]
 FIX = "python tools/docs.py writes it anew (so does make format)"
@@ -174,7 +174,10 @@ def settings_page() -> str:
         for one in SETTINGS
     ]
     by_code = [f"`{one.name}`" for one in SETTINGS if one.name in accepted]
-    others = [f"`{one.name}`" for one in SETTINGS if one.name not in accepted]
+    web = [f"`{name}`" for name in WEB]
+    others = [
+        f"`{one.name}`" for one in SETTINGS if one.name not in accepted and one.name not in WEB
+    ]
     verb = "is" if len(others) == 1 else "are"
     named = " and ".join([", ".join(others[:-1]), *others[-1:]] if others[1:] else others)
     rest = f"; {named} {verb} set by the environment alone" if others else ""
@@ -187,6 +190,8 @@ def settings_page() -> str:
             + "\n".join(rows)
             + "\n",
             f"In code, `Meter` takes {', '.join(by_code[:-1])} and {by_code[-1]}{rest}.",
+            "The [integrations of web applications](../integrations/web.md) take",
+            f"{', '.join(web[:-1])} and {web[-1]}, and without a meter what `Meter` takes.",
             "The commands take `--url` and `--prefix`. Forms and options of the URL:",
             "[Use your own Redis](../how-to.md#use-your-own-redis).\n",
         ]

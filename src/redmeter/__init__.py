@@ -21,37 +21,51 @@ from redmeter.errors import (
 from redmeter.meter import Meter
 from redmeter.model import (
     Change,
+    Changes,
     Frequency,
+    Hour,
     LogSource,
+    Loss,
     Mark,
     Message,
     Ranked,
     Ranking,
+    RecorderHealth,
     Sample,
     Series,
     Statistics,
 )
 from redmeter.reading.spread import Spread, Summary
+from redmeter.recording.cells import Counter, Gauge
+from redmeter.recording.observations import Histogram
+from redmeter.recording.timer import Timer
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AccessDenied",
     "Change",
+    "Changes",
     "ClockDisagreement",
+    "Counter",
     "EmbeddedServerError",
     "Frequency",
+    "Gauge",
+    "Histogram",
+    "Hour",
     "IncompatibleStore",
     "InvalidName",
     "InvalidSetting",
     "InvalidValue",
     "LimitExceeded",
     "LogSource",
+    "Loss",
     "Mark",
     "Message",
     "Meter",
     "Ranked",
     "Ranking",
+    "RecorderHealth",
     "RedmeterError",
     "Sample",
     "Series",
@@ -61,6 +75,7 @@ __all__ = [
     "StoreRefused",
     "StoreUnavailable",
     "Summary",
+    "Timer",
     "UnknownPrecision",
     "__version__",
 ]

@@ -1,16 +1,26 @@
 """What a Meter answers, through reading/. What it records is in meter.py."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.keys import check_times
 from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.message import check_logger, severity_of
-from redmeter.model import Change, Frequency, LogSource, Mark, Message, Ranking, Series, Statistics
+from redmeter.kinds.message import check_logger, check_severity, severity_of
+from redmeter.model import (
+    Changes,
+    Frequency,
+    LogSource,
+    Mark,
+    Message,
+    Ranking,
+    Series,
+    Statistics,
+)
 from redmeter.names import canonical
 from redmeter.reading import catalogue, gauges, marks, messages, rankings, statistics, summaries
 from redmeter.reading import series as reading
 from redmeter.reading.spread import Summary
+from redmeter.reading.summaries import check_labels
 from redmeter.store import Store
 
 #: What names() tells apart.
@@ -25,6 +35,18 @@ def check_kind(kind: str) -> None:
     """
     if kind not in KINDS:
         raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
+
+
+def spellings(names: Iterable[str]) -> list[str]:
+    """Return the stored spellings of names.
+
+    Raises:
+        InvalidName: see redmeter.names.
+        TypeError: a text, which would be as many names as it has characters.
+    """
+    if isinstance(names, str | bytes):
+        raise TypeError(f"a list of names is asked for, not {type(names).__name__}: [name]")
+    return [canonical(name) for name in names]
 
 
 class Asking:
@@ -71,10 +93,14 @@ class Asking:
     ) -> dict[str, Series[int]]:
         """Return the kept samples of many counters, in one round trip. See series().
 
+        Names under whose keys another program keeps something else are left out, with a warning in
+        the log; where there is nothing else, that is a StoreRefused.
+
         Raises:
             LimitExceeded: over 5,000 names.
+            TypeError: the names are a text.
         """
-        wanted = [canonical(name) for name in names]
+        wanted = spellings(names)
         check_times(since, until)
         if self._store is None:
             return {name: Series(name, precision, 0, (), partial=False) for name in wanted}
@@ -126,6 +152,7 @@ class Asking:
         Raises:
             UnknownPrecision: not kept of histograms; the error lists those that are.
             LimitExceeded: more slices than are kept, or over 2,500 label sets.
+            TypeError: the number of slices is none.
             InvalidName, StoreError: see count().
         """
         check_times(since, until)
@@ -161,10 +188,13 @@ class Asking:
     ) -> dict[str, Summary]:
         """Return the summaries of many series, in one round trip. See summary().
 
+        See series_of() for names that cannot be read.
+
         Raises:
             LimitExceeded: over 500 names.
+            TypeError: the names are a text.
         """
-        wanted = [canonical(name) for name in names]
+        wanted = spellings(names)
         check_times(since, until)
         if self._store is None:
             nothing = Distribution()
@@ -211,7 +241,7 @@ class Asking:
             limit: how many, at most 10,000; 100 of each severity are kept unless set otherwise.
 
         Raises:
-            InvalidName, InvalidValue, LimitExceeded: an argument cannot be used.
+            InvalidName, InvalidValue, LimitExceeded, TypeError: an argument cannot be used.
             StoreError: see count().
         """
         name = check_logger(logger)
@@ -244,19 +274,20 @@ class Asking:
         """
         return [] if self._store is None else messages.read_loggers(self._store)
 
-    def changes(self, logger: str | None = None) -> list[Change]:
+    def changes(self, logger: str | None = None) -> Changes:
         """Return which messages are new, come far more often than an hour ago, or stopped.
 
         What that means is told in redmeter.analysis.changes.
 
         Args:
-            logger: only of this one; None: of the 100 loggers and severities that logged last.
+            logger: only of this one; None: of all. Of thousands, those that logged last are
+                compared: `sources` and `compared` of what is returned say how many.
 
         Raises:
             InvalidName, StoreError: see recent().
         """
         name = None if logger is None else check_logger(logger)
-        return [] if self._store is None else messages.read_changes(self._store, name)
+        return Changes() if self._store is None else messages.read_changes(self._store, name)
 
     def total(self, name: str, *, labels: Mapping[str, str] | None = None) -> int:
         """Return everything ever counted of a series, also what no slice holds any more.
@@ -300,8 +331,8 @@ class Asking:
         """Return what happened most often, took longest or failed most within the newest slices.
 
         The running slice is included. Percentiles are compared of a bounded number: of four times
-        as many as there are rows, at most 200, those with the largest totals and means; the
-        ranking's `groups` and `looked_at` say of how many.
+        as many as there are rows, at most 200, of which mean and spread allow the highest; the
+        ranking's `groups` and `looked_at` say of how many, `complete` whether the others matter.
 
         Args:
             name: with `by`, a name without labels; without, a pattern of names.
@@ -315,11 +346,12 @@ class Asking:
             failing: for that order, the labels of what failed: `{"status": "5xx"}`.
 
         Raises:
-            UnknownPrecision, LimitExceeded, InvalidValue, StoreError: see
+            UnknownPrecision, LimitExceeded, InvalidValue, TypeError, StoreError: see
                 redmeter.reading.rankings.rank.
         """
         if self._store is None:
             rankings.check_order(order, failing)
+            check_labels("where", where)
             return Ranking()
         return rankings.rank(
             self._store,
@@ -335,4 +367,4 @@ class Asking:
 
 
 def _severity(given: int | str | None) -> str | None:
-    return None if given is None else severity_of(given)
+    return None if given is None else severity_of(check_severity(given))

@@ -1,14 +1,17 @@
 """The functions of "Redis in Action", chapter 5, under their own names and signatures.
 
-They take a redis-py connection that the caller owns, decode_responses on or off, and work on the
-listings' own keys (`known:`, `count:PRECISION:NAME`, no prefix), beside programs that still use
-the listings. Unlike those, an update is written once however often a lost reply makes it be
-sent again.
+Counters, logs and statistics. They take a redis-py connection that the caller owns,
+decode_responses on or off, and work on the listings' own keys (`known:`, `count:PRECISION:NAME`,
+`recent:NAME:SEVERITY`, `common:NAME:SEVERITY`, `stats:CONTEXT:TYPE`, no prefix), beside programs
+that still use the listings. Unlike those, an update is written once however often a lost reply
+makes it be sent again.
 
     from redmeter import book
     book.PRECISION = [1, 60, 3600]       # may be set; read at each call
     book.update_counter(conn, "hits")
     book.get_counter(conn, "hits", 60)   # [(1585900020, 1)]
+    book.log_common(conn, "worker", "retrying", logging.WARNING)
+    book.update_stats(conn, "cart", "value", 42.5)
 """
 
 import contextlib
@@ -85,7 +88,7 @@ def update_counter(
         TypeError: the count is not a whole number.
         StoreError: the server cannot be reached, or refuses.
     """
-    name = check_text(name)
+    name = check_text(name, "counter name")
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"count is a whole number, not {type(count).__name__}")
     if count < 0:
@@ -122,7 +125,7 @@ def get_counter(
         InvalidName: see update_counter().
         StoreError: the server cannot be reached, or refuses.
     """
-    name = check_text(name)
+    name = check_text(name, "counter name")
     store = _store(conn)
     (reply,) = store.ask([("HGETALL", store.keys.count(precision, name))])
     samples = sorted(slices_of(reply).items())
@@ -235,7 +238,7 @@ def update_stats(
     moments = Moments()
     moments.add(1, number, number, number, 0.0)
     hours = {_stats_name(context, type): {THIS_HOUR: moments}}
-    operations = statistics.operations(_KEYS, hours, tell=True)
+    operations = statistics.operations(_KEYS, hours, tell=True, as_is=True)
     outcome = _apply(_store(conn), operations, within)
     ((_, told),) = outcome.answers
     return [float(word) for word in told.split(" ")]
@@ -256,7 +259,7 @@ def get_stats(conn: "redis.Redis", context: str, type: str) -> dict[str, float]:
     Raises:
         InvalidName, StoreError: see update_stats().
     """
-    key, *_ = _KEYS.stats(_stats_name(context, type))
+    key, *_ = _KEYS.stats_as_is(_stats_name(context, type))
     (reply,) = _store(conn).ask([("ZMSCORE", key, *statistics.MEMBERS)])
     scores = zip(statistics.MEMBERS, raised(reply), strict=True)
     members = {member: float(score) for member, score in scores if score is not None}
@@ -293,17 +296,18 @@ def access_time(conn: "redis.Redis", context: str) -> Iterator[None]:
 
 
 def _stats_name(context: str, type: str) -> str:  # noqa: A002
-    return check_text(f"{check_text(context)}:{check_text(type)}")
+    parts = check_text(context, "context"), check_text(type, "type of statistics")
+    return check_text(":".join(parts), "name of statistics")
 
 
 def _message(name: str, message: str, severity: int | str, *, tallied: bool) -> Operations:
     """Return what is to be done with a message."""
-    level = check_text(str(SEVERITY.get(severity, severity)).lower())
+    level = check_text(str(SEVERITY.get(severity, severity)).lower(), "severity")
     if not isinstance(message, str):
         raise TypeError(f"a message is text (str), not {type(message).__name__}")
     return message_kind.book_operations(
         _KEYS,
-        check_text(name),
+        check_text(name, "name of a log"),
         level,
         time.time(),
         mask(clean(message, TEXT_LIMIT)),

@@ -1,7 +1,7 @@
 """Every exception Redmeter raises; the tree:
 
     RedmeterError
-    ├── InvalidName          (ValueError)  a series name or a label that the grammar refuses
+    ├── InvalidName          (ValueError)  a name or a label that the grammar refuses
     ├── InvalidValue         (ValueError)  an amount or a time that cannot be stored
     ├── InvalidSetting       (ValueError)  a URL, a prefix, a retention, an environment variable
     ├── UnknownPrecision     (ValueError)  asked for a precision that the store does not keep
@@ -17,7 +17,7 @@
 Each message says what was asked, what is possible and what mends it; the data behind the
 message are attributes. No message holds a password. What only one reader of files can raise is
 defined beside it, under the same root: MalformedLine in formats/access_log.py, DamagedGzip in
-doors/lines.py. Imports nothing of ours.
+doors/lines.py; so is DemoFailed, of the demo alone, in demo/running.py. Imports nothing of ours.
 """
 
 from collections.abc import Iterable
@@ -44,18 +44,20 @@ def shown(value: object, width: int = 80) -> str:
 
 
 class InvalidName(RedmeterError, ValueError):
-    """A series name or label is refused.
+    """A series name or label is refused, or the name of something else.
 
     Attributes:
         name: what was given, shortened for display.
         reason: which rule it breaks, and what is allowed instead.
+        what: it is the name of: "series name", "logger name" …
     """
 
-    def __init__(self, name: object, reason: str) -> None:
+    def __init__(self, name: object, reason: str, *, what: str = "series name") -> None:
         text = ascii(name) if isinstance(name, str) else shown(name)
         self.name = text if len(text) <= 80 else f"{text[:60]}… ({len(text) - 60} more)"
         self.reason = reason
-        super().__init__(f"invalid series name {self.name}: {reason}")
+        self.what = what
+        super().__init__(f"invalid {what} {self.name}: {reason}")
 
 
 class InvalidValue(RedmeterError, ValueError):
@@ -92,15 +94,19 @@ class UnknownPrecision(RedmeterError, ValueError):
     Attributes:
         precision: what was asked for, in seconds.
         kept: the precisions that are kept, in seconds, ascending.
+        of: what it is not kept of, where that has a retention of its own: "histograms"; else "".
     """
 
-    def __init__(self, precision: object, kept: Iterable[int]) -> None:
+    def __init__(self, precision: object, kept: Iterable[int], *, of: str = "") -> None:
         self.precision = precision
         self.kept = tuple(kept)
+        self.of = of
         listed = ", ".join(str(p) for p in self.kept)
-        super().__init__(
-            f"precision {shown(precision, 40)} is not kept; kept are (seconds): {listed}"
-        )
+        text = f"precision {shown(precision, 40)} is not kept{of and f' of {of}'}"
+        fix = ""
+        if of and isinstance(precision, int) and precision > 0:
+            fix = f"; `redmeter retention --{of} {shown(int(precision), 40)}=120` keeps it"
+        super().__init__(f"{text}; kept are (seconds): {listed}{fix}")
 
 
 class LimitExceeded(RedmeterError, ValueError):
@@ -169,12 +175,16 @@ class StoreRefused(StoreError):
     Attributes:
         code: the error's first word, e.g. OOM, READONLY, LOADING, WRONGTYPE, or ERR.
         detail: the server's text.
+        key: where a key was read that holds something else (WRONGTYPE), that key; else "".
     """
 
-    def __init__(self, code: str, detail: str) -> None:
+    def __init__(self, code: str, detail: str, key: str = "") -> None:
         self.code = code
         self.detail = detail
+        self.key = key
         hint = _HINTS.get(code, "")
+        if key:
+            hint = f"another program keeps something else under {key!a}"
         super().__init__(f"the server refused: {detail}" + (f" ({hint})" if hint else ""))
 
 

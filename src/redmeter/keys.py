@@ -32,6 +32,7 @@ Pure: no I/O, no clock.
 """
 
 import math
+import re
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -50,6 +51,8 @@ MAX_PREFIX = 64
 #: Precision (seconds) -> number of newest samples kept, unless the user chooses otherwise.
 DEFAULT_RETENTION = {1: 120, 5: 120, 60: 120, 300: 120, 3600: 120, 18000: 120, 86400: 120}
 
+#: What has a retention of its own.
+HISTOGRAMS = "histograms"
 #: The same of histograms.
 DEFAULT_HISTOGRAMS = {5: 24, 60: 120, 3600: 120}
 
@@ -65,6 +68,9 @@ MAX_PRECISIONS = 16
 
 #: Width of what is rotated by the hour, seconds.
 HOUR = 3600
+
+#: Endings of the keys that hourly() makes, and the marks of names that end so.
+_ENDING = re.compile(r":(?:start|last|pstart)~*\Z")
 
 #: Times are accepted up to this many seconds on either side of 1970 (34,865 years).
 MAX_TIME = 2**40
@@ -112,14 +118,15 @@ class Retention(Mapping[int, int]):
 
     Args:
         samples: the mapping, in any order.
+        of: what it is the retention of, where that is said: "histograms".
 
     Raises:
         InvalidSetting: empty, too many precisions, or a number out of range.
     """
 
-    __slots__ = ("_samples",)
+    __slots__ = ("_of", "_samples")
 
-    def __init__(self, samples: Mapping[int, int]) -> None:
+    def __init__(self, samples: Mapping[int, int], *, of: str = "") -> None:
         if not 1 <= len(samples) <= MAX_PRECISIONS:
             raise InvalidSetting(
                 "retention", f"1 to {MAX_PRECISIONS} precisions, not {len(samples)}"
@@ -139,10 +146,11 @@ class Retention(Mapping[int, int]):
                     "the memory; add a coarser precision instead)",
                 )
         self._samples = dict(sorted(samples.items()))
+        self._of = of
 
     @classmethod
-    def parse(cls, text: str) -> "Retention":
-        """Read `1=120 60=240` (spaces or commas between).
+    def parse(cls, text: str, *, of: str = "") -> "Retention":
+        """Read `1=120 60=240` (spaces or commas between). See Retention.
 
         Raises:
             InvalidSetting: not of that form, a precision twice, or out of range.
@@ -152,7 +160,7 @@ class Retention(Mapping[int, int]):
             if precision in samples:
                 raise InvalidSetting("retention", f"precision {precision} is given twice")
             samples[precision] = count
-        return cls(samples)
+        return cls(samples, of=of)
 
     def __str__(self) -> str:
         return " ".join(f"{precision}={count}" for precision, count in self._samples.items())
@@ -180,14 +188,15 @@ class Retention(Mapping[int, int]):
             UnknownPrecision: it is not; the error lists those that are.
         """
         if not _whole(precision) or precision not in self._samples:
-            raise UnknownPrecision(precision, self._samples)
+            raise UnknownPrecision(precision, self._samples, of=self._of)
         assert isinstance(precision, int)
         return precision
 
     def changed(self, changes: Iterable[tuple[int, int]]) -> "Retention":
         """Return this retention with changes applied; 0 samples removes a precision."""
         samples = self._samples | dict(changes)
-        return Retention({precision: count for precision, count in samples.items() if count != 0})
+        left = {precision: count for precision, count in samples.items() if count != 0}
+        return Retention(left, of=self._of)
 
     def oldest(self, precision: int, now: float) -> int:
         """Return the start of the oldest slice that still counts at a time."""
@@ -313,7 +322,15 @@ class Keys:
         return hourly(f"{self.prefix}common:{logger}:{severity}")
 
     def stats(self, name: str) -> tuple[str, str, str, str]:
-        """Return the keys of the statistics of a name: see hourly()."""
+        """Return the keys of the statistics of a series: see hourly().
+
+        A name that ends as one of these keys does gets a mark: `job:last` has `stats:job:last~`, as
+        `stats:job:last` is of `job`. One that ends with marks gets one more, so no two names meet.
+        """
+        return self.stats_as_is(f"{name}~" if _ENDING.search(name) else name)
+
+    def stats_as_is(self, name: str) -> tuple[str, str, str, str]:
+        """Return the keys of the statistics of a name that the listings chose."""
         return hourly(f"{self.prefix}stats:{name}")
 
     def patterns(self, logger: str, severity: str) -> str:
@@ -325,9 +342,12 @@ class Keys:
         for family in (self._count, self._gauge, self._hist, self._moments):
             if key.startswith(family):
                 return parse_entry(key[len(family) :])
-        for head in (f"{self.prefix}stats:", f"{self.prefix}common:"):
-            if key.startswith(head):
-                return HOUR, key[len(head) :]
+        stats, common = f"{self.prefix}stats:", f"{self.prefix}common:"
+        if key.startswith(stats):
+            name = key[len(stats) :]
+            return HOUR, name[:-1] if name.endswith("~") and _ENDING.search(name) else name
+        if key.startswith(common):
+            return HOUR, key[len(common) :]
         return None
 
     def is_observed(self, key: str) -> bool:

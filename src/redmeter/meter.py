@@ -10,11 +10,12 @@ from redmeter import store as stores
 from redmeter.asking import Asking
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
-from redmeter.kinds.message import check_logger, severity_of
+from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.model import RecorderHealth
 from redmeter.recording.cells import Counter, Gauge
 from redmeter.recording.direct import DirectRecorder
-from redmeter.recording.exceptions import described, placed
+from redmeter.recording.exceptions import described
+from redmeter.recording.grouping import Grouping, placed
 from redmeter.recording.marks import label_of
 from redmeter.recording.messages import Rules, formatted
 from redmeter.recording.observations import Histogram
@@ -56,7 +57,8 @@ class Meter(Asking):
         max_series: how many series to tell apart; all further ones become `(other)`.
         max_label_sets: how many of one name; all further ones become one, labelled
             `overflow="true"`.
-        recent_messages: how many of the newest messages of each logger and severity to keep.
+        recent_messages: how many of the newest messages of each logger and severity to keep, up to
+            1,000; the same in all processes, since each keeps so many of everybody's.
         mask: takes the text of a message and returns it without secrets, instead of
             redmeter.analysis.secrets.mask, which it may call. It is called in the background as a
             rule, and must not wait for anything. Where it fails, `(masking failed)` is stored.
@@ -271,8 +273,8 @@ class Meter(Asking):
         """Log a message: the newest of each logger and severity are kept, and all are counted.
 
         They are counted by their pattern: the format where there are args, else the text with all
-        that varies taken out. Secrets are masked before anything is stored. See also
-        redmeter.integrations.logging.
+        that varies taken out, and so where the format has no letters. Secrets are masked before
+        anything is stored. See also redmeter.integrations.logging.
 
         Args:
             logger: who says so; 1 to 200 bytes without control characters.
@@ -283,13 +285,15 @@ class Meter(Asking):
 
         Raises:
             InvalidName: the logger's name is not allowed.
-            TypeError: the severity is neither text nor a whole number.
+            TypeError: the severity is neither text nor a whole number, or the exception is none.
             StoreError: only with sync=True, see count().
         """
         name = check_logger(logger)
-        if isinstance(severity, bool) or not isinstance(severity, int | str):
-            kind = type(severity).__name__
-            raise TypeError(f"a severity is a name or a level of logging, not {kind}")
+        check_severity(severity)
+        if exception is not None and not isinstance(exception, BaseException):
+            kind = type(exception).__name__
+            raise TypeError(f"an exception is one that was raised (except … as error), not {kind}")
+        pattern: Grouping
         pattern, text, problem = formatted(message, args)
         if problem:
             self._recorder.trouble("format", f"formatting a message: {problem}")

@@ -1,13 +1,15 @@
-"""The values that pass between the layers, all of them immutable.
+"""The values that pass between the layers, all of them immutable but for two.
 
-Upwards: Sample, Series, Ranked, Ranking, Hour, Statistics, Message, Frequency, Change, LogSource,
-Mark.
+Ranking and Changes are lists, which whoever asked may sort and cut; nobody else holds them.
+
+Upwards: Sample, Series, Ranked, Ranking, Hour, Statistics, Message, Frequency, Change, Changes,
+LogSource, Mark.
 Downwards: Operation, Batch, Rejection, Outcome.
 What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 #: What a sample is: int for counters; float for gauges, or None where there is a gap.
@@ -81,12 +83,14 @@ class Ranked:
 
 
 class Ranking(list[Ranked]):
-    """The rows of a ranking, the first of them the highest.
+    """The rows of a ranking, the first of them the highest; a list, which whoever asked may change.
 
-    Attributes:
+    Attributes, of the ranking as it was answered:
         groups: how many there were to rank.
-        looked_at: how many of them were compared; percentiles are read of a bounded number, those
-            with the largest totals and means.
+        looked_at: how many of them were compared; percentiles are read of a bounded number: of
+            those of which mean and spread allow the highest.
+        complete: whether none of the others can be among these rows, whatever it is.
+        left_out: groups that were not compared since they have too many series.
         slices: how many of the newest slices were read.
     """
 
@@ -102,6 +106,8 @@ class Ranking(list[Ranked]):
         self.groups = groups
         self.looked_at = looked_at
         self.slices = slices
+        self.complete = True
+        self.left_out: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +165,10 @@ class Frequency:
     #: The last of them, or its beginning; "" where nobody knows.
     sample: str
 
+    def known(self, first: float | None, last: float | None, sample: str) -> "Frequency":
+        """Return the same with what is known of the pattern."""
+        return replace(self, first=first, last=last, sample=sample)
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -167,6 +177,22 @@ class Change:
     #: `new`, `spiking` or `gone`.
     what: str
     frequency: Frequency
+
+
+class Changes(list[Change]):
+    """What changed; first what is new. A list, and whoever asked may change it.
+
+    Attributes, of what was answered:
+        sources: how many loggers and severities there were to compare.
+        compared: how many of them were: where there are thousands, those that logged last.
+    """
+
+    def __init__(
+        self, changes: Iterable[Change] = (), *, sources: int = 0, compared: int = 0
+    ) -> None:
+        super().__init__(changes)
+        self.sources = sources
+        self.compared = compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +280,8 @@ class Loss(NamedTuple):
 class RecorderHealth:
     """What a recorder knows of itself, since it started or was forked.
 
-    An event is one of what was counted (`count("a", 3)` is three), or one setting of a gauge.
+    An event is one of what was counted (`count("a", 3)` is three), one setting of a gauge, one
+    observed value, one message, or one mark.
     At any moment recorded == stored + buffered + uncertain + dropped.
     """
 

@@ -30,6 +30,15 @@ MAX_BYTES = 200
 _FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
+#: Terminal sequences (ECMA-48, sections 5.3 to 5.6), as part of a verbose expression. Every ESC and
+#: every C1 control is matched by something here.
+SEQUENCE = r"""
+    (?: \x1b[PX\]^_] | [\x90\x98\x9d-\x9f] )                          # a string, and its end
+    [^\x07\x1b\x9c\r\n\x85\u2028\u2029]*+ (?: \x07 | \x1b\\ | \x9c )?
+  | (?: \x1b\[ | \x9b ) [0-?]*+ [ -/]*+ [@-~]?                        # CSI
+  | \x1b [ -/]*+ [0-~]?                                               # the others of ESC
+"""
+_SEQUENCE = re.compile(SEQUENCE, re.VERBOSE)
 _LABEL_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|$)', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -51,8 +60,11 @@ class SeriesName(NamedTuple):
         return format_name(self.base, dict(self.labels))
 
 
-def check_text(name: object) -> str:
+def check_text(name: object, what: str = "series name") -> str:
     """Check what holds for every name, whatever its form: text, length, characters.
+
+    Args:
+        what: it is the name of, for the error.
 
     Returns:
         The name, unchanged, as plain text: a `str, Enum` member writes itself otherwise.
@@ -61,19 +73,24 @@ def check_text(name: object) -> str:
         InvalidName: not text, empty, over 200 bytes, or holding a forbidden character.
     """
     if not isinstance(name, str):
-        raise InvalidName(name, f"a name is text (str), not {type(name).__name__}")
+        reason = f"a name is text (str), not {type(name).__name__}"
+        raise InvalidName(name, reason, what=what)
     if not name:
-        raise InvalidName(name, f"a name has 1 to {MAX_BYTES} bytes, this one is empty")
+        reason = f"a name has 1 to {MAX_BYTES} bytes, this one is empty"
+        raise InvalidName(name, reason, what=what)
     found = _FORBIDDEN.search(name[: MAX_BYTES + 1])
     if found:
         raise InvalidName(
             name,
             f"U+{ord(found.group()):04X} at character {found.start()} is a control, separator, "
             "direction or surrogate character; any other character is allowed",
+            what=what,
         )
     size = len(name) if name.isascii() else len(name[: MAX_BYTES + 1].encode())
     if size > MAX_BYTES:
-        raise InvalidName(name, f"over {MAX_BYTES} bytes of UTF-8: shorten it or its labels")
+        series = " or its labels" if what == "series name" else ""
+        reason = f"over {MAX_BYTES} bytes of UTF-8: shorten it{series}"
+        raise InvalidName(name, reason, what=what)
     return str.__str__(name)
 
 
@@ -83,7 +100,13 @@ def cleaned(text: str, most: int = MAX_BYTES) -> str:
     Args:
         most: bytes that are left; more are cut off.
     """
-    return _FORBIDDEN.sub("", text[: 4 * most]).encode()[:most].decode(errors="ignore")
+    seen = _FORBIDDEN.sub("", without_sequences(text[: 4 * most]))
+    return seen.encode()[:most].decode(errors="ignore")
+
+
+def without_sequences(text: str) -> str:
+    """Return a text without terminal sequences; each goes as a whole, colours for instance."""
+    return text if text.isprintable() else _SEQUENCE.sub("", text)
 
 
 def parse_name(name: str) -> SeriesName:

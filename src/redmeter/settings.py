@@ -200,8 +200,8 @@ SETTINGS: tuple[Setting, ...] = (
         16 * 2**20,
         _whole("buffer_bytes", 2**16, 2**40, "bytes"),
         "bytes",
-        "How much memory may hold what is not stored yet, about; above it, old fine slices are "
-        "given up, and counted.",
+        "How much memory may hold what is not stored yet, about; above it, texts of messages and "
+        "old fine slices are given up, and counted.",
     ),
     Setting(
         "max_series",
@@ -220,9 +220,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "recent_messages",
         100,
-        _whole("recent_messages", 1, 10_000, "messages"),
+        _whole("recent_messages", 1, 1_000, "messages"),
         "messages",
-        "How many of the newest messages of each logger and severity are kept.",
+        "How many of the newest messages of each logger and severity are kept; the same for all "
+        "processes, since each keeps so many of everybody's.",
     ),
     Setting(
         "release",

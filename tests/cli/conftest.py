@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from redmeter import Meter
 from redmeter.cli import (
     asking,
+    demonstrating,
     keeping,
     marking,
     messages,
@@ -27,7 +28,17 @@ from support.commands import Done, Home
 from support.servers import Server
 
 #: Importing them registers their commands.
-COMMANDS = (asking, keeping, marking, messages, ranking, replaying, serving, summarizing)
+COMMANDS = (
+    asking,
+    demonstrating,
+    keeping,
+    marking,
+    messages,
+    ranking,
+    replaying,
+    serving,
+    summarizing,
+)
 
 #: Runs a command in this process: call it with the command line's words.
 Run = Callable[..., Done]

@@ -16,7 +16,7 @@ from support.servers import Server
 Run = Any
 
 COMMANDS = [
-    *("up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
+    *("demo", "up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
     *("clean", "retention", "doctor"),
 ]
 
@@ -48,7 +48,7 @@ def test_help_of_each_command_has_examples_and_fits(redmeter: Run, command: str)
     options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.out, re.MULTILINE)
     assert "--url" in options
     assert "--help" in options
-    assert ("--json" in options) == (command not in ("up", "stop"))
+    assert ("--json" in options) == (command not in ("demo", "up", "stop"))
     assert redmeter(command, "-h").out == done.out
 
 

@@ -368,3 +368,32 @@ def test_a_gauge_can_be_forgotten(redmeter: Run, store: Store) -> None:
     assert redmeter("clean", "--forget", "queue") == Done(0, "forgotten: queue\n", "")
     assert redmeter("clean", "--forget", "queue").code == 1
     assert redmeter("series", "queue").code == 1
+
+
+@pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])
+def test_a_kind_may_be_named_as_json_names_it(redmeter: Run, meter: Meter, kind: str) -> None:
+    """Or in the plural."""
+    meter.count("hits")
+    meter.gauge("depth").set(1)
+    meter.observe("took", 1)
+    for word in (kind, f"{kind}s"):
+        (one,) = json.loads(redmeter("names", "--kind", word, "--json").out)
+        assert one["kind"] == kind
+    assert redmeter("names", "--kind", "counterss").code == 2
+
+
+def test_a_series_that_cannot_be_read_leaves_the_others(
+    redmeter: Run, meter: Meter, client: Any
+) -> None:
+    """With a warning; alone it is an error that names its key."""
+    meter.count("hits")
+    client.set("redmeter:count:60:theirs", "x")
+    done = redmeter("series", "hits", "theirs")
+    assert (done.code, len(done.out.splitlines())) == (0, 2)
+    assert done.err == (
+        "warning: left out, since another program keeps something else under: "
+        "'redmeter:count:60:theirs'\n"
+    )
+    done = redmeter("series", "theirs")
+    assert (done.code, done.out) == (3, "")
+    assert "under 'redmeter:count:60:theirs'" in done.err

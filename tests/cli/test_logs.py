@@ -1,6 +1,7 @@
 """logs: what was logged, in the terminal, in pipes and for programs."""
 
 import json
+import re
 import time
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.keys import HOUR, slice_start
+from redmeter.reading import messages as reading
 from support.commands import Done, is_clean, plain
 from support.listings import log_common
 
@@ -89,6 +91,87 @@ def test_logs_says_what_it_leaves_out(redmeter: Run, meter: Meter) -> None:
     done = redmeter("logs", "--common", "--limit", "1")
     assert len(rows(done.out)) == 2
     assert done.err == "… (2 more; --limit shows them)\n"
+
+
+def test_logs_finds_what_failed_however_many_others_log(
+    redmeter: Run, meter: Meter, client: Any
+) -> None:
+    """A severity is chosen before anything is cut; the loggers are cut like everything else."""
+    for _ in range(3):
+        meter.log("payment", "declined", severity="error")
+    for number in range(120):
+        meter.log(f"other{number}", "hello")
+    done = redmeter("logs", "-s", "error", "--changes")
+    assert (done.code, done.err) == (0, "")
+    assert rows(done.out)[1:] == [["new", "3", "0", "payment", "error", "declined"]]
+    done = redmeter("logs", "--limit", "5")
+    loggers = rows(done.out.split("\n\n")[2])
+    assert len(loggers) == 1 + 5
+    assert done.err == "… (116 more; --limit shows them)\n" * 3
+    assert rows(done.out)[1][3] == "payment"
+    assert len(json.loads(redmeter("logs", "-l", "3", "--json").out)["loggers"]) == 3
+
+
+def test_logs_says_of_how_many_it_is(
+    redmeter: Run, meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where not all loggers were compared."""
+    monkeypatch.setattr(reading, "MAX_COMPARED", 2)
+    for number in range(5):
+        meter.log(f"other{number}", "hello")
+    told = (
+        "compared: 2 of 5 loggers and severities, those that logged last; name a logger for "
+        "another\n"
+    )
+    assert redmeter("logs", "--common").err == told
+    assert redmeter("logs", "other0", "--common").err == ""
+
+
+def test_logs_leaves_out_what_another_program_uses(
+    redmeter: Run, meter: Meter, client: Any
+) -> None:
+    """And says so, once."""
+    write(meter)
+    client.delete("redmeter:recent:web:info")
+    client.set("redmeter:recent:web:info", "theirs")
+    done = redmeter("logs", "--recent", "5", "-s", "error")
+    assert (done.code, done.err) == (0, "")
+    done = redmeter("logs", "--recent", "50")
+    assert len(rows(done.out)) == 14
+    assert done.err == (
+        "warning: left out, since another program keeps something else under: "
+        "'redmeter:recent:web:info'\n"
+    )
+    assert redmeter("logs", "web", "--recent", "5", "-s", "info").code == 3
+
+
+def test_logs_fits_narrow_terminals(screen: Run, meter: Meter) -> None:
+    """No time and no number breaks, and a long pattern takes two lines or three."""
+    name = "worker.of.a.long.name.indeed"
+    for _ in range(1234):
+        meter.log(name, f"start {'word ' * 36}end %s", "x")
+    for columns in (100, 80, 60, 40, 20):
+        for words, tables in ((["logs"], 2), (["logs", name, "--common"], 1)):
+            seen = plain(screen(*words, columns=columns).out).replace("\r", "")
+            lines = [line.rstrip() for line in seen.splitlines()]
+            assert len([line for line in lines if "1,234" in line]) == tables
+            assert len([line for line in lines if "word" in line or line.endswith("…")]) <= (
+                4 * tables
+            )
+            assert not re.search(r"\d:\d?$", seen, re.MULTILINE)
+            assert "…" not in "".join(line for line in lines if "COUNT" in line)
+
+
+def test_a_sample_stands_below_its_pattern_where_it_says_more(screen: Run, meter: Meter) -> None:
+    """On a terminal, and once."""
+    meter.log("worker", "retrying %s", "order 17\nnow")
+    meter.log("worker", "started")
+    seen = plain(screen("logs", columns=100).out)
+    assert seen.count("retrying order 17") == 1
+    assert seen.count("started") == 2
+    seen = plain(screen("logs", "worker", "--common", columns=100).out)
+    assert seen.count("retrying order 17") == 1
+    assert "retrying order 17" not in plain(screen("logs", "--common", columns=100).out)
 
 
 def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:

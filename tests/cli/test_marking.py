@@ -59,7 +59,7 @@ def test_without_a_label_git_is_asked(home: Home) -> None:
     """The tag, the commit, and whether something was changed; where there is none, an error."""
     done = home.run("mark")
     assert done.code == 2
-    assert done.err.startswith("error: LABEL: git says: fatal: not a git repository")
+    assert done.err.startswith("error: LABEL: git says: fatal: not a git repository: give one")
     assert "give one, e.g. redmeter mark v1.4.2" in done.err
     for words in (
         ["init", "-q"],
@@ -94,6 +94,37 @@ def test_a_git_that_fails_is_told_with_what_to_do(
     assert redmeter("mark", PATH="/nowhere").err.startswith("error: LABEL: there is no git: give")
 
 
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_a_mark_is_removed_by_its_label(
+    redmeter: Run, meter: Meter, option: tuple[str, ...]
+) -> None:
+    """All marks of it, and no others."""
+    now = time.time()
+    for label, at in (("v1 x", now - 7200), ("v1 x", now), ("v1", now)):
+        meter.mark(label, at=at)
+    done = redmeter("mark", "--remove", " v1  x", *option)
+    assert (done.code, done.err) == (0, "")
+    told = '{"label": "v1 x", "removed": 2}\n' if option else "removed: v1 x (2 marks)\n"
+    assert done.out == told
+    assert [one.label for one in meter.marks()] == ["v1"]
+    done = redmeter("mark", "--remove", "v1 x", *option)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: there is no mark v1 x; redmeter mark --list lists what there is\n"
+    assert redmeter("mark", "--remove").code == 2
+    assert redmeter("mark", "--remove", "--list").code == 2
+
+
+def test_a_mark_of_no_time_is_not_shown(
+    redmeter: Run, screen: Run, meter: Meter, client: Any
+) -> None:
+    """Neither in a list nor above a chart."""
+    client.zadd("redmeter:marks:", {"nan x": time.time(), "inf y": "inf"})
+    meter.count("hits")
+    meter.mark("v1")
+    assert [m["label"] for m in json.loads(redmeter("mark", "--list", "--json").out)] == ["v1"]
+    assert screen("series", "hits").code == 0
+
+
 def test_a_label_of_nothing_is_refused(redmeter: Run) -> None:
     """Before anything is sent."""
     done = redmeter("mark", "\x1b\x07")
@@ -113,7 +144,7 @@ def test_marks_stand_above_the_charts_of_series(screen: Run, meter: Meter) -> No
     row, legend = [line for line in shown.splitlines() if "▼" in line]
     assert row.strip() == "▼"
     assert legend.startswith("▼ ")
-    assert legend.endswith(" v[31m2")
+    assert legend.endswith(" v2")
     assert "▼" not in plain(screen("series", "queue").out)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
+from redmeter.cli import ranking
+from redmeter.reading import observed
 from support.commands import Done
 from support.observed import put_observed
 
@@ -145,6 +147,7 @@ def put_routes(client: Any, base: str = "http_seconds") -> None:
         (["route", "total"], ["ROUTE\tTOTAL\tCOUNT\tSHARE", "/both\t20.0\t40\t64.7%"]),
         (["route", "mean"], ["ROUTE\tMEAN\tCOUNT", "/slow\t2.0\t5"]),
         (["p95", "route"], ["ROUTE\tP95\tCOUNT", "/slow\t2.0\t5"]),
+        (["P95", "route"], ["ROUTE\tP95\tCOUNT", "/slow\t2.0\t5"]),
         (["p99.9"], ["NAME\tP99.9\tCOUNT", 'http_seconds{route="/slow"}\t2.0\t5']),
     ],
 )
@@ -176,8 +179,52 @@ def test_a_ranking_that_left_some_out_says_so(redmeter: Run, client: Any) -> Non
     put_observed(client, {f'x{{n="{n}"}}': [(now, n + 1.0)] for n in range(9)})
     done = redmeter("top", "x", "--by", "n", "--by", "p50", "--limit", "2")
     assert done.out == "N\tP50\tCOUNT\n8\t9.0\t1\n7\t8.0\t1\n"
-    assert done.err.startswith("p50 of 8 out of 9 was compared")
+    assert done.err == (
+        "p50 of 8 out of 9 was compared: mean and spread of the others allow none above these\n"
+    )
+    put_observed(client, {'x{n="tail"}': [(now, 0.0)] * 3 + [(now, 9.0)]})
+    done = redmeter("top", "x", "--by", "n", "--by", "p50", "--limit", "1")
+    assert done.err.startswith("p50 of 4 out of 10 was compared: mean and spread of the others")
+    put_observed(client, {f'y{{n="{n}"}}': [(now, 0.0), (now, 9.0 + n)] for n in range(9)})
+    done = redmeter("top", "y", "--by", "n", "--by", "p50", "--limit", "2")
+    assert done.err == (
+        "p50 of 8 out of 9 was compared: of those of which mean and spread allow the highest; "
+        "others may be higher; a higher --limit compares more\n"
+    )
     assert redmeter("top", "x", "--by", "n", "--by", "p50").err == ""
+
+
+def test_a_ranking_names_groups_of_too_many_series(
+    redmeter: Run, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A higher limit would not help."""
+    now = time.time()
+    given = {f'x{{a="{n % 2}",b="{n}"}}': [(now, 1.0 + n % 2)] for n in range(20)}
+    put_observed(client, given)
+    monkeypatch.setattr(observed, "MAX_SERIES", 15)
+    monkeypatch.setattr(ranking, "MAX_SERIES", 15)
+    done = redmeter("top", "x", "--by", "a", "--by", "p50")
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["A", "1"]
+    assert done.err == (
+        "p50 of 1 out of 2 was compared: of those of which mean and spread allow the highest; "
+        "others may be higher\n"
+        "left out: 0: percentiles are read of 15 series at most; --where with further labels "
+        "leaves fewer\n"
+    )
+
+
+def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
+    """It is no counter, which is another answer than that nothing failed."""
+    meter.observe("took", 1.5, labels={"route": "/"})
+    done = redmeter("top", "took", "--by", "route", "--failing", "status=5xx")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "error: took is observed, not counted, and --failing ranks counters; redmeter top took "
+        "--by p95 ranks what is observed\n"
+    )
+    meter.count("hits", labels={"route": "/"})
+    done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
+    assert done.err.startswith("error: nothing failed in the newest 60 slices of 1min")
 
 
 def test_a_ranking_of_observed_values_is_json(redmeter: Run, client: Any) -> None:
@@ -208,12 +255,15 @@ def test_what_failed_most_is_ranked(redmeter: Run, meter: Meter) -> None:
     [
         (["--by", "a", "--by", "b"], "error: --by: a and b: give one label, and one of count"),
         (["--by", "p50", "--by", "mean"], "error: --by: p50 and mean: give one label"),
+        (["--by", "p101"], "error: invalid value 'p101': rank by one of count, total, mean"),
+        (["--by", "P100.5"], "error: invalid value 'p100.5': rank by one of"),
+        (["--by", "p1.2.3", "--by", "route"], "error: invalid value 'p1.2.3': rank by one of"),
         (["--by", "failing"], "error: --by: say what failed instead, e.g. --failing"),
         (["--failing", "5xx"], "error: --failing: '5xx': give LABEL=VALUE once"),
         (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give LABEL"),
         (["--where", "=x"], "error: --where: '=x': give LABEL=VALUE"),
         (["--by", "p95", "--failing", "a=1"], "error: --failing: ranks by what failed; leave"),
-        (["--by", "p95", "-p", "1d"], "error: precision 86400 is not kept; kept are (seconds): 5"),
+        (["--by", "p95", "-p", "1d"], "error: precision 86400 is not kept of histograms; kept"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused_with_what_can(

@@ -91,6 +91,20 @@ def test_a_summary_fits_the_terminal(screen: Run, client: Any, columns: int) -> 
     assert max(map(len, shown)) <= columns
 
 
+@pytest.mark.parametrize(("columns", "told"), [(59, "COUNT P95"), (60, "COUNT MEAN P50 P95 P99")])
+def test_where_there_is_little_room_less_is_told_of_each_slice(
+    screen: Run, client: Any, columns: int, told: str
+) -> None:
+    """The count, and the percentile that is drawn."""
+    put_observed(client, {"x": [(time.time(), 4.0)] * 7})
+    lines = [
+        line.split() for line in plain(screen("summary", "x", columns=columns).out).splitlines()
+    ]
+    (at,) = (n for n, line in enumerate(lines) if line[:1] == ["START"])
+    assert lines[at] == ["START", "(UTC)", *told.split()]
+    assert lines[at + 1][2:] == ["7"] + ["4"] * (len(told.split()) - 1)
+
+
 def test_label_sets_are_merged_where_asked(redmeter: Run, client: Any) -> None:
     """And where the bare name has nothing, the hint says so."""
     now = time.time()
@@ -151,9 +165,12 @@ def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> Non
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-p", "1d"], "error: precision 86400 is not kept; kept are (seconds): 5, 60, 3600"),
+        (["-p", "1s"], "error: precision 1 is not kept of histograms; kept are (seconds): 5, 60,"),
         (["-p", "5s", "-n", "25"], "error: 25 slices asked for, at most 24 are allowed"),
-        (["--above", "nan"], "error: --above: give a number"),
+        *(
+            (["--above", text], "error: --above: give a finite number")
+            for text in ("nan", "inf", "-inf")
+        ),
     ],
 )
 def test_what_cannot_be_summed_up_is_refused(redmeter: Run, words: list[str], told: str) -> None:

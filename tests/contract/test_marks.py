@@ -89,7 +89,7 @@ def test_no_more_marks_wait_than_are_kept(client: Any, any_server: Server) -> No
         assert meter.flush()
         health = meter.health()
         assert (health.stored, health.dropped) == (MAX_MARKS, 3)
-        assert health.lost()["overflow"][0] == 3
+        assert health.lost() == {"marks": {0: 3, 1: 3}}
         assert len(meter.marks()) == MAX_MARKS
 
 
@@ -117,12 +117,26 @@ def test_the_same_label_is_another_mark_after_ten_minutes(
 ) -> None:
     """Before and after; other labels meanwhile are marks of their own."""
     store, now = open_store(), server_time(client)
-    assert note(store, (now, "v1"), (now + 1, "v1"), (now + 2, "v2")) == ["1", "0", "1"]
+    assert note(store, (now, "v1"), (now + 1, "v1")) == ["1", "0"]
     assert note(store, (now - NEAR_SECONDS + 1, "v1"), (now + NEAR_SECONDS, "v1")) == ["0", "0"]
+    assert note(store, (now + 2, "v2")) == ["1"]
     assert note(store, (now - NEAR_SECONDS - 1, "v1")) == ["1"]
     assert note(store, (now + NEAR_SECONDS + 1, "v1")) == ["1"]
     assert note(store, (now, "v1 "), (now, "V1")) == ["1", "1"]
     assert len(read_marks(store)) == 6
+
+
+def test_going_back_to_a_label_is_a_mark_of_its_own(client: Any, open_store: OpenStore) -> None:
+    """Whichever of them comes first; on either side, and as it is told of what is in memory."""
+    for prefix, order in (("a:", (0, 1, 2)), ("b:", (2, 1, 0)), ("c:", (1, 2, 0))):
+        store, now = open_store(prefix=prefix), server_time(client)
+        back = [(now, "v1"), (now + 120, "v2"), (now + 240, "v1")]
+        for at in order:
+            assert note(store, back[at]) == ["1"]
+        assert note(store, (now + 250, "v1"), (now - 5, "v1"), (now + 130, "v2")) == ["0"] * 3
+        assert [one.label for one in read_marks(store)] == ["v1", "v2", "v1"]
+    store = open_store(prefix="d:")
+    assert note(store, (now, "v1"), (now + 61, "v2"), (now + 120, "v1")) == ["1", "1", "0"]
 
 
 def test_fifty_hosts_that_deploy_at_once_make_one_mark(

@@ -194,21 +194,74 @@ def test_closing_ends_the_connections_and_a_later_call_opens_another(
     Meter(any_server.url, sync=True).close()
 
 
-def test_a_callers_client_is_used_and_never_closed(any_server: Server) -> None:
-    """Decoding or not, by protocol 2 or 3."""
-    for options in ({}, {"decode_responses": True}, {"protocol": 3}):
-        with any_server.client(**options) as own:
-            own.flushall()
-            with Meter(client=own, sync=True) as meter:
-                meter.count("x", 2)
-                assert meter.total("x") == 2
-                assert meter.series("x", precision=DAY).values == (2,)
-                assert meter.top(precision=DAY)[0].count == 2
-                assert meter.names() == ["x"]
-            assert own.ping()
-            meter.count("x")
+#: A client of the caller's: decoding or not, by protocol 2 or 3, or by its own defaults.
+CLIENTS: list[dict[str, Any]] = [
+    {},
+    *({"decode_responses": decode, "protocol": n} for decode in (False, True) for n in (2, 3)),
+]
+
+
+@pytest.mark.parametrize("options", CLIENTS, ids=str)
+def test_a_callers_client_is_used_and_never_closed(
+    any_server: Server, options: dict[str, Any]
+) -> None:
+    """Whatever its settings: all is recorded, every reading answers the same, and it stays open."""
+    with any_server.client(**options) as own:
+        with Meter(client=own, sync=True) as meter:
+            _fill(meter)
+            _check(meter)
+        assert own.ping()
+        meter.count("x", labels={"a": "1"})
     with pytest.raises(InvalidSetting):
         Meter("redis://", client=own)
+
+
+def _fill(meter: Meter) -> None:
+    """Record something of each kind."""
+    meter.count("x", 2, labels={"a": "1"})
+    meter.count("x", labels={"a": "2"})
+    meter.gauge("depth").set(1.5)
+    for value in (1.0, 3.0):
+        meter.observe("spent", value, labels={"a": "1"})
+    meter.observe("spent", 8.0, labels={"a": "2"})
+    meter.log("app", "retrying %s", "a")
+    meter.log("app", "retrying %s", "b")
+    meter.log("app", "gone", severity="error")
+    meter.mark("v1")
+
+
+def _check(meter: Meter) -> None:
+    """Ask everything that a meter answers."""
+    assert meter.total("x", labels={"a": "1"}) == 2
+    assert meter.series("x", labels={"a": "1"}, precision=DAY).values == (2,)
+    assert meter.gauge_series("depth", precision=DAY).values == (1.5,)
+    assert meter.names() == ['x{a="1"}', 'x{a="2"}']
+    assert meter.names(kind="gauges") == ["depth"]
+    assert meter.names(kind="histograms") == ['spent{a="1"}', 'spent{a="2"}']
+
+    merged = meter.summary("spent", precision=3600, all_labels=True)
+    assert (merged.count, merged.low, merged.high) == (3, 1.0, 8.0)
+    assert meter.summary("spent", precision=60, labels={"a": "1"}).total == 4.0
+    summaries = meter.summaries(meter.names(kind="histograms"), precision=3600)
+    assert [found.count for found in summaries.values()] == [2, 1]
+    hour = meter.statistics("spent", labels={"a": "1"}).this
+    assert hour is not None
+    assert (hour.count, hour.low, hour.high, hour.mean) == (2, 1.0, 3.0, 2.0)
+
+    assert [row.count for row in meter.top(precision=DAY)] == [2, 1]
+    ranking = meter.top("x", by="a", precision=DAY, order="failing", failing={"a": "2"})
+    assert [(row.key, row.value) for row in ranking] == [("2", 1)]
+    for order in ("count", "total", "mean", "p95"):
+        ranked = meter.top("spent", by="a", precision=3600, order=order)
+        assert [row.key for row in ranked] == (["1", "2"] if order == "count" else ["2", "1"])
+
+    assert [m.text for m in meter.recent("app")] == ["gone", "retrying b", "retrying a"]
+    found = [(f.pattern, f.count, f.sample) for f in meter.common("app")]
+    assert found == [("retrying %s", 2, "retrying b"), ("gone", 1, "gone")]
+    assert {(s.logger, s.severity) for s in meter.loggers()} == {("app", "info"), ("app", "error")}
+    assert meter.changes().compared == 2
+    assert len(meter.changes("app")) == len(meter.changes())
+    assert [mark.label for mark in meter.marks()] == ["v1"]
 
 
 def test_over_a_unix_socket_it_is_the_same(any_server: Server, open_meter: OpenMeter) -> None:

@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given as example_of
+from hypothesis import strategies as st
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_HISTOGRAMS, slice_start
+from redmeter.kinds.distribution import Distribution
+from redmeter.kinds.moments import MAX_DOUBLE
 from redmeter.reading import observed
 from redmeter.reading.observed import Sum, choose
 from redmeter.reading.rankings import rank
@@ -199,13 +203,62 @@ def _post(number: int) -> str:
 def test_what_is_slow_and_rare_is_found_beside_what_is_busy(
     client: Any, open_meter: OpenMeter
 ) -> None:
-    """Every fourth candidate is chosen by its mean: a large total is not all there is."""
+    """A large total is not all there is; and of what is busy none can be as slow."""
     newest = slice_start(server_time(client), 60)
     given = {f'x{{a="{n}"}}': [(newest, 1.0)] * 100 for n in range(50)}
     put_observed(client, given | {'x{a="rare"}': [(newest, 60.0)]})
     found = open_meter().top("x", by="a", precision=60, order="p95", limit=2)
     assert [row.key for row in found] == ["rare", "0"]
-    assert (found.groups, found.looked_at) == (51, 8)
+    assert (found.groups, found.looked_at, found.complete) == (51, 8, False)
+    found = open_meter().top("x", by="a", precision=60, order="p95", limit=1)
+    assert [row.key for row in found] == ["rare"]
+    assert (found.groups, found.looked_at, found.complete) == (51, 4, True)
+
+
+def test_a_slow_tail_is_found_beside_what_is_steady(client: Any, open_meter: OpenMeter) -> None:
+    """Its mean and its total are among the lowest."""
+    newest = slice_start(server_time(client), 60)
+    given: dict[str, Observed] = {
+        f'x{{a="{n:03}"}}': [(newest, 1.0 + n / 1000)] * 100 for n in range(100)
+    }
+    given['x{a="tail"}'] = [(newest, 0.001)] * 93 + [(newest, 10.0)] * 7
+    put_observed(client, given)
+    meter = open_meter()
+    found = meter.top("x", by="a", precision=60, order="p95", limit=5)
+    assert found[0].key == "tail"
+    assert (found.groups, found.looked_at, found.complete) == (101, 20, False)
+    only = meter.top("x", by="a", precision=60, order="p95", limit=1)
+    assert ([row.key for row in only], only.complete) == (["tail"], True)
+    assert meter.top("x", by="a", precision=60, order="p95", limit=101).complete
+    assert meter.top("x", by="a", precision=60, order="mean", limit=5).complete
+
+
+#: Values of any size, in two parts that are summed up apart.
+_VALUES = st.lists(st.floats(-1e150, 1e150) | st.floats(-100, 100), min_size=1, max_size=40)
+
+
+@example_of(_VALUES, _VALUES, st.sampled_from([0.0, 0.01, 0.5, 0.9, 0.95, 0.999, 1.0]))
+def test_no_percentile_is_above_what_the_moments_allow(
+    one: list[float], other: list[float], q: float
+) -> None:
+    """Neither the exact one nor that which is read of buckets."""
+    whole, merged = Sum(), Distribution()
+    for part in (one, other):
+        summed = Distribution()
+        summed.add_all(part)
+        moments = summed.moments
+        whole.add("x", Sum(moments.count, moments.total, m2=moments.m2))
+        merged.merge(summed)
+    bound = whole.bound(q)
+    assert merged.quantile(q) <= bound
+    assert exact_quantile(one + other, q) <= bound
+
+
+def test_sums_that_were_cut_bound_nothing() -> None:
+    """What stands at the largest double may be larger."""
+    assert Sum(2, 0.0, m2=MAX_DOUBLE).bound(0.5) == math.inf
+    assert Sum(2, -MAX_DOUBLE).bound(0.5) == math.inf
+    assert Sum(2, 4.0).bound(1.0) == pytest.approx(2.0, rel=0.03)
 
 
 def test_candidates_are_bounded_by_rows_and_by_series(
@@ -219,24 +272,53 @@ def test_candidates_are_bounded_by_rows_and_by_series(
     with pytest.raises(LimitExceeded) as caught:
         meter.top("x", by="a", precision=60, order="p95", limit=201)
     assert caught.value.limit == 200
+    put_observed(client, {f'x{{a="small",b="{n}"}}': [(newest, 0.5)] for n in range(5)})
     monkeypatch.setattr(observed, "MAX_SERIES", 15)
     found = meter.top("x", by="a", precision=60, order="p95")
-    assert ([row.key for row in found], found.groups, found.looked_at) == (["1"], 2, 1)
-    monkeypatch.setattr(observed, "MAX_SERIES", 9)
-    with pytest.raises(LimitExceeded):
+    assert [row.key for row in found] == ["1", "small"]
+    assert (found.groups, found.looked_at, found.left_out) == (3, 2, ("0",))
+    assert not found.complete
+    monkeypatch.setattr(observed, "MAX_SERIES", 4)
+    with pytest.raises(LimitExceeded) as caught:
         meter.top("x", by="a", precision=60, order="p95")
+    assert (caught.value.asked, caught.value.limit) == (5, 4)
 
 
-def test_candidates_are_those_of_the_largest_totals_and_means() -> None:
-    """Three by total, one by mean, and so on; all, where there are no more."""
-    sums: dict[str | None, Sum] = {
-        f"{n:02}": Sum(100 - n, float((100 - n) * (n + 1)), ["s"]) for n in range(20)
-    }
-    assert choose(sums, 8) == ["19", "18", "17", "16", "15", "14", "13", "12"]
-    sums["rare"] = Sum(1, 90.0, ["s"])
-    sums["most"] = Sum(1000, 5000.0, ["s"])
-    assert choose(sums, 4) == ["most", "19", "18", "rare"]
-    assert set(choose(sums, 100)) == set(sums)
+def test_a_group_of_all_label_sets_that_one_process_may_write_is_ranked(
+    client: Any, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In round trips of a bounded size."""
+    newest = slice_start(server_time(client), 60)
+    number = 2_000  # REDMETER_MAX_LABEL_SETS, unless it is set otherwise
+    given = {f'x{{a="1",b="{n}"}}': [(newest, float(n))] for n in range(number)}
+    put_observed(client, given, histograms={60: 120})
+    with exchanges(monkeypatch) as seen:
+        (row,) = open_meter().top("x", by="a", precision=60, slices=1, order="p50")
+    assert row.count == number
+    assert near(row.value, number / 2)
+    assert len(seen) == 2 + number // 500
+
+
+def test_candidates_are_those_of_the_largest_bounds() -> None:
+    """All, where there are no more."""
+    sums: dict[str | None, Sum] = {f"{n:02}": Sum(100, 100.0 * n, ["s"]) for n in range(20)}
+    assert list(choose(sums, 0.95, 3)[0]) == ["19", "18", "17"]
+    sums["spread"] = Sum(100, 0.0, ["s"], m2=100 * 25.0)
+    sums["busy"] = Sum(10_000, 10_000.0, ["s"])
+    assert list(choose(sums, 0.95, 3)[0]) == ["spread", "19", "18"]
+    assert set(choose(sums, 0.95, 100)[0]) == set(sums)
+    assert choose(sums, 0.95, 100)[1] == []
+
+
+def test_percentiles_are_read_of_so_many_groups_however_many_rows_there_are(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Of four for each row, up to 200."""
+    newest = slice_start(server_time(client), 60)
+    put_observed(client, {f'x{{a="{n}"}}': [(newest, 1.0 + n)] for n in range(205)})
+    for limit, looked_at in ((50, 200), (51, 200), (49, 196)):
+        found = open_meter().top("x", by="a", precision=60, order="p95", limit=limit)
+        assert (found.groups, found.looked_at, len(found)) == (205, looked_at, limit)
 
 
 def test_values_of_others_that_are_no_moments_are_left_out(
@@ -246,7 +328,7 @@ def test_values_of_others_that_are_no_moments_are_left_out(
     newest = slice_start(server_time(client), 3600)
     put_observed(client, {"x": [(newest - 3600, 4.0)]})
     meter = open_meter()
-    for text in ("junk", "1 2", "x 1 1", "-3 1 1", "1 inf 0", "1 nan 0"):
+    for text in ("junk", "1 2", "x 1 1", "-3 1 1", "1 inf 0", "1 1 nan", "1 1 -1", f"{2**54} 1 1"):
         client.hset("redmeter:moments:3600:x", str(newest), text)
         (row,) = meter.top(precision=3600, order="total")
         assert (row.count, row.value) == (1, 4.0)

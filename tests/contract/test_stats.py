@@ -13,6 +13,7 @@ import pytest
 import redis
 
 from redmeter import InvalidName, InvalidSetting, InvalidValue, StoreError, StoreRefused, book
+from redmeter.cleaning import forget
 from redmeter.keys import HOUR, Kept
 from redmeter.kinds import statistics
 from redmeter.kinds.distribution import Distribution
@@ -22,9 +23,10 @@ from redmeter.store import Store, scripts
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server
-from support.stores import OpenStore, server_time
+from support.stores import OpenMeter, OpenStore, server_time
 
 DAY = 86400
+ENDS = ("start", "last", "pstart")
 #: Midnight of a day, and some hours about it, Unix seconds.
 MIDNIGHT = 1_700_006_400
 KEY = "redmeter:stats:x"
@@ -176,7 +178,7 @@ def test_a_clock_that_steps_back_begins_no_hour_anew(
     store = open_store()
     set_time(MIDNIGHT)
     take(store, [1.0], MIDNIGHT)
-    take(store, [1.0], MIDNIGHT + 9 * HOUR)  # this writer is ahead
+    take(store, [1.0], MIDNIGHT + HOUR)  # this writer is ahead
     assert counts(client) == (2, MIDNIGHT, 0, None)
     set_time(MIDNIGHT - HOUR)
     take(store, [1.0], MIDNIGHT - HOUR)
@@ -184,6 +186,82 @@ def test_a_clock_that_steps_back_begins_no_hour_anew(
     set_time(MIDNIGHT + HOUR)
     take(store, [1.0], MIDNIGHT + HOUR)
     assert counts(client) == (1, MIDNIGHT + HOUR, 3, MIDNIGHT)
+
+
+@pytest.mark.parametrize("hours", [2, 9, 24 * 365 * 1000])
+def test_what_is_of_an_hour_after_the_next_is_left_out(
+    client: Any, open_store: OpenStore, set_time: SetTime, hours: int
+) -> None:
+    """What is lost of it the slices tell, which do not take it either."""
+    store = open_store()
+    set_time(MIDNIGHT)
+    assert not take(store, [1.0], MIDNIGHT + hours * HOUR).rejections
+    assert not lives(client, KEY)
+    take(store, [1.0], MIDNIGHT)
+    take(store, [1.0], MIDNIGHT + hours * HOUR)
+    assert counts(client) == (1, MIDNIGHT, 0, None)
+
+
+def test_what_comes_late_begins_no_hour_before_the_last(
+    client: Any, open_store: OpenStore, set_time: SetTime
+) -> None:
+    """Be it the first of all, or newer than what is there; to that hour itself it is added."""
+    store = open_store()
+    set_time(MIDNIGHT)
+    take(store, [1.0], MIDNIGHT - 2 * HOUR)
+    assert not lives(client, KEY)
+    set_time(MIDNIGHT - 10 * DAY)
+    take(store, [1.0], MIDNIGHT - 10 * DAY)
+    set_time(MIDNIGHT)
+    take(store, [1.0], MIDNIGHT - 9 * DAY)
+    take(store, [1.0, 2.0], MIDNIGHT - 10 * DAY)
+    assert counts(client) == (3, MIDNIGHT - 10 * DAY, 0, None)
+    take(store, [1.0], MIDNIGHT - HOUR)
+    assert counts(client) == (1, MIDNIGHT - HOUR, 3, MIDNIGHT - 10 * DAY)
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_value_that_nothing_holds_is_told_the_same_at_once_and_later(
+    client: Any, open_meter: OpenMeter, sync: bool
+) -> None:
+    """Too old: given up before it is sent. Too new: refused. Neither is in the statistics."""
+    meter, now = open_meter(sync=sync), server_time(client)
+    meter.observe("old", 1.0, at=now - 11 * DAY)
+    meter.observe("new", 1.0, at=now + 11 * DAY)
+    meter.flush(5.0)
+    health = meter.health()
+    assert (health.recorded, health.stored, health.dropped) == (2, 1, 1)
+    assert {(loss.reason, loss.series, loss.precision) for loss in health.losses} == {
+        (reason, name, precision)
+        for reason, name in (("aged", "old"), ("future", "new"))
+        for precision in (5, 60, HOUR)
+    }
+    for name in ("old", "new"):
+        found = meter.statistics(name)
+        assert (found.this, found.before) == (None, None)
+
+
+def test_names_that_end_like_keys_have_statistics_of_their_own(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Also at the turn of an hour, and where one of them is forgotten."""
+    meter = open_meter()
+    names = ["job", *(f"job:{end}{marks}" for end in ENDS for marks in ("", "~", "~~"))]
+    for number, name in enumerate(names):
+        meter.observe(name, float(number))
+    this = int(client.get("redmeter:stats:job:start"))
+    client.set("redmeter:stats:job:start", this - HOUR)
+    meter.observe("job", 100.0)
+    for number, name in enumerate(names[1:], 1):
+        found = meter.statistics(name)
+        assert found.this is not None
+        assert (found.this.count, found.this.low) == (1, number)
+        assert found.before is None
+    assert meter._store is not None
+    assert forget(meter._store, "job")
+    assert meter.statistics("job").this is None
+    for name in names[1:]:
+        assert meter.statistics(name).this is not None
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import math
 import random
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +13,14 @@ from hypothesis import strategies as st
 from redmeter import InvalidName, InvalidValue, LimitExceeded, StoreRefused, UnknownPrecision
 from redmeter.keys import DEFAULT_HISTOGRAMS, Retention, slice_start
 from redmeter.reading import summaries
-from redmeter.reading.statistics import hour_of, read_statistics
-from redmeter.reading.summaries import cover, read_merged, read_summaries, read_wholes
+from redmeter.reading.statistics import read_statistics
+from redmeter.reading.summaries import (
+    cover,
+    merged_slices,
+    read_merged,
+    read_summaries,
+    window_of,
+)
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
@@ -136,7 +143,6 @@ def test_only_the_newest_slices_of_the_retention_count(client: Any, open_store: 
     put_observed(client, {"x": observed}, histograms={3600: 3})
     found = read_summaries(store, ["x"], 3600)["x"]
     assert (found.count, found.low, found.high) == (3, 0.01, 1.0)
-    assert read_wholes(store, ["x"], 3600)["x"].total == found.total
 
 
 @pytest.mark.parametrize(
@@ -172,18 +178,16 @@ def test_a_key_of_another_type_is_an_error_of_ours(client: Any, open_meter: Open
         open_meter().summary("x", precision=60)
 
 
-def test_a_precision_not_kept_of_histograms_is_an_error(
-    client: Any, open_meter: OpenMeter, open_store: OpenStore
-) -> None:
+def test_a_precision_not_kept_of_histograms_is_an_error(client: Any, open_meter: OpenMeter) -> None:
     """It lists those that are, not those of counters."""
-    meter, store = open_meter(), open_store()
+    meter = open_meter()
     text: Any = "60"
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: meter.summary("x", precision=1),
         lambda: meter.summary("x", precision=86400, all_labels=True),
         lambda: meter.summary("x", precision=text),
-        lambda: read_wholes(store, ["x"], 300),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(UnknownPrecision) as caught:
             call()
         assert caught.value.kept == tuple(DEFAULT_HISTOGRAMS)
@@ -266,7 +270,7 @@ def test_more_label_sets_than_are_read_at_once_are_all_merged(
 def test_a_window_as_a_whole_is_read_from_fewer_slices(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the same answer, in two round trips."""
+    """With the same answer, in one round trip."""
     rng, now = random.Random(2), server_time(client)
     observed = [(now - rng.uniform(0, 9_000), rng.expovariate(1)) for _ in range(2_000)]
     put_observed(client, {"x": observed})
@@ -277,14 +281,18 @@ def test_a_window_as_a_whole_is_read_from_fewer_slices(
         while begun != slice_start(server_time(client), 60):  # else a minute ended meanwhile
             begun = slice_start(server_time(client), 60)
             exact = read_summaries(store, ["x"], 60, **options)["x"]
+            view, _ = store.read()
+            asked = [options.get(name) for name in ("since", "until", "slices")]
+            window = window_of(view.histograms, 60, view.now, *asked)
+            fields = cover(view.histograms, view.now, *window)
             with exchanges(monkeypatch) as seen:
-                found = read_wholes(store, ["x", "none"], 60, **options)
-        assert len(seen) == 2
+                found = merged_slices(store, ["x", "none"], fields)
+        assert len(seen) == 1
+        assert sum(map(len, fields.values())) < 60
         assert found["x"].buckets() == exact.buckets()
-        assert (found["x"].count, found["x"].low, found["x"].high) == (
-            *(exact.count, exact.low, exact.high),
-        )
-        assert math.isclose(found["x"].total, exact.total)
+        moments = found["x"].moments
+        assert (moments.count, moments.low, moments.high) == (exact.count, exact.low, exact.high)
+        assert math.isclose(moments.total, exact.total)
         assert found["none"].count == 0
 
 
@@ -404,23 +412,17 @@ def test_an_hour_that_nobody_rotated_is_the_one_before(
     assert (empty.this, empty.before) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "hour"),
-    [
-        (b"1700000000", 1699999200),
-        (b"22", 1699999200),
-        (b"0", 1699920000),
-        (b"23", 1700002800 - 86400),
-        (b"2023-11-14T22:13:20.5", 1699999200),
-        (b"2023-11-14 22:00:00", 1699999200),
-        (b"2023-99-14 22:00:00", None),
-        (b"nan", None),
-        (b"\xff", None),
-        (None, None),
-    ],
-)
-def test_an_hour_is_read_in_each_form_that_others_write(
-    text: bytes | None, hour: int | None
-) -> None:
-    """Unix seconds, the hour of the day, which has come already, and an ISO text."""
-    assert hour_of(text, 1_700_000_000.0) == hour
+def test_statistics_without_an_hour_are_of_this_one(client: Any, open_store: OpenStore) -> None:
+    """As they are for whoever writes next; and an hour is read as it is of messages."""
+    store, now = open_store(), server_time(client)
+    hour = slice_start(now, 3600)
+    client.zadd("redmeter:stats:x", {"min": 1, "max": 3, "count": 2, "sum": 4, "sumsq": 10})
+    found = read_statistics(store, "x")
+    assert found.this is not None
+    assert (found.this.start, found.this.count, found.this.mean) == (hour, 2, 2.0)
+    assert found.before is None
+    client.set("redmeter:stats:x:start", " 1e3 ")
+    found = read_statistics(store, "x")
+    assert (found.this, found.before is not None) == (None, True)
+    client.set("redmeter:stats:x:start", "1_000")  # a number in Python alone
+    assert read_statistics(store, "x").this is not None

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from redmeter import AccessDenied, Meter, cleaning
+from redmeter import AccessDenied, Meter, book, cleaning
 from redmeter import store as stores
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds import message
@@ -33,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 GENERATED = ("docs/reference/commands.md", "docs/reference/settings.md")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 WRITTEN = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATED]
+#: Pages of which each section is to be had by itself; the others are read from top to bottom.
+BY_SECTION = ("README.md", "docs/how-to.md")
 #: Commands that make what the tests have already: an environment with the command in it.
 PREPARED = (". .venv/", "pip install", "make ")
 #: What a make target is for those who are in the environment.
@@ -125,10 +127,24 @@ def checked(code: str) -> str:
     )
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=label)
-def test_the_python_of_a_page_runs(page: Path, server: Server, home: dict[str, str]) -> None:
+def programs() -> Iterator[Any]:
+    """Yield the Python of each page; of those whose sections stand alone, that of each section."""
+    for page in PAGES:
+        parts = {"": page.read_text(encoding="utf-8")}
+        if label(page) in BY_SECTION:
+            # Comments of a fenced block begin with one "#" at most.
+            _, *split = re.split(r"^## (.*)$", parts[""], flags=re.MULTILINE)
+            parts = dict(zip(split[::2], split[1::2], strict=True))
+        for head, text in parts.items():
+            found = [code for tag, code in _FENCE.findall(text) if tag == "python"]
+            if found:
+                yield pytest.param("\n".join(found), id=f"{label(page)} {head}".strip())
+
+
+@pytest.mark.parametrize("code", [*programs()])
+def test_the_python_of_the_docs_runs(code: str, server: Server, home: dict[str, str]) -> None:
     """From top to bottom, warnings being errors, with the values that its comments promise."""
-    code = checked("\n".join(blocks(page, "python")))
+    code = checked(code)
     code = code.replace("localhost", "127.0.0.1").replace("port=6379", f"port={server.port}")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
@@ -373,7 +389,10 @@ def write(server: Server) -> None:
             meter.mark("v1", at=now - ago)
     for ago in (2, 1, 0):
         assert not measure(store, {"queue": 1.0}, now - ago).rejections
-    for ago in (2 * HOUR, 0, HOUR):  # the hour is moved on, and one takes the place of an older one
+    with server.client() as client:  # what was begun by then
+        client.zadd("redmeter:common:app:info", {"old": 1})
+        client.set("redmeter:common:app:info:start", slice_start(now, HOUR) - 2 * HOUR)
+    for ago in (0, HOUR):  # the hour is moved on, and one takes the place of an older one
         log(store, now - ago)
     for ended in (False, True):
         store.publish("a" * 32, "{}", instance=True, ended=ended)
@@ -418,9 +437,10 @@ def test_the_acl_rules_of_the_docs_are_enough(any_server: Server) -> None:
         reader = {name: password for name, password, _ in ACL}["metrics-reader"]
         with Meter(f"redis://metrics-reader:{reader}@127.0.0.1:{any_server.port}/0") as meter:
             assert meter.total("hits") == 11
-            assert [m.text for m in meter.recent("app")] == ["text"] * 3
+            assert [m.text for m in meter.recent("app")] == ["text"] * 2
             assert len(meter.common("app")) == 2001
             assert meter.loggers()[0].logger == "app"
+            assert meter.changes() == meter.changes("app")
             assert meter.series("hits", precision=60).total >= 7
             assert meter.names() == ["hits", 'hits{plan="pro"}']
             assert meter.summary("took", precision=60, all_labels=True).count >= 1
@@ -435,12 +455,40 @@ def test_the_acl_rules_of_the_docs_are_enough(any_server: Server) -> None:
         assert client.ttl("redmeter:count:60:short") > 7000
         cleaner, doctor = acl_store(any_server, "cleaner"), acl_store(any_server, "doctor")
         assert cleaning.forget(cleaner, "hits")
+        assert cleaning.forget_logger(cleaner, "app")
+        assert cleaning.forget_mark(cleaner, "v1")
         examined = health.examine(doctor)
         # What was counted of long ago is told as aged; all else is well.
         assert {f.topic for f in examined.findings if f.level != "ok"} == {"writers"}
         assert len(examined.writers) == 2
         cleaner.close()
         doctor.close()
+
+
+def test_the_acl_rules_are_enough_for_the_functions_of_the_book(any_server: Server) -> None:
+    """On the keys that the docs name for an empty prefix."""
+    text = (ROOT / "docs" / "stored-format.md").read_text(encoding="utf-8")
+    found = re.search(r"With an empty prefix the keys are `(.*?)`", text)
+    assert found
+    users = {}
+    with any_server.client() as admin:
+        for name, password, rules in ACL:
+            given = rules.replace("~redmeter:*", found[1]).split()
+            admin.execute_command("ACL", "SETUSER", name, "reset", "on", f">{password}", *given)
+            users[name] = any_server.client(username=name, password=password)
+    writer, reader = users["metrics-writer"], users["metrics-reader"]
+    try:
+        book.update_counter(writer, "hits")
+        book.update_stats(writer, "cart", "value", 42.5)
+        with book.access_time(writer, "/cart"):
+            pass
+        book.log_recent(writer, "worker", "started")
+        book.log_common(writer, "worker", "retrying")
+        assert [count for _, count in book.get_counter(reader, "hits", 3600)] == [1]
+        assert book.get_stats(reader, "cart", "value")["average"] == 42.5
+    finally:
+        for client in users.values():
+            client.close()
 
 
 def test_the_acl_rules_of_the_docs_keep_readers_from_writing(server: Server) -> None:

@@ -253,3 +253,59 @@ def test_an_application_that_logs_while_it_masks_goes_on(
     opened.append(open_buffered(server.url, mask=mask))
     opened[0].log("app", "outer")
     eventually(lambda: opened[0].health().stored >= 2, 10.0, "both are stored")
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, BaseException])
+def test_a_masking_function_that_ends_everything_ends_nothing(
+    server: Server, conn: Any, open_buffered: OpenBuffered, kind: type[BaseException]
+) -> None:
+    """In the background, where what it raises is its own; what else is recorded is stored."""
+
+    def mask(text: str) -> str:
+        if "hunter2" in text:
+            raise kind(text)
+        return text
+
+    meter = open_buffered(server.url, mask=mask)
+    meter.count("hits")
+    meter.log("app", "a hunter2")
+    meter.log("app", "fine")
+    assert meter.flush(5.0)
+    assert counted(conn) == {"(masking failed)": 1, "fine": 1}
+    assert meter.health().troubles == {"mask": 1}
+    assert meter.total("hits") == 1
+    assert "hunter2" not in meter.health().last_trouble
+
+
+def test_what_ends_an_application_passes_where_it_stores_at_once(server: Server) -> None:
+    """A signal handler may raise it while the function is at it."""
+
+    def mask(text: str) -> str:
+        raise SystemExit
+
+    with Meter(server.url, sync=True, mask=mask) as meter, pytest.raises(SystemExit):
+        meter.log("app", "text")
+
+
+def test_many_texts_are_collected_before_it_is_time_to_flush(
+    server: Server, open_buffered: OpenBuffered
+) -> None:
+    """By the thread that stores, which masks them; and nothing is sent before its time."""
+    threads: set[int] = set()
+    seen: set[str] = set()
+
+    def mask(text: str) -> str:
+        threads.add(threading.get_ident())
+        seen.add(text.split()[0])
+        return text
+
+    meter = open_buffered(server.url, mask=mask, flush_interval=3600)
+    for turn in ("first", "second"):
+        for n in range(3000):
+            meter.log("app", f"{turn} order {n} is lost")
+        eventually(lambda turn=turn: turn in seen, 10.0, "the texts are masked")  # type: ignore[misc]
+    assert meter.health().batches == 0
+    assert meter.flush(20.0)
+    assert len(threads) == 1
+    assert threads != {threading.get_ident()}
+    assert meter.health().stored == 6000

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redmeter import Meter
+from redmeter.integrations import intake
 from redmeter.integrations.logging import RedmeterHandler, install
 from redmeter.model import Frequency
 from redmeter.store.link import Link
@@ -188,7 +189,21 @@ def test_the_records_time_is_the_messages_time(memory: MemoryMeter) -> None:
     record = logging.LogRecord("app.jobs", logging.INFO, "", 1, "x", (), None)
     record.created = 1_700_000_000.25
     RedmeterHandler(memory).handle(record)
-    assert [m.time for m in memory.recent("app.jobs")] == [1_700_000_000.25]
+    (message,) = memory.recent("app.jobs")
+    assert message.time == pytest.approx(1_700_000_000.25, abs=60)  # by the clock of the meter
+
+
+def test_a_time_that_is_none_is_now(memory: MemoryMeter) -> None:
+    """Of the first record of a logger, and of those after it."""
+    handler, now = RedmeterHandler(memory), memory.clock.wall()
+    for created in (float("inf"), float("nan"), -1e300, 1e300):
+        record = logging.LogRecord("app.jobs", logging.INFO, "", 1, "x %s", (1,), None)
+        record.created = created
+        handler.handle(record)
+    assert patterns(memory) == {"x %s": 4}
+    for message in memory.recent("app.jobs"):
+        assert message.time is not None
+        assert now <= message.time < now + 60
 
 
 # --- What cannot be read -------------------------------------------------------------------
@@ -355,6 +370,26 @@ def test_a_record_made_while_one_is_handled_is_left_out(
     assert patterns(memory) == {"with %s": 1, "after": 1}
 
 
+def test_a_record_that_is_emitted_past_the_filters_is_handled_alike(
+    memory: MemoryMeter, log: logging.Logger
+) -> None:
+    """As by a handler that passes records on: what it logs is left out, the next one is not."""
+    handler = install(memory, logger=log)
+    handler.addFilter(lambda _: False)
+
+    class Emitting:
+        def __str__(self) -> str:
+            handler.emit(record("within", ()))
+            return "text"
+
+    def record(msg: str, args: tuple[Any, ...]) -> logging.LogRecord:
+        return logging.LogRecord("app.jobs", logging.INFO, "", 1, msg, args, None)
+
+    handler.emit(record("with %s", (Emitting(),)))
+    handler.emit(record("after", ()))
+    assert patterns(memory) == {"with %s": 1, "after": 1}
+
+
 def test_a_filter_may_log(memory: MemoryMeter, log: logging.Logger) -> None:
     """It is not asked again about that."""
     handler = install(memory, logger=log)
@@ -446,7 +481,8 @@ def test_install_adds_one_handler_and_changes_nothing_else(
     assert handler.level == logging.INFO
     assert handler.meter is memory
     assert install(memory) is handler
-    assert install(memory, level=logging.ERROR).level == logging.INFO
+    assert install(memory, level=logging.ERROR) is handler
+    assert install(memory).level == logging.ERROR
     other = install(MemoryMeter())
     assert other is not handler
     assert root.handlers == [*handlers, handler, other]
@@ -565,6 +601,20 @@ def test_an_environment_that_cannot_be_used_is_said_once(
     assert said[0].startswith("messages are not counted: url: unknown scheme")
 
 
+def test_only_so_many_loggers_are_remembered(
+    memory: MemoryMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The messages of all others are counted as well."""
+    monkeypatch.setattr(intake, "SINKS", 3)
+    handler = RedmeterHandler(memory)
+    for number in (*range(6), *range(6)):
+        name = f"app.{number}"
+        handler.handle(logging.LogRecord(name, logging.INFO, "", 1, "x %s", (1,), None))
+    assert len(handler._sinks) == 3
+    assert len(memory.loggers()) == 6
+    assert patterns(memory, "app.5") == {"x %s": 2}
+
+
 def test_switched_off_it_does_nothing(log: logging.Logger) -> None:
     """No thread, and nothing waits."""
     meter = Meter("off")
@@ -577,11 +627,13 @@ def test_switched_off_it_does_nothing(log: logging.Logger) -> None:
 def test_a_store_that_is_away_raises_nothing(log: logging.Logger, sync: bool) -> None:
     """Neither where a message is stored at once."""
     with Meter("redis://127.0.0.1:1/0", sync=sync, timeout=0.05, flush_interval=3600) as meter:
-        handler = install(meter, logger=log)
+        install(meter, logger=log)
         log.error("x %s", 1)
-        logging.getLogger().removeHandler(handler)
+        log.error("x %s", 2)  # now that the handler knows where to
+        log.error("x %d", "no number")
+        log.error("x %d", "no number")
         health = meter.health()
-        assert health.recorded == 1 or health.buffered == 1
+        assert (health.recorded, health.dropped if sync else health.buffered) == (4, 4)
 
 
 # --- Threads, queues, tasks ----------------------------------------------------------------
@@ -788,3 +840,15 @@ def test_signal_handlers_may_log(programs: Programs) -> None:
     calls, counted, signals, told = done.numbers
     assert counted == calls
     assert 0 < told <= signals
+
+
+def test_a_format_that_says_nothing_is_counted_by_the_text(
+    meter: Meter, log: logging.Logger
+) -> None:
+    """With a formatter too, of which nothing belongs into the pattern."""
+    handler = install(meter, logger=log)
+    log.error("%s", KeyError(17))
+    handler.setFormatter(logging.Formatter("at noon: %(message)s"))
+    log.error("%s: %d", "order", 18)
+    log.error(f"order {19} is lost")
+    assert patterns(meter) == {"<n>": 1, "order: <n>": 1, "order <n> is lost": 1}

@@ -1,6 +1,7 @@
 """RedmeterProcessor: what an application logs by structlog is counted by its events."""
 
 import logging
+import re
 import sys
 from typing import Any
 
@@ -109,6 +110,63 @@ def test_secrets_are_masked(meter: Meter) -> None:
     assert "hunter2" not in texts(meter)[0]
 
 
+@pytest.mark.parametrize(
+    "secret", ["ab&cd=ef", "ab;cd=ef", "ab,cd=ef", "ab'cd", 'ab"cd=e', "a)b=c"]
+)
+def test_a_secret_ends_where_its_value_ends(meter: Meter, secret: str) -> None:
+    """Whatever is in it, nothing of it is left."""
+    wrapped(RedmeterProcessor(meter)).info("login", password=secret, user="bob")
+    (text,) = texts(meter)
+    assert "***" in text
+    assert text.endswith(" user=bob")
+    assert not {"ab", "cd", "ef", "e'", "=c"} & set(re.findall(r"\w+|=c|e'", text))
+
+
+def test_arguments_of_a_format_leave_it_as_the_pattern(meter: Meter) -> None:
+    """Before they are put in; after that, what varies is taken out of the text."""
+    formatter = structlog.stdlib.PositionalArgumentsFormatter
+    count = RedmeterProcessor(meter)
+    ways: dict[str, list[Any]] = {
+        "before": [count, formatter()],
+        "after": [formatter(), count],
+        "left": [formatter(remove_positional_args=False), count],
+    }
+    for name, processors in ways.items():
+        log = structlog.wrap_logger(
+            structlog.testing.ReturnLogger(),
+            processors=[*processors, structlog.processors.KeyValueRenderer()],
+            wrapper_class=structlog.stdlib.BoundLogger,
+        ).bind(logger=name)
+        log.info("job %d at %s failed", 17, "the mint", area="eu")
+        log.info("job %(n)d is done", {"n": 17})
+        log.info("%s", "order 5 is lost")
+    assert patterns(meter, "before") == {
+        "job %d at %s failed": 1,
+        "job %(n)d is done": 1,
+        "order <n> is lost": 1,
+    }
+    for name in ("after", "left"):
+        assert patterns(meter, name) == {
+            "job <n> at the mint failed": 1,
+            "job <n> is done": 1,
+            "order <n> is lost": 1,
+        }
+    for name in ("before", "after", "left"):
+        assert texts(meter, name) == [
+            "order 5 is lost",
+            "job 17 is done",
+            "job 17 at the mint failed area=eu",
+        ]
+
+
+def test_arguments_that_do_not_fit_cost_only_themselves(memory: MemoryMeter) -> None:
+    """The event is counted by its format."""
+    processor = RedmeterProcessor(memory)
+    for args in ((), (1, 2), ("a",), ["a"], 7, None):
+        processor(None, "info", {"event": "job %d failed", "positional_args": args})
+    assert patterns(memory) == {"job %d failed": 6}
+
+
 def test_what_is_below_the_level_is_left_out(memory: MemoryMeter) -> None:
     """A level without a number is not."""
     processor = RedmeterProcessor(memory, level=logging.WARNING)
@@ -193,9 +251,29 @@ def test_what_is_no_event_raises_nothing(memory: MemoryMeter) -> None:
     assert len(memory.messages) == 1
 
 
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_store_that_is_away_raises_nothing(sync: bool) -> None:
+    """Neither where an event is stored at once, nor where it cannot be read."""
+    strange: Any = 17
+    with Meter("redis://127.0.0.1:1/0", sync=sync, timeout=0.05, flush_interval=3600) as meter:
+        processor = RedmeterProcessor(meter)
+        for event in ({"event": "x"}, {"event": "x"}, strange):
+            assert processor(None, "error", event) is event
+        health = meter.health()
+        assert (health.recorded, health.dropped if sync else health.buffered) == (3, 3)
+
+
 def test_the_module_does_not_import_structlog() -> None:
     """Nobody needs to have it who does not use it."""
     import subprocess
 
     code = "import sys, redmeter.integrations.structlog; sys.exit('structlog' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_event_with_values_in_it_is_counted_without_them(memory: MemoryMeter) -> None:
+    """As an f-string is; what is given beside it is in the text alone."""
+    log = wrapped(RedmeterProcessor(memory))
+    for number in (17, 18):
+        log.info(f"order {number} is lost", user="ada")
+    assert patterns(memory) == {"order <n> is lost": 2}

@@ -191,5 +191,5 @@ def test_an_amount_out_of_range_is_refused(amount: int) -> None:
 @pytest.mark.parametrize("amount", [1.0, 0.5, float("nan"), "1", b"1", None, True, False, 1j, [1]])
 def test_what_is_not_a_whole_number_is_a_mistake_in_the_code(amount: Any) -> None:
     """A TypeError, which says what measured values are recorded with."""
-    with pytest.raises(TypeError, match="is a gauge"):
+    with pytest.raises(TypeError, match="is observed: observe"):
         check_amount(amount)

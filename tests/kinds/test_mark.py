@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import InvalidValue, Mark
-from redmeter.keys import Keys
+from redmeter.keys import MAX_TIME, Keys
 from redmeter.kinds.mark import MAX_LABEL, NEAR_SECONDS, clean_label, distinct, operations, parse
 
 
@@ -16,7 +16,8 @@ from redmeter.kinds.mark import MAX_LABEL, NEAR_SECONDS, clean_label, distinct, 
     [
         ("v1.4.2", "v1.4.2"),
         ("  two\n lines\t", "two lines"),
-        ("\x1b[31mred\x00", "[31mred"),
+        ("\x1b[31mred\x1b[0m\x00", "red"),
+        ("\x1b]0;title\x07v1 \x9b2Jtwo", "v1 two"),
         ("evil\u202egpj", "evilgpj"),
         ("点击量 🚀", "点击量 🚀"),
         ("half \ud800 pair", "half  pair"),
@@ -55,9 +56,27 @@ def test_a_label_of_nothing_is_refused(label: str) -> None:
 def test_the_same_label_within_ten_minutes_is_the_same_mark() -> None:
     """Whatever their order; the first one stays, and one later than that is another."""
     near = float(NEAR_SECONDS)
-    marks = [Mark(near, "a"), Mark(0.0, "a"), Mark(5.0, "b"), Mark(near + 1, "a")]
-    assert distinct(marks) == [Mark(0.0, "a"), Mark(5.0, "b"), Mark(near + 1, "a")]
+    marks = [Mark(near, "a"), Mark(0.0, "a"), Mark(0.0, "b"), Mark(near + 1, "a")]
+    assert distinct(marks) == [Mark(0.0, "a"), Mark(0.0, "b"), Mark(near + 1, "a")]
     assert distinct([]) == []
+
+
+def test_going_back_to_a_label_is_a_mark_of_its_own() -> None:
+    """Where another lies between, a minute before at least; what each host notes is noted once."""
+    back = [Mark(0.0, "v1"), Mark(60.0, "v2"), Mark(120.0, "v1")]
+    assert distinct(back) == back
+    assert distinct([*back, Mark(121.0, "v1"), Mark(400.0, "v1")]) == back
+    assert distinct([Mark(0.0, "v1"), Mark(60.5, "v2"), Mark(120.0, "v1")]) == [
+        Mark(0.0, "v1"),
+        Mark(60.5, "v2"),
+    ]
+
+
+@pytest.mark.parametrize("time", ["nan", "inf", "-inf", "1e300", str(MAX_TIME)])
+def test_a_mark_of_no_time_is_none_of_ours(time: str) -> None:
+    """Whatever another program has put there."""
+    assert parse(f"{time} x".encode()) is None
+    assert parse(b"-1.5 x") == Mark(-1.5, "x")
 
 
 def test_a_mark_is_told_as_lost_by_its_label() -> None:

@@ -52,6 +52,7 @@ NOON = 1700000000 - 1700000000 % HOUR
         ("WARN", "warning"),
         ("fatal", "critical"),
         ("No:tice\x1b\n", "no-tice"),
+        ("\x1b[31mAlert\x1b[0m", "alert"),
         ("x" * 50, "x" * 20),
         ("ü" * 50, "ü" * 10),
         ("\ud800", "unknown"),
@@ -83,6 +84,7 @@ def test_names_of_loggers_are_checked_where_somebody_can_be_told() -> None:
         with pytest.raises(InvalidName):
             check_logger(bad)
     assert logger_of("a\nb\x1b\ud800") == "ab"
+    assert logger_of("\x1b[31mapp\x1b[0m.x") == "app.x"
     assert logger_of("") == "root"
     assert len(logger_of("ü" * 300).encode()) == 200
 
@@ -260,9 +262,11 @@ def test_what_is_counted_as_other_has_no_sample() -> None:
 def test_the_book_counts_the_message_itself() -> None:
     """In the hour that the server is in."""
     made = by_code(book_operations(Keys(""), "test", "info", NOON, "msg", keep=100, tallied=True))
-    assert set(made) == {"push", "tally"}
+    assert set(made) == {"push", "tally", "touch"}
     assert made["push"].keys == ("recent:test:info",)
+    assert made["touch"].keys == ("redmeter:bare:messages:",)
+    assert made["touch"].args[1:] == ("test:info", f"{NOON:.6f}")
     assert made["tally"].keys[0] == "common:test:info"
     assert made["tally"].args[2:] == (THIS_HOUR, 1, "msg", 1)
     made = by_code(book_operations(Keys(""), "test", "info", NOON, "msg", keep=100, tallied=False))
-    assert set(made) == {"push"}
+    assert set(made) == {"push", "touch"}

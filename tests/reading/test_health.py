@@ -56,7 +56,7 @@ def test_a_well_kept_store_is_ok(store: Store, client: Any) -> None:
     assert health.level == "ok"
     assert all(not finding.fix for finding in health.findings)
     assert (health.series[60], health.producers, health.estimated) == (1, 1, False)
-    assert all(size is not None and size > 0 for size in health.bytes.values())
+    assert all(health.bytes[what] for what in ("counters", "index", "totals"))
     assert only(health, "persistence").text == "append-only file"
 
 
@@ -66,7 +66,8 @@ def test_an_empty_store_says_how_to_fill_it(server: Server) -> None:
     assert store is not None
     health = examine(store)
     assert only(health, "counters").fix == "count something: redmeter replay access.log"
-    assert health.bytes == {"counters": 0, "index": 0, "totals": 0}
+    assert set(health.bytes.values()) == {0}
+    assert health.others == {"gauges": 0, "histograms": 0, "messages": 0}
     with server.client() as client:
         assert client.dbsize() == 0
     store.close()
@@ -185,6 +186,75 @@ def test_an_index_of_the_wrong_type_fails_and_is_named(store: Store, client: Any
     assert health.series[60] == 0
 
 
+def test_gauges_histograms_and_messages_are_counted_and_measured(
+    server: Server, client: Any
+) -> None:
+    """Also where there is no counter; their memory is estimated from a sample of each."""
+    with Meter(server.url, flush_interval=60) as meter:
+        for number in range(150):
+            meter.observe("took", 1.5, labels={"route": f"/{number}"})
+            meter.gauge("depth").set(number)
+            meter.log(f"logger{number}", "text")
+    store = stores.open(server.url)
+    assert store is not None
+    health = examine(store)
+    store.close()
+    assert not found(health, "counters")
+    assert health.others == {"gauges": 7, "histograms": 450, "messages": 150}
+    for what, keys in (
+        ("histograms", ("hist", "moments")),
+        ("gauges", ("gauge",)),
+        ("messages", ("recent", "common", "patterns", "messages")),
+    ):
+        heads = tuple(f"redmeter:{key}:".encode() for key in keys)
+        whole = sum(client.memory_usage(k) for k in client.keys("*") if k.startswith(heads))
+        told = health.bytes[what]
+        assert told is not None
+        assert 0.8 * whole < told < 1.2 * whole + 40_000
+    assert health.estimated
+
+
+@pytest.mark.parametrize(
+    ("topic", "key"),
+    [
+        ("histograms", "redmeter:hist:60:took"),
+        ("histograms", "redmeter:moments:60:took"),
+        ("gauges", "redmeter:gauge:60:depth"),
+        ("messages", "redmeter:recent:app:info"),
+        ("messages", "redmeter:common:app:info"),
+        ("messages", "redmeter:patterns:app:info"),
+        ("histograms", "redmeter:hists:"),
+        ("gauges", "redmeter:gauges:"),
+        ("messages", "redmeter:messages:"),
+    ],
+)
+def test_what_is_no_histogram_gauge_or_message_fails_and_is_named(
+    store: Store, client: Any, topic: str, key: str
+) -> None:
+    """Whatever another program has put in its place."""
+    with Meter(store.location, sync=True) as meter:
+        meter.observe("took", 1.5)
+        meter.gauge("depth").set(1)
+        meter.log("app", "text")
+    assert examine(store).level != "fail"
+    client.delete(key)
+    client.set(key, "theirs")
+    finding = only(examine(store), topic)
+    assert finding.level == "fail"
+    assert key in finding.text
+    assert "another prefix" in finding.fix
+
+
+def test_entries_of_other_indexes_that_are_none_are_a_warning(store: Store, client: Any) -> None:
+    """As those of the counters' index are."""
+    for index in ("gauges", "hists", "messages"):
+        client.zadd(f"redmeter:{index}:", {"\x1b[31m": 0})
+    for topic in ("gauges", "histograms", "messages"):
+        finding = only(examine(store), topic)
+        assert finding.level == "warn"
+        assert finding.text == r"1 of 1 index entries are none, e.g. '\x1b[31m'"
+
+
 def test_a_store_of_another_format_is_an_error(store: Store, client: Any) -> None:
     """Nothing in it can be judged."""
     client.hset("redmeter:meta:", "format", "99")
@@ -272,7 +342,7 @@ def test_a_server_that_forbids_config_is_examined_all_the_same(
     limited.close()
     assert health.level == "ok"
     assert "this server does not tell" in only(health, "persistence").text
-    assert health.bytes == {"counters": None, "index": None, "totals": None}
+    assert set(health.bytes.values()) == {None}
     assert health.series[60] == 1
 
 

@@ -3,13 +3,16 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter import Meter
 from redmeter import store as stores
+from redmeter.analysis.patterns import VERSION
 from redmeter.model import Loss, RecorderHealth
 from redmeter.reading import reports
 from redmeter.reading.findings import Finding
@@ -17,6 +20,7 @@ from redmeter.reading.health import examine
 from redmeter.reading.writers import Writer, answers, read_writers
 from redmeter.store import Store
 from support.servers import Server
+from support.waiting import eventually
 
 NOW = 1_795_000_000.0
 WRITERS, REPORTS, INSTANCES = (f"redmeter:{name}:" for name in ("writers", "reports", "instances"))
@@ -198,6 +202,26 @@ def test_of_many_in_trouble_those_with_most_events_are_shown() -> None:
         f"web-1 pid {n}" for n in (9, 8, 7, 6, 5)
     ]
     assert rest.text == "… (4 more that cannot store)"
+
+
+def test_messages_that_are_grouped_in_several_ways_are_told() -> None:
+    """By those that are alive; of those that do not say, nothing is known."""
+
+    def grouping(version: object, seen: float = NOW - 5) -> Writer:
+        told = writer(seen=seen)
+        return replace(told, report={**told.report, "patterns": version})
+
+    assert judged(grouping(1), grouping(1), writer(), grouping(2, NOW - 500), grouping("x")) == []
+    (finding,) = judged(grouping(2), grouping(1), grouping(2))
+    assert finding.text == "messages are grouped by several versions of patterns: 1, 2"
+
+
+def test_a_recorder_tells_by_which_version_it_groups(server: Server, client: Any) -> None:
+    """With all else that it reports."""
+    with Meter(server.url, flush_interval=0.05) as meter:
+        meter.count("x")
+        told = eventually(lambda: client.hvals(REPORTS), timeout=20, what="a report")
+    assert json.loads(told[0])["patterns"] == VERSION
 
 
 def test_texts_of_other_processes_are_inert_and_short() -> None:

@@ -37,7 +37,7 @@ class Attendant:
 
     def trouble(self, kind: str, text: str) -> None:
         """There is none."""
-        raise AssertionError(text)
+        raise AssertionError(kind, text)
 
 
 def by_second(events: list[Any]) -> dict[int, int]:

@@ -15,11 +15,12 @@ from redmeter.analysis.patterns import pattern_of
 from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import EMPTY
 from redmeter.keys import HOUR, Kept, Keys
-from redmeter.kinds.message import MAX_PATTERNS, OTHER, LogHour
+from redmeter.kinds.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.model import Loss
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.cells import Cell
-from redmeter.recording.exceptions import FRAMES, Place, described, placed
+from redmeter.recording.exceptions import FRAMES, described
+from redmeter.recording.grouping import Place, Placed, Said, placed, received, size_of
 from redmeter.recording.messages import (
     LONGEST,
     MASKING_FAILED,
@@ -30,8 +31,10 @@ from redmeter.recording.messages import (
     digested,
     folded,
     formatted,
+    received_event,
 )
 from redmeter.recording.registry import Registry
+from redmeter.recording.runs import Sums
 from redmeter.recording.tally import Tally
 from redmeter.testing import ManualClock, MemoryMeter
 
@@ -541,7 +544,7 @@ def test_logging_refuses_what_the_caller_can_mend() -> None:
                 meter.log("app", "text", severity=severity)  # type: ignore[arg-type]
     with pytest.raises(InvalidSetting, match="mask"):
         Meter("off", mask="x")  # type: ignore[arg-type]
-    for number in (0, -1, 10_001, 1.5):
+    for number in (0, -1, 1_001, 1.5):
         with pytest.raises(InvalidSetting, match="recent_messages"):
             Meter("off", recent_messages=number)  # type: ignore[arg-type]
 
@@ -554,3 +557,196 @@ def test_switched_off_nothing_is_logged_and_nothing_found() -> None:
     assert found == [[], [], [], []]
     assert meter.health().recorded == 0
     assert meter.health().troubles == {"format": 1}
+
+
+# --- What groups a message -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("template", ["%s", "%s: %s", "%(a)s -> %-10.3f", "[%d] %%"])
+def test_a_format_without_a_word_groups_nothing(template: str) -> None:
+    """So a pattern is made of the text, also where the place of an error is added."""
+    assert received(template) is None
+    assert received(Placed(template, "[E]")) == Place("[E]")
+    (hour,) = digest(received_event(NOON, template, "order 17 is lost")).values()
+    assert list(hour.patterns) == ["order <n> is lost"]
+
+
+@pytest.mark.parametrize("template", ["%s é", "retrying %s", "---", "s", "%s" * 40])
+def test_a_format_with_a_word_is_a_pattern(template: str) -> None:
+    """So is a text that is no format, and one that is too long to be looked at."""
+    assert received(template) == template
+
+
+def test_a_meter_groups_by_the_text_where_the_format_says_nothing() -> None:
+    """Unless its arguments do not fit: then there is only the format."""
+    meter = MemoryMeter()
+    meter.log("app", "%s", "order 17 is lost")
+    meter.log("app", "%s", "order 18 is lost", exception=ValueError("no"))
+    meter.log("app", "%s", "a", "b")
+    assert [each.pattern for each in meter.messages] == [
+        "order <n> is lost",
+        "order <n> is lost [ValueError]",
+        "%s",
+    ]
+
+
+def test_what_was_said_beside_values_is_read_for_a_pattern() -> None:
+    """Masked before; the values are in the text, and not in the pattern."""
+    said = Said("job 17 of token=abc")
+    (hour,) = digest(
+        (NOON, said, "job 17 of token=abc x=1"), (NOON, placed(said, Place("[E]")), "job 17 x=2")
+    ).values()
+    assert list(hour.patterns) == ["job <n> of token=***", "job <n> of token=*** [E]"]
+
+
+@pytest.mark.parametrize(
+    "secret", ["postgres://bob:HUNTER2HUNTER2HUNTER2HUNTER2@db", "eyJhbGciOiJI.eyJzdWIi.HUNTERHUN"]
+)
+def test_a_secret_at_the_cut_of_a_format_does_not_show_beside_a_place(secret: str) -> None:
+    """Wherever the cut is."""
+    place, _ = described(failing(ValueError("x")))
+    for before in range(100, 200):
+        words = f"{'c' * before} {secret} %s {'t' * 90}"
+        (hour,) = digest(received_event(NOON, placed(words, place), "text")).values()
+        (pattern,) = hour.patterns
+        assert "HUNT" not in pattern
+        assert "eyJh" not in pattern
+        assert pattern.endswith(f" {place}")
+
+
+def test_a_long_format_is_cut_at_once() -> None:
+    """It does not wait in memory, with a place or without."""
+    words = "x" * 1_000_000
+    for grouping in (words, Said(words), placed(words, "[E]"), placed(Said(words), "[E]")):
+        _, waiting, _ = received_event(NOON, grouping, "text")
+        assert size_of(waiting) <= 2010
+        (hour,) = digest((NOON, waiting, "text")).values()
+        assert len(next(iter(hour.patterns))) <= 340
+
+
+# --- Where there is too much ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pattern", [None, "of %s", "long"])
+def test_texts_that_are_too_many_are_counted_and_not_kept(pattern: str | None) -> None:
+    """Whoever logs masks nothing and makes no pattern, and the newest texts stay."""
+
+    def never(text: str) -> str:
+        raise AssertionError(text)
+
+    cell = a_cell(Rules(keep=10, mask=never), shorten=500)
+    most = 0
+    for n in range(10_000):
+        words = f"{n}{'p' * 300} %s" if pattern == "long" else pattern and f"{n} {pattern}"
+        cell.put_message(words, f"{n} {'t' * 500}", NOON + n / 100)
+        if n % 97 == 0:
+            most = max(most, Messages.size_in_memory(cell.events))
+    assert most < 12e6
+    assert Messages.size(cell.events) == 10_000
+    assert [event[2].split()[0] for event in cell.events[-10:]] == [
+        str(n) for n in range(9_990, 10_000)
+    ]
+    cell.rules = Rules(keep=10)
+    hours = dict(cell.merged(cell.events))
+    assert sizes(hours).total() == 10_000
+    assert sizes(hours)[OTHER] > 3_000
+
+
+def test_many_texts_ask_for_the_thread_that_stores() -> None:
+    """And few do not, however many messages they are of."""
+    cell = a_cell()
+    for n in range(3000):
+        cell.put_message("of %s", f"of {n}", NOON)
+    assert not cell.shorten()
+    for n in range(3000):
+        cell.put_message(None, f"of {n}", NOON)
+    assert cell.shorten()
+
+
+def flood(buffer: Buffer, logs: int, patterns: int = 500) -> None:
+    """Fill a buffer with messages, each log with one more pattern than the one before."""
+    for log in range(logs):
+        events = [(NOON + n, f"p{n} {'x' * 100} %s", "y" * 900) for n in range(patterns + log)]
+        for start, hour in digest(*events).items():
+            buffer.add(Log, f"log{log}:info", start, hour, NOON)
+
+
+def test_messages_push_no_number_out_of_the_buffer() -> None:
+    """They take what numbers leave, or half of the limit; their texts go first, and are told."""
+    tally = Tally(NOON)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), tally, 1_000_000)
+    for second in range(60):
+        buffer.add(Sums, "hits", NOON + second, 1, NOON + 60)
+    flood(buffer, 8)
+    tally.recorded = 60 + sum(500 + n for n in range(8))
+    assert buffer.bytes > 2_000_000
+    buffer.shrink(NOON + 60)
+    assert 900_000 < buffer.bytes <= 1_000_000
+    losses = tally.health(producer="", instance=None).losses
+    assert {(loss.reason, loss.precision) for loss in losses} == {("memory", 0)}
+    assert not [loss for loss in losses if loss.series == "hits"]
+    part, events, hits = buffer.take(), 0, 0
+    while part is not None:
+        for kind, _, _, run in part.runs():
+            events += run.events
+            hits += len(run) if kind is Sums else 0
+        part = buffer.take()
+    assert (events, hits) == (tally.recorded, 60)
+
+
+def test_numbers_give_way_for_what_numbers_take() -> None:
+    """With messages beside them that take their half at most."""
+    tally = Tally(NOON)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), tally, 400_000)
+    for series in range(400):
+        for second in range(100):
+            buffer.add(Sums, f"s{series}", NOON + second, 1, NOON + 100)
+    flood(buffer, 4)
+    buffer.shrink(NOON + 100)
+    assert buffer.bytes <= 400_000
+    logs = sum(run.bytes for kind, _, _, run in buffer._runs() if kind is Log)
+    assert 150_000 < logs <= 200_000
+    assert tally.health(producer="", instance=None).lost()["memory"].keys() == {0, 1}
+
+
+def test_messages_do_not_get_older_for_the_sake_of_numbers() -> None:
+    """However much numbers fade: what was logged this hour is counted in it."""
+    buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), Tally(NOON), 65_000)
+    for series in range(400):
+        buffer.add(Sums, f"s{series}", NOON, 1, NOON)
+    flood(buffer, 1, patterns=3)
+    buffer.shrink(NOON)
+    assert {width for kind, width, _, _ in buffer._runs() if kind is Log} == {HOUR}
+
+
+def test_of_what_is_given_up_the_largest_log_gives_first() -> None:
+    """And a small one keeps all it has, where that is enough."""
+    tally = Tally(NOON)
+    buffer = Buffer(Kept({1: 9}, {1: 9}), tally, 300_000)
+    flood(buffer, 1)
+    for start, hour in digest((NOON, None, "small")).items():
+        buffer.add(Log, "small:info", start, hour, NOON)
+    buffer.shrink(NOON)
+    assert {loss.series for loss in tally.health(producer="", instance=None).losses} == {
+        "log0:info"
+    }
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(1, 9)), max_size=30))
+def test_whatever_is_given_up_the_books_of_an_hour_add_up(some: list[tuple[str, int]]) -> None:
+    """Its messages and its bytes, whichever of it goes."""
+    hour = LogHour(3)
+    for at, (pattern, count) in enumerate(some):
+        hour.add(pattern, Group(count, at, at, pattern * count))
+        hour.add_texts([(at, pattern)])
+    events = hour.events
+    for give_up in (hour.give_up_texts, hour.give_up_samples, hour.give_up_patterns):
+        give_up(100)
+        give_up(10**9)
+        same = LogHour(3)
+        for pattern, group in hour.patterns.items():
+            same.add(pattern, group)
+        same.add_texts(hour.texts)
+        assert (same.bytes, same.events) == (hour.bytes, events)
+    assert set(hour.patterns) <= {OTHER}
+    assert hour.texts == []

@@ -87,6 +87,20 @@ def test_bodies_within_each_other_are_each_timed(
     assert seen.seconds == [4, 6, 15]
 
 
+def test_what_ends_before_what_it_holds_takes_none_of_its_beginnings(
+    timer: Timer, clock: ManualClock, seen: Observed
+) -> None:
+    """Those of another timer are left, in their order."""
+    outer = Timer(seen, clock.monotonic)
+    for one in (outer, timer, timer):
+        one.__enter__()
+        clock.advance(1)
+    for one in (outer, timer, timer):
+        one.__exit__(None, None, None)
+        clock.advance(10)
+    assert seen.seconds == [3, 11, 22]
+
+
 def test_a_clock_that_goes_back_gives_no_negative_duration(seen: Observed) -> None:
     """A clock that should not, but does."""
     times = iter([5.0, 3.0])

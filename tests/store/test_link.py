@@ -25,7 +25,7 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.store import open
-from redmeter.store.link import Link, error_code, pairs, raised, translate
+from redmeter.store.link import Link, error_code, pairs, raised, scored, translate
 
 SHA = "fa7d8d7e1af1e05c3e94eac37b6e0b5c7e8767ec"
 
@@ -496,6 +496,13 @@ def test_a_map_of_odd_length_is_no_map() -> None:
     """Rather than losing its last field."""
     with pytest.raises(ValueError, match="shorter"):
         pairs([b"a", b"1", b"b"])
+
+
+@given(st.lists(st.tuples(st.binary(), st.floats(allow_nan=False))))
+def test_scores_are_the_same_by_either_protocol(members: list[tuple[bytes, float]]) -> None:
+    """Flat and as text, or two by two and as numbers."""
+    flat = [part for member, score in members for part in (member, repr(score).encode())]
+    assert scored(flat) == scored([list(pair) for pair in members]) == members
 
 
 def test_a_reply_that_is_an_error_is_raised_and_any_other_returned() -> None:

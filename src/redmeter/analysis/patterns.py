@@ -20,9 +20,11 @@ saw before and in whichever order, and groups of many processes add up in Redis 
     <email>     ada@example.org                 <size>      1.5 MB, 512KiB
     <path>      /a/b, a/b/c, a/b.py, C:\a       <ip>        with its port; <mac>
     <uuid>      in any case                     <n>         1, -2.5, 1,234, 1.2.3, 1e-5
-    <hex>       0x7f, or 7 and more digits      <id>        letters and digits in turn, 6 and more
+    <hex>       0x7f, or 7 and more digits      <id>        letters and digits in turn, 6 and more,
+                                                            or 4 hexadecimal digits: 7f3a
 
 A number that ends a word of letters stays (utf8, S3, E101): it is a name more often than a count.
+So do 4 to 6 hexadecimal digits in which no letter comes behind a digit (f731).
 So does an IPv6 address without a digit: add::bad may be one.
 A list of things of one kind is as long as it likes: [1, 2, 3] and [7] are [<n>].
 
@@ -37,15 +39,15 @@ wants one gives a format. drain3 finds such words by comparing messages, but wha
 on what each process saw before, so its groups cannot be merged by their text. On the messages of
 benchmarks/patterns.py it was less right; its last release is of 2022.
 
-VERSION goes up with any change of what pattern_of() returns: stored patterns of different
-versions do not add up.
+VERSION goes up with any change of what pattern_of() returns: patterns of different versions do
+not add up. Writers tell theirs with their reports, and `redmeter doctor` where they differ.
 """
 
 import re
 from functools import lru_cache
 from typing import Final
 
-from redmeter.analysis.texts import EMPTY, clean
+from redmeter.analysis.texts import EMPTY
 
 VERSION: Final = 1
 #: Characters of a pattern at most, the … included.
@@ -104,6 +106,8 @@ _THING: Final = re.compile(
   ) | (?P<id>
       (?<![\w>]) (?= [A-Za-z]*+\d++[A-Za-z]++\d ) [0-9A-Za-z]{6,}+ (?![\w<…])
     | (?<![\w>]) (?= [A-Za-z_-]*+\d++[A-Za-z_-]++\d ) [\w-]{20,}+ (?![\w<…])
+    | (?<![\w>]) (?! \d++ [eE] \d++ (?!\w) ) (?= [a-fA-F]*+\d++[a-fA-F] )
+      (?: [0-9a-f]{4,6}+ | [0-9A-F]{4,6}+ ) (?![\w<…])
   ) | (?P<n>
       (?: (?<![\w>)\]}]) [+-] )? (?<![0-9A-Za-z]) \d++ (?: [.,]\d++ )*+ (?: [eE][+-]?\d++ )?
       (?!…|\d)
@@ -155,18 +159,6 @@ def pattern_of(text: str) -> str:
     if len(pattern) > PATTERN_LIMIT:
         pattern = pattern[: PATTERN_LIMIT - 1] + "…"
     return pattern or EMPTY
-
-
-def format_pattern(msg: str) -> str:
-    """Return the group of a message that was made by a format: the format itself.
-
-    Args:
-        msg: as in logging, "retrying %s in %d ms".
-
-    Returns:
-        The format, cleaned, and cut at 200 characters.
-    """
-    return clean(msg, PATTERN_LIMIT)
 
 
 @lru_cache(WORDS)

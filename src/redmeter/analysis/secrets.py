@@ -6,33 +6,55 @@ read by more people than the secret was meant for, and kept for longer.
 Idea: find a secret by what stands before it, or by its looks.
 
     redis://bob:hunter2@db:6379/0         redis://bob:***@db:6379/0
+    https://0123456789abcdef@host/5       https://***@host/5      (16 characters and a digit)
     Authorization: Bearer abc.def         Authorization: Bearer ***
+    Authorization: SharedKey bob:abc=     Authorization: SharedKey ***
     DB_PASSWORD=hunter2 token=abc,id=7    DB_PASSWORD=*** token=***,id=7
     {"api-key": "a \"b\"", "id": 7}       {"api-key": "***", "id": 7}
+    {"tokens": ["a", "b"], "id": 7}       {"tokens": ***, "id": 7}
+    [(b'cookie', b'a=b'), (b'x', b'y')]   [(b'cookie', b'***'), (b'x', b'y')]
     GET /a?token=abc&x=1                  GET /a?token=***&x=1
     Cookie: a=b; c=d                      Cookie: ***
+    curl -u bob:hunter2, --token abc      curl -u bob:***, --token ***
+    IDENTIFIED BY 'hunter2'               IDENTIFIED BY '***'
     eyJhbGciOi….eyJzdWIiOi….SflKxw…       ***       (JWT; so are AWS key ids, PEM private keys)
+    ghp_… glpat-… xoxb-… sk_live_…        ***       (so are sk-… AIza… npm_ pypi- SG. hvs. dop_v1_)
 
-Where a value ends: a quoted one at its quote, escapes inside and newlines included; where the
-quote is missing, all to the end is the value. One without quotes ends at white space, and at a
-bracket, quote, comma, semicolon or ampersand behind which no value goes on: the text ends, or
-space, another of these or `word=` follows. In doubt more is masked rather than less.
+Names, also as the end of a longer name and with _hash, _confirmation, _fallbacks, _base or a
+number behind: password, passwd, passphrase, passcode, pwd, token, secret, cookie, authorization,
+credential, session id, keys (api, access, secret, private, account, encryption, signing, shared,
+master, session); their plurals, but for a plain number (max_tokens=100). As words of their own:
+pass, csrf, xsrf, sig, signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that
+may be harmless (code, sid, session) need = and 16 characters with a digit.
+
+Where a value ends: a quoted one at its quote, escapes inside and newlines included; one that
+begins with a bracket, or calls something with a literal, at the bracket that closes it. Where the
+quote or the bracket is missing, all to the end is the value. One without quotes ends at white
+space, at \r\n written as an escape, and at a bracket, quote, comma, semicolon or ampersand behind
+which no value goes on: the text ends, or space, another of these or `word=` follows. Cookies, and
+Authorization of a scheme that has more than one word, end with their line, or with the quote that
+stands right before the header. In doubt more is masked rather than less; but what begins with ***
+is taken as masked.
 
 Cuts: a text that clean() has cut may end within a secret. It is known by its mark, and there the
 end of the text ends every form that is still open. So mask(clean(text)) is the order.
 
 Bound: time is linear in the length. No part of the expression repeats over what another part of
-it may repeat over, each form begins with a literal or where a word does, and what one consumed
-is not looked at again. A text without any trigger costs a few substring searches. A masked value
-grows by two characters at most.
+it may repeat over, each form begins with a literal or where a word does, what stands before a name
+is at most 40 characters, and what one consumed is not looked at again. A text without any trigger
+costs a few substring searches. A masked value grows by two characters at most.
 
-Not done: secrets in prose ("the password is hunter2"), as arguments (--password hunter2), in XML;
-with spaces and no quotes, where only the first word goes; JSON in JSON in JSON, from an escaped
-quote on; passwords in URLs with an unescaped slash, question mark or hash, which no client would
-parse either; tokens that stand alone and look like none of the above.
-A harmless `pwd=/home` is masked: better that than the other way around.
+Not done: secrets in prose ("the password is hunter2"), in short options (-p hunter2), in XML, as
+the values of an SQL INSERT, in languages other than English; with spaces and no quotes, where only
+the first word goes; JSON in JSON in JSON, from an escaped quote on; passwords in URLs with an
+unescaped slash, question mark or hash, which no client would parse either; `pin=` and a bare
+`key=`; `["password", "letters"]`, which is a list of names more often than a pair; what repr()
+makes of a value with both quotes, within JSON, from the second kind of quote on; tokens that stand
+alone and look like none of the above.
+A harmless `pwd=/home` is masked, and so is the second of `("password", "email")`: better that than
+the other way around.
 
-Source: RFC 3986, section 3.2.1; RFC 7235; RFC 7519; RFC 7468.
+Source: RFC 3986, section 3.2.1; RFC 6265; RFC 7235; RFC 7519; RFC 7468.
 """
 
 import re
@@ -44,55 +66,153 @@ MASK: Final = "***"
 
 #: A text without any of these, in lower case, holds no secret that mask() knows.
 _TRIGGERS: Final = (
-    *("passw", "passphrase", "pwd", "token", "secret", "key", "cookie", "authorization"),
-    *("bearer", "://", "eyj", "akia", "asia"),
+    *("pass", "pwd", "token", "secret", "key", "cookie", "authorization", "credential", "sess"),
+    *("://", "bearer", "otp", "srf", "signature", "identified by", "eyj", "akia", "asia", "aiza"),
+)
+#: Nor does one with these, where the character before them is missing.
+_RARE_TRIGGERS: Final = (
+    ("=", ("sig=", "sid=", "code=")),
+    ("%", ("sig%",)),
+    ('"', ('sig"',)),
+    ("'", ("sig'",)),
+    ("\\", ("sig\\",)),
+    ("_", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "npm_")),
+    ("_", ("k_live_", "k_test_", "op_v1_", "oo_v1_", "or_v1_")),
+    ("-", ("sk-", "xox", "glpat-", "pypi-", "-u ", "-u\t", "-u=", "-u'", '-u"', "-user")),
+    (".", ("sg.", "hvs.")),
+)
+
+#: What each form begins with, in lower case.
+_BEGINNINGS: Final = re.compile(
+    r"""
+    :// | - (?: u | -(?=\w) ) | -----begin | [(\[][ ]?b?\\{0,7}["'](?=[\w-])
+  | a (?: uthoriz | pi | ccess | ccount | kia | sia | iza ) | bearer
+  | c (?: ookie | redential | srf | ode= ) | do[opr]_ | e (?: yj | ncryption )
+  | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. ) | identified | master | npm_ | otp
+  | p (?: ass | wd | rivate | roxy- | ypi- ) | rk_
+  | s (?: ecret | ess | et- | id= | ig | g\. | hared | k[_-] ) | token | x (?: ox | srf )
+    """,
+    re.VERBOSE | re.ASCII,
 )
 
 # What is kept of each form is its one group that closes last; the rest becomes ***. CUT_HERE stands
 # for what ends a form that is still open: nothing, or in a cut text its end.
 _FORMS: Final = r"""
-  (?=[:ebascpt-])                                                     # skips most characters
-  (?: (?P<url>
-      ://[^\s/:@?\#"<>]*+: ) [^\s/?\#"<>]+ (?: (?=@) | (?<!\*{3}) CUT_HERE )
+  (?: (?P<user>
+      :// )
+    (?: (?=[^\s/:@?\#"<>\d]*+\d) [^\s/:@?\#"<>*]{16,}+ (?: :[^\s/?\#"<>]* )?
+        (?: (?=@) | (?<!\*{3}) CUT_HERE )
+      | [^\s/:@?\#"<>*]++ CUT_HERE )
+  | (?P<url>
+      ://[^\s/:@?\#"<>]*+: )
+    (?: [^\s/?\#"<>]+ (?: (?=@) | (?<!\*{3}) CUT_HERE ) | \*{3} CUT_HERE )
   | (?<![\w-]) (?-i:eyJ)                                              # a JSON web token
     (?: [\w-]{5,}+ (?:\.[\w-]*+){2,4} | [\w-]*+ (?:\.[\w-]*+){0,2} CUT_HERE )
   | (?<![A-Z0-9]) (?-i: (?:AKIA|ASIA) (?: [A-Z0-9]{16}(?![A-Za-z0-9]) | [A-Z0-9]+ CUT_HERE ) )
+  | (?<![A-Za-z0-9]) (?-i:
+      gh[oprsu]_ ALNUM{36,}+ | npm_ ALNUM{36,}+ | [rs]k_(?:live|test)_ ALNUM{24,}+
+    | do[opr]_v1_ ALNUM{64,}+ | (?:gh[oprsu]|npm|[rs]k_(?:live|test)|do[opr]_v1)_ ALNUM*+ CUT_HERE )
+  | (?<![\w-]) (?-i:
+      github_pat_ \w{60,}+ | glpat- [\w-]{20,}+ | xox[abeoprs]- [\w-]{20,}+ | AIza [\w-]{35,}+
+    | sk-(?:proj|svcacct|admin|ant)- [\w-]{40,}+ | sk- ALNUM{32,}+ | pypi- [\w-]{85,}+
+    | hvs\. [\w-]{24,}+ | SG\. [\w-]{22}\.[\w-]{43,}+
+    | (?: github_pat_ | glpat- | xox[abeoprs]- | AIza | sk- | pypi- | hvs\. | SG\. )
+      [\w-]*+ (?:\.[\w-]*+)? CUT_HERE )
   | KEY_BLOCK
   | (?P<bearer>
       (?<!\w) bearer [ \t]++ )
     (?: (?=[a-z._~+/-]*+\d) [\w.~+/-]{16,}+ =* | [\w.~+/-]++ =* CUT_HERE )
+  | (?P<code>
+      (?<![\w-]) (?:code|sid|session) = )
+    (?: (?=[a-z._~%+/-]*+\d) [\w.~%+/-]{16,}+ =* | [\w.~%+/-]++ =* CUT_HERE )
+  | (?P<login>
+      (?<![\w*-]) (?: -u | --user | --proxy-user )
+      (?: [ \t=]++ (?P<around>["'])? | ["'],[ ]?(?P<item>["']) )
+      (?! \d++:\d++ (?!\S) ) [^\s:"'*]{1,100}+ : )
+    (?(around) (?: (?!(?P=around)) . )++ | (?(item) (?: (?!(?P=item)) . )++ | [^\s"']++ ) )
   | (?P<line>
-      (?<!\w) (?:set-)?cookie:[ \t]*+ | authorization:[ \t]*+(?:digest|aws4-hmac-sha256)[ \t]++ )
-    [^\s"'] [^\r\n]*+
+      (?: (?<=(?P<open>["'])) | ) (?: http_ | proxy- | set- )?
+      (?: cookie (?: s NO_COUNT | 2 )? [ \t]*+ : [ \t]*+ (?!\*{3})
+        | cookie = (?: (?<=http_cookie=) (?!\*{3}) | (?=[\w.-]{1,60}=) )
+        | authorization [ \t]*+ (?: : [ \t]*+ (?!\*{3}) | = [ \t]*+ (?=SCHEME) )
+          (?! ONE_WORD [ \t]++ \S ) (?: SCHEME [ \t]++ )? )
+      (?! \s | b?["'] | [\[({] ) )
+    (?: (?(open) (?!(?P=open)) | ) LINE_CHARACTER )++
   | (?P<named>
-      (?: password | passwd | passphrase | pwd | token | secret | cookie | authorization
-        | (?:api|access|secret|private|account|encryption|signing|shared) [_\ -]? key )
-      (?: _confirmation | \d{1,2} )?
-      (?: \\{0,7} ["'] )? (?: \] | %5D )?
-      [ \t]*+ (?: => | := | ={1,3} | : | %3D ) [ \t]*+
-      (?: (?:bearer|basic|token|negotiate|apikey) [ \t]++ (?=\S) )?
-      (?: b?(?P<quote>["']) | (?P<escaped>\\{1,7}["']) )?+ )
+      (?: (?P<pair> (?: \( | (?P<list>\[) ) [ ]? b? \\{0,7}["'] [\w-]{0,40}? )
+        | (?P<option> (?<![\w*-]) --(?=\w)(?!no-) [\w-]{0,40}? ) )?
+      (?: (?: password | passwd | passphrase | passcode | pwd | token | secret
+            | (?: api|access|secret|private|account|encryption|signing|shared|master|session )
+              [_\ -]? key ) (?: s NO_COUNT )?
+          (?: [_-]? (?: confirm(?:ation)? | hash(?:es)? | digest | fallbacks? | base | value )
+            | \d{1,2} )?
+        | cookie (?: s NO_COUNT )? | authorization | credentials? NOT_PLAIN
+        | sess(?:ion)? [_\ -]? id NO_COUNT | WORD otp
+        | (?: WORD | (?<=db) | (?<=auth) | (?<=user) | (?<=require) ) pass NOT_PLAIN
+        | WORD [cx]srf NOT_PLAIN
+        | WORD sig(?:nature)? (?:-\d{1,3})?
+          (?= (?:=|%3D) (?! \d{1,3}\b | sig[a-z] | [<(] ) | \\{0,7}["']
+            | :[ ] (?: sha\d{1,3}= | (?=[a-z+/_.-]*+\d) [\w+/.-]{16} | [\w+/.=-]*+ CUT_HERE ) )
+        | (?<!\w) identified[ ]by )
+      (?(pair) \\{0,7}["'] | (?: \\{0,7}["'] )?+ ) (?: \] | %5D )?
+      (?: [ \t]*+ (?: => | := | ={1,3} | : | %3D ) [ \t]*+
+        | \) = (?=\()
+        | (?: (?<=password) | (?<=identified\ by) ) [ \t]++ (?=["'])
+        | (?(pair) , [ ]? (?= b?\\{0,7}["'] | [\[({] )
+            (?(list) (?! \\{0,7}["'] [a-z_]{1,30}+ \\{0,7}["'] [ ]? [,\]] ) | )
+          | (?(option) (?: (?<=["']), [ ]? (?=\\{0,7}["']) | (?<=\w) [ \t]++ (?=[^\s-]) NO_PROSE )
+            | (?!) ) ) )
+      (?: ONE_WORD [ \t]++ (?=\S) )?
+      (?: b?(?P<quote>["']) | (?P<escaped>\\{1,7}["'])
+        | (?P<nested> (?= [\[({] | [a-z_][\w.]{0,60}+ \( b?["'\[({] ) ) )?+ )
     (?(quote)    (?: [^"'\\]++ | REPR_OF_JSON | \\(?:.|\Z) | (?!(?P=quote))["'] )*+
     |(?(escaped) (?: [^\\]++ | (?!(?P=escaped)) (?: \\{4} | \\{3}["'] | . ) )*+
-    |            (?: KEY_BLOCK | [^\s&,;)\]}>"'] | DELIMITER )++ )) )
+    |(?(nested)  (?=.) | (?: \*{3} | UNQUOTED++ ) ))) )
 """
 _PARTS: Final = {
+    "UNQUOTED": r"""(?: KEY_BLOCK | [^\s&,;)\]}>"'\\] | \\(?!LINE_END) | DELIMITER )""",
     # \\" ends a JSON string, but in the repr of JSON it is the \" that does not.
     "REPR_OF_JSON": r"""\\\\["'](?![,;)\]}"']|\Z)""",
     "KEY_BLOCK": r"-----BEGIN\ [ A-Z]{0,20}?PRIVATE\ KEY.*?(?:-----END[^-]{1,40}-----[\w-]*+|\Z)",
     "DELIMITER": r"""[&,;)\]}>"'](?![\s&,;)\]}>"']|\Z|\.(?:\s|\Z)|[\w.*-]++["']?[=:])""",
+    "LINE_CHARACTER": r"(?: [^\r\n\\] | \\(?!LINE_END) )",
+    # \r\n in the repr of bytes, or \n before the next header; not that of DOMAIN\nancy.
+    "LINE_END": r"""(?: r\\ | n(?: [\w-]++:[ ] | [\\"'\s] | \Z ) )""",
+    "ONE_WORD": r"(?: bearer | basic | token | negotiate | apikey | ntlm )",
+    "SCHEME": r"""(?: sharedkey(?:lite)? | hawk | oauth | splunk | ssws | bot | jwt | geniekey
+      | digest | aws4-hmac-sha256 )(?=[ \t])""",
+    "NO_COUNT": r"(?! IS \d{1,9}(?:\.\d{1,3})? PLAIN_END )",
+    "NOT_PLAIN": r"(?! IS (?: \d{1,3} | true | false | none | null | yes | no | ok ) PLAIN_END )",
+    "PLAIN_END": r"(?![\w.$*-]*[\w$*-]) (?!CUT_HERE)",
+    "NO_PROSE": r"""(?! (?: is | are | was | to | or | and | must | may | should | can | cannot
+      | not | requires? | needs? | option | argument | flag | if | for | in | on | with )\b )""",
+    "IS": r"""\\{0,7} ["']? [ \t]? [=:] [ \t]?""",
+    "WORD": r"(?: (?<![a-z0-9]) | (?<=\\[nrt]) )",
+    "ALNUM": "[A-Za-z0-9]",
 }
 
 
-def _compiled(cut_here: str) -> re.Pattern[str]:
-    source = _FORMS.replace("CUT_HERE", cut_here)
+def _compiled(source: str, cut_here: str) -> re.Pattern[str]:
     for name, part in _PARTS.items():
-        source = source.replace(name, part)
+        source = re.sub(rf"\b{name}\b", lambda _: part, source)  # noqa: B023
+    source = source.replace("CUT_HERE", cut_here)
     return re.compile(source, re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
-_IN_WHOLE: Final = _compiled("(?!)")
-_IN_CUT: Final = _compiled(r"\Z")
+_IN_WHOLE: Final = _compiled(_FORMS, "(?!)")
+_IN_CUT: Final = _compiled(_FORMS, r"\Z")
+_UNQUOTED: Final = _compiled("UNQUOTED*+", "(?!)")
+#: Brackets, and the strings in which they do not count.
+_BRACKETS: Final = re.compile(
+    r"""
+    (?P<opening> [\[({] ) | (?P<closing> [\])}] )
+  | (?: (?<!\w) | (?<=(?<!\w)[bru]) )
+    (?P<quote>["']) (?: [^"'\\]++ | \\(?:.|\Z) | (?!(?P=quote))["'] )*+ (?: (?P=quote) | \Z )
+  | (?P<escaped> \\{1,7}["'] )
+    (?: [^\\]++ | (?!(?P=escaped)) (?: \\{4} | \\{3}["'] | . ) )*+ (?: (?P=escaped) | \Z )
+    """,
+    re.VERBOSE | re.ASCII | re.DOTALL,
+)
 
 
 def mask(text: str) -> str:
@@ -106,17 +226,61 @@ def mask(text: str) -> str:
         The text, the same object if no secret was found. Masking it again changes nothing.
     """
     lowered = text.lower()
-    for trigger in _TRIGGERS:
-        if trigger in lowered:
-            break
-    else:
+    if not _triggered(lowered):
         return text
+    if len(lowered) != len(text):  # the one letter that does so
+        lowered = text.replace("\u0130", "i").lower()
     cut = CUT.search(text) if text.endswith(" more)") else None
     if cut is None:
-        return _IN_WHOLE.sub(_masked, text)
-    return _IN_CUT.sub(_masked, text[: cut.start()]) + cut[0]
+        return _masked(_IN_WHOLE, text, lowered)
+    end = cut.start()
+    return _masked(_IN_CUT, text[:end], lowered[:end]) + cut[0]
 
 
-def _masked(match: re.Match[str]) -> str:
-    kept = match.lastgroup
-    return MASK if kept is None else match[kept] + MASK
+def _triggered(lowered: str) -> bool:
+    for trigger in _TRIGGERS:
+        if trigger in lowered:
+            return True
+    for char, triggers in _RARE_TRIGGERS:
+        if char in lowered:
+            for trigger in triggers:
+                if trigger in lowered:
+                    return True
+    return False
+
+
+def _masked(forms: re.Pattern[str], text: str, lowered: str) -> str:
+    parts: list[str] = []
+    done = 0
+    beginning = _BEGINNINGS.search(lowered)
+    while beginning:
+        start = beginning.start()
+        found = forms.match(text, start)
+        if found is None:
+            beginning = _BEGINNINGS.search(lowered, start + 1)
+            continue
+        kept = found.lastgroup
+        parts += text[done:start], found[kept] if kept else "", MASK
+        done = found.end()
+        if found["nested"] is not None:
+            rest = _UNQUOTED.match(text, _closed(text, done))
+            done = rest.end() if rest else len(text)
+        beginning = _BEGINNINGS.search(lowered, done)
+    return "".join((*parts, text[done:])) if parts else text
+
+
+def _closed(text: str, start: int) -> int:
+    """Return where the brackets that begin at `start`, or soon behind it, are closed.
+
+    Returns:
+        The index behind the last that follows another at once, or the text's end.
+    """
+    depth = 0
+    for found in _BRACKETS.finditer(text, start):
+        if found.lastgroup == "opening":
+            depth += 1
+        elif found.lastgroup == "closing":
+            depth -= 1
+            if depth == 0 and not text.startswith(("[", "(", "{"), found.end()):
+                return found.end()
+    return len(text)

@@ -33,6 +33,8 @@ Source: ECMA-48, sections 5.3 to 5.6; Unicode TR36, section 3.
 import re
 from typing import Final
 
+from redmeter.names import SEQUENCE
+
 EMPTY: Final = "(empty)"
 #: Characters of a result, when nobody says otherwise.
 LIMIT: Final = 1000
@@ -44,16 +46,12 @@ WINDOW: Final = 4
 #: The mark of a cut, at the end of a text.
 CUT: Final = re.compile(r"… \(\d{1,3}(?:,\d{3})* more\)\Z")
 
-# Every ESC and every C1 control is matched by something here, so none is left that could begin
-# a sequence with what comes to stand behind it.
+# No ESC and no C1 control is left that could begin a sequence with what comes to stand behind it.
 _UNSEEN = re.compile(
-    r"""
+    rf"""
     (?P<line> \r\n? | [\x85\u2028\u2029] )
   | (?P<lone> [\ud800-\udfff] )
-  | (?: \x1b[PX\]^_] | [\x90\x98\x9d-\x9f] )                          # a string, and its end
-    [^\x07\x1b\x9c\r\n\x85\u2028\u2029]*+ (?: \x07 | \x1b\\ | \x9c )?
-  | (?: \x1b\[ | \x9b ) [0-?]*+ [ -/]*+ [@-~]?                        # CSI
-  | \x1b [ -/]*+ [0-~]?                                               # the others of ESC
+  | {SEQUENCE}
   | [\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f\ufeff]
     """,
     re.VERBOSE,

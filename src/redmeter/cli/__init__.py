@@ -5,9 +5,10 @@
     asking.py    names, series, top                   keeping.py  clean, retention, doctor
     serving.py   up, stop                             place.py    where it is written that up runs
     replaying.py  replay                              messages.py  logs
+    demonstrating.py  demo
 
-Exit codes: 0 done, also where Ctrl-C is the way to end it (up, --daemon, --follow, --watch) ·
-1 not found, or doctor found something that fails · 2 wrong usage or input ·
+Exit codes: 0 done, also where Ctrl-C is the way to end it (up, demo, --daemon, --follow,
+--watch) · 1 not found, or doctor found something that fails · 2 wrong usage or input ·
 3 the store cannot be used · 130 interrupted by Ctrl-C.
 """
 

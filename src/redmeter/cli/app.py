@@ -25,7 +25,7 @@ NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
 #: In the order in which one meets them; help lists them so.
 _ORDER = (
-    *("up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
+    *("demo", "up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
     *("clean", "retention", "doctor"),
 )
 
@@ -147,7 +147,8 @@ def opened(url: str | None, prefix: str | None) -> Iterator[Store]:
     if store is None:
         raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
     try:
-        yield store
+        with output.left_out():
+            yield store
     finally:
         store.close()
 
@@ -210,6 +211,7 @@ def main() -> None:
     # Imported here, since they register themselves with the application above.
     from redmeter.cli import (  # noqa: F401
         asking,
+        demonstrating,
         keeping,
         marking,
         messages,

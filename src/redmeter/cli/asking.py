@@ -51,6 +51,8 @@ def names(
     json: AsJson = False,
 ) -> None:
     """List the counters, with their grand totals, the gauges, and what was observed: histograms."""
+    if kind is not None:
+        kind = next((many for many, one in _KINDS.items() if one == kind), kind)
     if kind is not None and kind not in _KINDS:
         raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(_KINDS)}")
     if not pattern:

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import signal
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -20,7 +20,8 @@ from redmeter.reading import health as reading
 @command(
     name="clean",
     epilog="Examples: redmeter clean · redmeter clean --daemon · "
-    "redmeter clean --forget old_counter · redmeter clean --prefix ''",
+    "redmeter clean --forget old_counter · redmeter clean --forget-logger worker · "
+    "redmeter clean --prefix ''",
 )
 def clean(
     daemon: Annotated[
@@ -30,6 +31,13 @@ def clean(
         str | None,
         typer.Option(
             "--forget", help="Remove all that is stored under one name, its grand total too."
+        ),
+    ] = None,
+    forget_logger: Annotated[
+        str | None,
+        typer.Option(
+            "--forget-logger",
+            help="Remove all messages of a logger, their patterns and counts too.",
         ),
     ] = None,
     url: Url = None,
@@ -42,14 +50,20 @@ def clean(
     """
     if daemon and forget is not None:
         raise InvalidSetting("--forget", "is done at once: leave --daemon out")
+    if forget_logger is not None and (daemon or forget is not None):
+        raise InvalidSetting("--forget-logger", "is done at once: leave --daemon and --forget out")
     with opened(url, prefix) as store:
         if forget is not None:
             if not cleaning.forget(store, forget):
                 fail(f"there is no series {forget}; redmeter names lists what there is", NOT_FOUND)
-            if json:
-                output.as_json({"forgotten": canonical(forget)})
-            else:
-                output.line(f"forgotten: {canonical(forget)}")
+            _tell_forgotten(canonical(forget), json)
+        elif forget_logger is not None:
+            if not cleaning.forget_logger(store, forget_logger):
+                fail(
+                    f"nothing is logged under {forget_logger}; redmeter logs lists what there is",
+                    NOT_FOUND,
+                )
+            _tell_forgotten(forget_logger, json)
         elif daemon:
             output.log_warnings()
             output.note(f"cleaning {store.location} every minute; Ctrl-C ends it")
@@ -65,6 +79,13 @@ def clean(
                     progress=lambda done, size: show(done.looked_at, size),
                 )
             _tell(report, json)
+
+
+def _tell_forgotten(name: str, json: bool) -> None:
+    if json:
+        output.as_json({"forgotten": name})
+    else:
+        output.line(f"forgotten: {name}")
 
 
 def _tell(report: cleaning.Report, json: bool) -> None:
@@ -117,11 +138,17 @@ def retention(
             )
         view, _ = store.read()
     if json:
-        kept = view.histograms if histograms else view.retention
-        output.as_json({str(precision): samples for precision, samples in kept.items()})
+        found = _by_text(view.histograms)
+        if not histograms:
+            found = _by_text(view.retention) | {"histograms": found}
+        output.as_json(found)
         return
     rows = _rows(view.retention, "counters, gauges") + _rows(view.histograms, "histograms")
     output.table(["PRECISION", "SECONDS", "SAMPLES", "REACHES BACK", "OF"], rows)
+
+
+def _by_text(kept: Retention) -> dict[str, Any]:
+    return {str(precision): samples for precision, samples in kept.items()}
 
 
 def _in_seconds(change: str) -> str:
@@ -175,13 +202,15 @@ def _tell_health(health: reading.Health) -> None:
             rows.append((Text(), Text(), Text(f"-> {output.safe(finding.fix)}")))
     output.grid(rows)
     output.line()
-    about = {"counters": "~"} if health.estimated else {}
+    estimated = dict.fromkeys(("counters", *health.others), "~") if health.estimated else {}
     counts = ", ".join(f"{output.span(p)} {n:,}" for p, n in health.series.items())
     sizes = ", ".join(
-        f"{kind} " + ("unknown" if size is None else f"{about.get(kind, '')}{size:,} B")
+        f"{kind} "
+        + ("unknown" if size is None else f"{estimated.get(kind, '') if size else ''}{size:,} B")
         for kind, size in health.bytes.items()
     )
-    contents = {"counters": counts, "memory": sizes}
+    others = ", ".join(f"{kind} {number:,}" for kind, number in health.others.items())
+    contents = {"counters": counts, "others": f"{others} (index entries)", "memory": sizes}
     if health.producers is not None:
         contents["producers"] = f"{health.producers:,} wrote within the last day"
     output.grid([(Text(name), Text(text)) for name, text in contents.items()])

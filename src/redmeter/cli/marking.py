@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from redmeter import settings
+from redmeter import cleaning, settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.errors import InvalidSetting
@@ -16,12 +16,14 @@ from redmeter.store import Store
 
 #: How long git may take, seconds.
 _GIT_SECONDS = 5.0
+#: What git says besides, where it finds no repository; it tells nobody what to do.
+_PARENTS = " (or any of the parent directories): .git"
 
 
 @command(
     name="mark",
     epilog="Examples: redmeter mark v1.4.2 · redmeter mark (the commit, by git) · "
-    "redmeter mark --list",
+    "redmeter mark --list · redmeter mark --remove v1.4.2",
 )
 def mark(
     label: Annotated[
@@ -31,6 +33,9 @@ def mark(
     listed: Annotated[
         bool, typer.Option("--list", help="List the marks, the newest first.")
     ] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove all marks of this label.")
+    ] = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -38,13 +43,20 @@ def mark(
     """Note a moment that explains what is seen elsewhere, a deploy for instance.
 
     The same label within ten minutes is the same mark, so each host that is deployed to may note
-    it. Marks are kept for 90 days, and shown above the charts of series and summary.
+    it; going back to a label after another is a mark of its own. Marks are kept for 90 days, and
+    shown above the charts of series and summary.
     """
     if listed:
-        if label is not None:
-            raise InvalidSetting("--list", "lists all; leave the label out")
+        if label is not None or remove:
+            raise InvalidSetting("--list", "lists all; leave the label and --remove out")
         with opened(url, prefix) as store:
             _list(store, json=json)
+        return
+    if remove:
+        if label is None:
+            raise InvalidSetting("--remove", "needs the label: redmeter mark --remove v1.4.2")
+        with opened(url, prefix) as store:
+            _remove(store, label, json=json)
         return
     text = kind.clean_label(label or settings.resolve("release") or _described())
     with opened(url, prefix) as store:
@@ -60,6 +72,17 @@ def mark(
     else:
         minutes = kind.NEAR_SECONDS // 60
         output.line(f"marked already, within {minutes} minutes: {text}")
+
+
+def _remove(store: Store, label: str, *, json: bool) -> None:
+    number = cleaning.forget_mark(store, label)
+    text = kind.clean_label(label)
+    if not number:
+        fail(f"there is no mark {text}; redmeter mark --list lists what there is", NOT_FOUND)
+    if json:
+        output.as_json({"label": text, "removed": number})
+    else:
+        output.line(f"removed: {text} ({output.many(number, 'mark')})")
 
 
 def _list(store: Store, *, json: bool) -> None:
@@ -83,7 +106,8 @@ def _described() -> str:
         problem = f"git gave no answer within {_GIT_SECONDS:.0f} s"
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines()
-        problem = f"git says: {output.safe(said[-1])[:200]}" if said else "git failed"
+        text = said[-1].replace(_PARENTS, "") if said else ""
+        problem = f"git says: {output.safe(text)[:200]}" if text else "git failed"
     else:
         text = done.stdout.decode(errors="replace").strip()
         if text:

@@ -27,6 +27,9 @@ _RECENT = 20
 _SUGGESTED = 5
 #: What stands for a line break where a message has to be on one line.
 _BREAK = " ⏎ "
+#: Columns that a pattern, or a logger, has room in, if others can be left out for it: these.
+_ROOM = 24
+_DROPPED = ("LAST", "FIRST", "BEFORE", "SEVERITY", "LOGGER")
 
 _STYLES = {"critical": "bold red", "error": "red", "warning": "yellow"}
 _KINDS = {"new": "green", "spiking": "bold red", "gone": "dim"}
@@ -110,28 +113,32 @@ class _Found:
         self.common: list[Frequency] = []
         self.changes: list[Change] = []
         self.loggers: list[LogSource] = []
-        self._more = {"common": 0, "changes": 0}
+        self._more = {"common": 0, "changes": 0, "loggers": 0}
+        #: Loggers and severities that there are, and those whose messages were compared.
+        self._sources = self._compared = 0
         self._now = time.time()
         #: Whether there is anything, be it unchanged.
         self.there = False
         #: Whether an overview is asked for.
         self._overview = not self._one and asked["common"] and asked["changes"]
 
-        def wanted(level: str) -> bool:
-            return severity in (None, level)
-
         if asked["recent"]:
             self.recent = reading.read_recent(store, logger, severity=severity, limit=recent)[::-1]
         if asked["common"] or asked["changes"]:
-            read, self._now = reading.read_frequencies(store, logger)
-            read = [f for f in read if wanted(f.severity)]
-            found = find_changes(read, self._now)
-            self._more = {"common": len(read) - limit, "changes": len(found) - limit}
+            # What changed, what is known of each pattern tells; of others it is read where shown.
+            known = None if asked["changes"] else limit
+            read, self._now, self._sources, self._compared = reading.read_frequencies(
+                store, logger, severity=severity, known=known
+            )
+            found = find_changes(read, self._now) if asked["changes"] else []
+            self._more |= {"common": len(read) - limit, "changes": len(found) - limit}
             self.common = read[:limit] if asked["common"] else []
             self.changes = found[:limit] if asked["changes"] else []
             self.there = bool(read)
         if self._overview:
-            self.loggers = [s for s in reading.read_loggers(store) if wanted(s.severity)]
+            loggers = [s for s in reading.read_loggers(store) if severity in (None, s.severity)]
+            self.loggers = loggers[:limit]
+            self._more["loggers"] = len(loggers) - limit
         self.there |= bool(self.recent or self.loggers)
 
     def as_dict(self) -> dict[str, Any]:
@@ -166,6 +173,11 @@ class _Found:
             if output.is_terminal() and len(shown) > 1:
                 output.line(title)
             show()
+        if self._compared < self._sources:
+            output.note(
+                f"compared: {self._compared:,} of {self._sources:,} loggers and severities, those "
+                "that logged last; name a logger for another"
+            )
 
     def _show_changes(self) -> None:
         rows: list[list[output.Cell]] = []
@@ -173,27 +185,28 @@ class _Found:
             f = change.frequency
             what = Text(change.what, style=_KINDS.get(change.what, ""))
             first: output.Cell = what if output.is_terminal() else change.what
-            rows.append([first, f.count, f.before, *self._source(f), _one_line(f.pattern)])
-        columns = ["CHANGE", "COUNT", "BEFORE", *self._source_columns(), "PATTERN"]
-        output.table(columns, rows)
+            rows.append([first, f.count, f.before, *self._source(f)])
+        columns = ["CHANGE", "COUNT", "BEFORE", *self._source_columns()]
+        _with_patterns(columns, rows, [(change.frequency, True) for change in self.changes])
         self._tell_more("changes")
 
     def _show_common(self) -> None:
+        changed = [change.frequency for change in self.changes]
         rows: list[list[output.Cell]] = [
-            [
-                *(f.count, f.before, self._moment(f.first), self._moment(f.last)),
-                *self._source(f),
-                _one_line(f.pattern),
-            ]
+            [f.count, f.before, self._moment(f.first), self._moment(f.last), *self._source(f)]
             for f in self.common
         ]
-        columns = ["COUNT", "BEFORE", "FIRST", "LAST", *self._source_columns(), "PATTERN"]
-        output.table(columns, rows)
+        columns = ["COUNT", "BEFORE", "FIRST", "LAST", *self._source_columns()]
+        sampled = [(f, self._one and f not in changed) for f in self.common]
+        _with_patterns(columns, rows, sampled)
         self._tell_more("common")
 
     def _show_loggers(self) -> None:
-        rows = [(s.logger, s.severity, self._moment(s.last)) for s in self.loggers]
-        output.table(["LOGGER", "SEVERITY", "LAST"], rows)
+        rows: list[list[output.Cell]] = [[s.severity, self._moment(s.last)] for s in self.loggers]
+        columns, rows, _ = _fitting(["SEVERITY", "LAST"], rows)
+        rows = [[s.logger, *row] for s, row in zip(self.loggers, rows, strict=True)]
+        output.table(["LOGGER", *columns], rows, whole=range(1, 1 + len(columns)))
+        self._tell_more("loggers")
 
     def _show_recent(self) -> None:
         if not output.is_terminal():
@@ -223,7 +236,10 @@ class _Found:
         return ["SEVERITY"] if self._one else ["LOGGER", "SEVERITY"]
 
     def _source(self, found: Frequency | Message) -> list[str]:
-        return [found.severity] if self._one else [found.logger, found.severity]
+        logger = found.logger
+        if output.is_terminal():
+            logger = _short(logger, output.width() // 4)
+        return [found.severity] if self._one else [logger, found.severity]
 
     def _moment(self, moment: float | None) -> str:
         """Return a time: for people the time of day, or the day; for programs Unix seconds."""
@@ -235,6 +251,49 @@ class _Found:
             then, today = (datetime.fromtimestamp(t, UTC) for t in (moment, self._now))
             return then.strftime("%H:%M:%S" if then.date() == today.date() else "%Y-%m-%d")
         return str(moment)
+
+
+def _with_patterns(
+    columns: list[str], rows: list[list[output.Cell]], found: Iterable[tuple[Frequency, bool]]
+) -> None:
+    """Print a table whose last column are patterns; on a terminal a line or two of each.
+
+    Args:
+        found: of each row what it is of, and whether its newest sample is to stand below the
+            pattern, where that says more.
+    """
+    columns, rows, room = _fitting(columns, rows)
+    for row, (frequency, sampled) in zip(rows, found, strict=True):
+        pattern = _one_line(frequency.pattern)
+        if not output.is_terminal():
+            row.append(pattern)
+            continue
+        text = Text(_short(pattern, 2 * room - room // 4))
+        sample = _short(_plain(next(iter(frequency.sample.splitlines()), "")), room)
+        if sampled and not pattern.startswith(sample.removesuffix("…")):
+            text.append(f"\n{sample}", "dim")
+        row.append(text)
+    output.table([*columns, "PATTERN"], rows, whole=range(len(columns)))
+
+
+def _fitting(
+    columns: list[str], rows: list[list[output.Cell]]
+) -> tuple[list[str], list[list[output.Cell]], int]:
+    """Leave out columns on a narrow terminal, until one more has room; return how much it has."""
+    while True:
+        cells = [[column, *(row[at] for row in rows)] for at, column in enumerate(columns)]
+        widths = [max(len(output.shown(cell)) for cell in some) for some in cells]
+        room = output.width() - sum(widths) - len(widths)
+        droppable = [column for column in _DROPPED if column in columns]
+        if not output.is_terminal() or room >= min(_ROOM, output.width() // 2) or not droppable:
+            return columns, rows, max(room, 5)
+        at = columns.index(droppable[0])
+        columns = columns[:at] + columns[at + 1 :]
+        rows = [row[:at] + row[at + 1 :] for row in rows]
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _plain(text: str) -> str:

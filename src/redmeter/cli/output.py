@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from redmeter.keys import span as span
+from redmeter.reading import partly
 
 
 class _Console(Console):
@@ -78,6 +79,32 @@ def log_warnings() -> None:
     logger.addHandler(_Notes())
 
 
+@contextlib.contextmanager
+def left_out() -> Iterator[None]:
+    """Show what readings had to leave out, see reading/partly.py; each of it once."""
+    handler = _LeftOut()
+    partly.logger.addHandler(handler)
+    before = partly.logger.level
+    partly.logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        partly.logger.setLevel(before)
+        partly.logger.removeHandler(handler)
+
+
+class _LeftOut(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._told:
+            self._told.add(text)
+            note(f"warning: {text}")
+
+
 class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         note(f"{moment(record.created)} UTC {record.levelname.lower()}: {record.getMessage()}")
@@ -86,19 +113,25 @@ class _Notes(logging.Handler):
 def as_json(value: Any) -> None:
     """Print a value as JSON, one document."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    text = json.dumps(value, ensure_ascii=plain, indent=2 if is_terminal() else None)
+    indent = 2 if is_terminal() else None
+    text = json.dumps(value, ensure_ascii=plain, allow_nan=False, indent=indent)
     if not text.isprintable():  # JSON itself lets pass what turns the direction of text around
         text = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
     print(text, flush=True)  # noqa: T201
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Collection[int] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    right: Collection[int] = (),
+    whole: Collection[int] = (),
 ) -> None:
     """Print rows: a table on a terminal, else tab-separated columns under a line of names.
 
     Args:
         right: columns of texts that are set to the right, as those of numbers are.
+        whole: columns whose cells stay on one line, as those of numbers do.
     """
     if not is_terminal():
         print("\t".join(columns))  # noqa: T201
@@ -110,9 +143,12 @@ def table(
     for at, column in enumerate(columns):
         numbers = bool(lines) and all(isinstance(row[at], int | float) for row in lines)
         justify: Literal["left", "right"] = "right" if numbers or at in right else "left"
-        drawn.add_column(column, justify=justify, overflow="fold")
+        if justify == "right" or at in whole:  # 1,0 above 00 would be two numbers
+            drawn.add_column(column, justify=justify, no_wrap=True, overflow="ellipsis")
+        else:
+            drawn.add_column(column, justify=justify, overflow="fold")
     for row in lines:
-        drawn.add_row(*[cell if isinstance(cell, Text) else _shown(cell) for cell in row])
+        drawn.add_row(*[cell if isinstance(cell, Text) else shown(cell) for cell in row])
     _stdout.print(drawn)
 
 
@@ -130,8 +166,9 @@ def grid(rows: Sequence[Sequence[Text]]) -> None:
     _stdout.print(drawn)
 
 
-def _shown(cell: str | float) -> str:
-    return safe(cell) if isinstance(cell, str) else f"{cell:,}"
+def shown(cell: Cell) -> str:
+    """Return a cell as it stands in a table on a terminal."""
+    return safe(str(cell)) if isinstance(cell, str | Text) else f"{cell:,}"
 
 
 def many(count: int, one: str, more: str = "") -> str:

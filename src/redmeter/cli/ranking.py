@@ -3,6 +3,8 @@
 import contextlib
 import dataclasses
 import glob
+import re
+import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -25,11 +27,14 @@ from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
 from redmeter.model import Ranked, Ranking
 from redmeter.names import parse_name
 from redmeter.reading import catalogue, rankings
+from redmeter.reading.observed import CANDIDATES, MAX_READ, MAX_SERIES
 from redmeter.reading.rankings import DEFAULT_SLICES, ORDERS, Order
 from redmeter.store import Store
 
 #: Columns of a terminal from which on a ranking has bars.
 _ROOM_FOR_BARS = 60
+#: Groups that are named where they were left out.
+_NAMED = 5
 
 
 @command(
@@ -73,7 +78,8 @@ def top(
     """Rank counters or observed values, or the values of a label.
 
     What is added up are the newest slices, the running one included. Percentiles are compared of
-    four times as many as there are rows, those with the largest totals and means.
+    four times as many as there are rows, those of which mean and spread allow the highest; a note
+    says where others may be higher all the same.
     """
     width = seconds(precision)
     label, order = _ways(by or [])
@@ -104,7 +110,7 @@ def top(
         if json:
             output.as_json([dataclasses.asdict(row) for row in shown])
         elif shown:
-            _show(rows, name, label, order)
+            _show(rows, name, label, order, limit)
         if unknown:
             fail(unknown, NOT_FOUND)
         if not shown:
@@ -113,13 +119,32 @@ def top(
             hint = _farther(store, width, rows.slices, observed=observed)
             hint += suggestion(store, name, histograms=observed)
             what = {"failing": "nothing failed", "count": "nothing happened"}
+            if wrong and not rows.groups and _is_observed(store, name):
+                fail(
+                    f"{name} is observed, not counted, and --failing ranks counters; "
+                    f"redmeter top {shlex.quote(name)} --by p95 ranks what is observed",
+                    NOT_FOUND,
+                )
             fail(f"{what.get(order, 'nothing was observed')} in {window}; {hint}", NOT_FOUND)
+
+
+def _is_observed(store: Store, name: str) -> bool:
+    """Tell whether there is something observed under a name or a pattern, and no counter."""
+    patterns = (name, glob.escape(name) + "{*")
+
+    def there(*, histograms: bool) -> bool:
+        return any(catalogue.read_names(store, p, histograms=histograms) for p in patterns)
+
+    return there(histograms=True) and not there(histograms=False)
 
 
 def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
     """Tell labels to add up by from what to rank by: at most one of each."""
     labels, orders = [], []
     for word in words:
+        if re.fullmatch(r"[pP][0-9.]+", word):
+            orders.append(Order.parse(word.lower()).word)  # or an error: p101 is no label
+            continue
         try:
             Order.parse(word)
         except InvalidValue:
@@ -180,7 +205,7 @@ def _farther(store: Store, width: int, slices: int, *, observed: bool) -> str:
     return f"-p {output.span(farthest)} looks further back; "
 
 
-def _show(rows: Ranking, name: str, by: str | None, order: str) -> None:
+def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> None:
     """Print a ranking, with what it is ranked by first."""
     columns = [by.upper() if by else "NAME"]
     columns += {
@@ -195,10 +220,26 @@ def _show(rows: Ranking, name: str, by: str | None, order: str) -> None:
             line.append(chart.bar(row.value / rows[0].value if rows[0].value > 0 else 0.0))
     output.table(columns, lines, right=[at for at, text in enumerate(columns) if at and text])
     if rows.looked_at < rows.groups:
+        output.note(_compared(rows, order, limit))
+    if rows.left_out:
+        names = ["(without)" if key is None else key for key in rows.left_out[:_NAMED]]
+        more = len(rows.left_out) - _NAMED
+        rest = f" … ({more:,} more)" if more > 0 else ""
         output.note(
-            f"{order} of {rows.looked_at:,} out of {rows.groups:,} was compared: of those with the "
-            "largest totals and means; a higher --limit compares more"
+            f"left out: {', '.join(names)}{rest}: percentiles are read of {MAX_SERIES:,} series at "
+            "most; --where with further labels leaves fewer"
         )
+
+
+def _compared(rows: Ranking, order: str, limit: int) -> str:
+    """Return what to say where not all were compared."""
+    text = f"{order} of {rows.looked_at:,} out of {rows.groups:,} was compared"
+    if rows.complete:
+        return f"{text}: mean and spread of the others allow none above these"
+    text += ": of those of which mean and spread allow the highest; others may be higher"
+    if rows.looked_at + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_READ:
+        text += "; a higher --limit compares more"
+    return text
 
 
 def _line(row: Ranked, name: str, by: str | None, order: str) -> list[output.Cell]:

@@ -1,6 +1,7 @@
 """summary: how observed values were spread, as numbers and drawn."""
 
 import glob
+import math
 import shlex
 from typing import Annotated
 
@@ -66,8 +67,8 @@ def summary(
     """
     width = seconds(precision)
     wanted = canonical(name)
-    if above is not None and above != above:  # NaN
-        raise InvalidSetting("--above", "give a number")
+    if above is not None and not math.isfinite(above):
+        raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     if all_labels and "{" in wanted:
         raise InvalidSetting("--all-labels", "give the name without labels")
     with opened(url, prefix) as store:

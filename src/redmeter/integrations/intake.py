@@ -23,6 +23,7 @@ from redmeter import Meter
 from redmeter.errors import RedmeterError, StoreError
 from redmeter.keys import MAX_TIME
 from redmeter.kinds.message import logger_of, severity_of
+from redmeter.recording.grouping import Grouping
 from redmeter.recording.recorder import quiet
 
 #: Set while a message is taken in.
@@ -38,7 +39,7 @@ _own_log = logging.getLogger(_OWN)
 class Sink(Protocol):
     """What takes the messages of one logger and severity."""
 
-    def put_message(self, pattern: str | None, text: str, time: float) -> None:
+    def put_message(self, pattern: Grouping, text: str, time: float) -> None:
         """Add a message. See Recorder.log()."""
         ...
 
@@ -57,7 +58,7 @@ class Intake:
         self._in_vain = False
 
     def put(
-        self, logger: object, level: object, pattern: str | None, text: object, at: object
+        self, logger: object, level: object, pattern: Grouping, text: object, at: object
     ) -> None:
         """Take a message in. Never raises.
 

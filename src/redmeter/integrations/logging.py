@@ -9,10 +9,11 @@ new, since when? For that, messages have to be told apart by what they mean, not
 Idea: `logger.info("retrying %s in %d ms", url, delay)` brings its format along, which is exact and
 costs nothing to have. So what is counted is the format; with an exception, its type and place too.
 A record without arguments may be an f-string: there the varying parts of its text are masked, in
-the background.
+the background. So they are where the format says nothing of its own.
 
     logger.warning("retrying %s", url)      retrying %s
     logger.warning(f"retrying {url}")       retrying <url>
+    logger.error("%s", "order 17 is lost")  order <n> is lost
     logger.exception("job %s failed", 7)    job %s failed [KeyError at jobs.py:12 in run]
 
 What cannot be read loses nothing: a record whose arguments do not fit its format is counted as that
@@ -34,13 +35,11 @@ import logging
 import threading
 
 from redmeter import Meter
-from redmeter.analysis.patterns import pattern_of
-from redmeter.analysis.secrets import mask
-from redmeter.analysis.texts import clean
 from redmeter.errors import StoreError
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
 from redmeter.keys import MAX_TIME
-from redmeter.recording.exceptions import described, place_of, placed
+from redmeter.recording.exceptions import described, place_of
+from redmeter.recording.grouping import Grouping, Said, is_wordless, placed
 
 _installing = threading.Lock()
 
@@ -119,7 +118,8 @@ class RedmeterHandler(logging.Handler):
             msg, args = record.msg, record.args
             plain = type(record) is logging.LogRecord and type(msg) is str
             if plain and self.formatter is None:  # as most are: the short way
-                pattern, text = (msg, msg % args) if args else (None, msg)
+                pattern: Grouping = msg if args else None
+                text = msg % args if args else msg
             else:
                 pattern, text = self._read(record)
             if record.exc_info or record.exc_text or record.stack_info:
@@ -136,9 +136,11 @@ class RedmeterHandler(logging.Handler):
             text = text_of(getattr(record, "msg", record))
             self._note(record, text, f" (not formatted: {type(error).__name__})")
 
-    def _read(self, record: logging.LogRecord) -> tuple[str | None, str]:
+    def _read(self, record: logging.LogRecord) -> tuple[Grouping, str]:
         """Return pattern and text of a record."""
         pattern = record.msg if record.args and type(record.msg) is str else None
+        if pattern is not None and is_wordless(pattern):
+            pattern = None
         message = text_of(record.getMessage())
         if self.formatter is None:
             return pattern, message
@@ -147,12 +149,12 @@ class RedmeterHandler(logging.Handler):
         except Exception as error:  # noqa: BLE001 - of a formatter that is not ours
             self._intake.trouble(error)
             return pattern, f"{message} (not formatted: {type(error).__name__})"
-        # Made here, as of what the formatter adds nothing belongs into the pattern.
-        return pattern or pattern_of(mask(clean(message))), text
+        # Of what the formatter adds nothing belongs into the pattern.
+        return pattern or Said(message), text
 
     def _traced(
-        self, record: logging.LogRecord, pattern: str | None, text: str
-    ) -> tuple[str | None, str]:
+        self, record: logging.LogRecord, pattern: Grouping, text: str
+    ) -> tuple[Grouping, str]:
         """Add what there is of an error: to the pattern where it was, to the text what it said."""
         told = [text]
         error = error_of(record.exc_info)
@@ -173,30 +175,34 @@ class RedmeterHandler(logging.Handler):
     def _note(self, record: logging.LogRecord, text: str, note: str = "") -> None:
         """Count what is left of a record that cannot be read."""
         name, level = getattr(record, "name", ""), getattr(record, "levelno", logging.ERROR)
-        self._intake.put(name, level, text, text + note, getattr(record, "created", None))
+        pattern = Said(text) if is_wordless(text) else text
+        self._intake.put(name, level, pattern, text + note, getattr(record, "created", None))
 
 
 def install(
     meter: Meter,
     *,
-    level: int | str = logging.INFO,
+    level: int | str | None = None,
     logger: logging.Logger | str | None = None,
 ) -> RedmeterHandler:
     """Count what is logged from now on.
 
     Adds a handler, and changes nothing else: what the loggers' own levels leave out does not get
-    here either. Called again for the same meter, it returns the handler that is there.
+    here either. Called again for the same meter, it returns the handler that is there, and sets its
+    level where one is given.
 
     Args:
         meter: where messages go.
-        level: records below it are not counted.
+        level: records below it are not counted; INFO, if not given.
         logger: whose records, those of the loggers below it included; all, if not given.
     """
     target = logger if isinstance(logger, logging.Logger) else logging.getLogger(logger)
     with _installing:
         for handler in target.handlers:
             if isinstance(handler, RedmeterHandler) and handler.meter is meter:
+                if level is not None:
+                    handler.setLevel(level)
                 return handler
-        handler = RedmeterHandler(meter, level)
+        handler = RedmeterHandler(meter, logging.INFO if level is None else level)
         target.addHandler(handler)
         return handler

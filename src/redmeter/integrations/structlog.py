@@ -6,12 +6,18 @@
         structlog.dev.ConsoleRenderer(),
     ])
 
-Idea: with structlog what varies is given beside the event, `log.info("job failed", job=7)`. By that
-convention the event is a constant, and so it is the pattern, exact and free. Whoever puts values
-into events all the same gets a pattern for each, until there are too many.
+Idea: with structlog what varies is given beside the event, `log.info("job failed", job=7)`. By
+that convention the event is a constant, and so it is its own pattern, as a rule. Whoever puts
+values into events all the same is read as one who logs f-strings: what varies is taken out, in the
+background.
 
     log.warning("retrying", url=url)        retrying
+    log.warning(f"retrying {url}")          retrying <url>
     log.exception("job failed", job=7)      job failed [KeyError at jobs.py:12 in run]
+    log.info("job %d failed", 7)            job %d failed
+
+The last one has a format, like those of logging, as long as PositionalArgumentsFormatter has not
+yet put the arguments in. After it, the format is gone: what varies is taken out.
 
 Bound: no lock and no I/O; values become text at once, as far as they can be kept.
 
@@ -19,6 +25,7 @@ Not done: where structlog hands its events on to logging, count them there or he
 """
 
 import logging
+import re
 import sys
 import time
 from collections.abc import Mapping, MutableMapping
@@ -26,9 +33,12 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
-from redmeter.recording.exceptions import described, place_of, placed
-from redmeter.recording.messages import LONGEST
+from redmeter.recording.exceptions import described, place_of
+from redmeter.recording.grouping import Grouping, Said, is_wordless, placed
+from redmeter.recording.messages import LONGEST, formatted
 
+#: What is written without quotes: whoever masks secrets has to see where a value ends.
+_is_bare = re.compile(r"[\w./:@+-]+").fullmatch
 #: Names of methods whose level is called otherwise.
 _LEVELS = {"exception": "error", "msg": "info", "log": "info"}
 #: What of an event is said elsewhere than in its text.
@@ -72,8 +82,8 @@ class RedmeterProcessor:
             level = event.get("level") or _LEVELS.get(method, method)
             if self._level and _number(level) < self._level:
                 return
-            pattern: str = text_of(event.get("event", ""))
-            text = f"{pattern}{_pairs(event)}"
+            said, words = _said(event)
+            text = f"{words}{_pairs(event)}"
             error = error_of(event.get("exc_info")) or _current(event.get("exc_info"))
             trace = event.get("exception")
             told = trace if isinstance(trace, str) else ""
@@ -82,7 +92,7 @@ class RedmeterProcessor:
                 place, told = described(error)
             stack = event.get("stack")
             parts = (text, told, stack if isinstance(stack, str) else "")
-            pattern = placed(pattern, place) if place else pattern
+            pattern: Grouping = placed(said, place) if place else said
             name = event.get("logger") or getattr(logger, "name", None)
             name = name if isinstance(name, str) else "structlog"
             self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
@@ -90,6 +100,18 @@ class RedmeterProcessor:
             self._intake.trouble(problem)
             note = f"(not read: {type(problem).__name__})"
             self._intake.put("structlog", "unknown", note, note, None)
+
+
+def _said(event: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what groups an event, and what it says."""
+    given, args = event.get("event", ""), event.get("positional_args")
+    if isinstance(given, str) and isinstance(args, tuple):
+        pattern, text, problem = formatted(given, args)
+        # Arguments that have no place may be in the text already: structlog leaves them on demand.
+        if pattern not in (None, text) and not problem:
+            return Said(text) if is_wordless(pattern) else pattern, text
+    text = text_of(given)
+    return Said(text), text
 
 
 def _pairs(event: Mapping[str, Any]) -> str:
@@ -100,7 +122,7 @@ def _pairs(event: Mapping[str, Any]) -> str:
             continue
         if isinstance(value, str):
             text = str.__str__(value)
-            text = text if text.isprintable() and " " not in text and text else repr(text)
+            text = text if _is_bare(text) else repr(text)
         else:
             try:
                 text = repr(value)

@@ -27,7 +27,7 @@ def check_amount(amount: object) -> int:
     if isinstance(amount, bool) or not isinstance(amount, int):
         raise TypeError(
             f"count() takes whole numbers, not {type(amount).__name__}: "
-            "a measured value is a gauge: gauge(name).set(value)"
+            "a measured value is observed: observe(name, value); or gauge(name).set(value)"
         )
     if not 0 <= amount <= MAX_COUNT:
         raise InvalidValue(amount, "a count is 0 to 2^63 - 1; counters only go up")

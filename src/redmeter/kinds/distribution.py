@@ -106,6 +106,8 @@ def check_value(value: object) -> float:
         )
     try:
         return float(value)
+    except ValueError:  # a signalling NaN of decimal
+        return math.nan
     except OverflowError:  # of whole numbers and fractions, which can be compared
         return -math.inf if value < 0 else math.inf  # type: ignore[operator]
 

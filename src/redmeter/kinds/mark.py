@@ -1,7 +1,10 @@
 """Marks: moments that explain what is seen elsewhere, a deploy for instance, by a label.
 
 All marks of a store are one sorted set, member "TIME LABEL", scored with the time. Many processes
-may note the same thing at once: a label within ten minutes of the same label is the same mark.
+may note the same thing at once: a label within ten minutes of the same label is the same mark, as
+long as no other label lies between the two. Who goes back to a version within ten minutes has noted
+three marks: v1, v2, v1. What lies within a minute before the later one is not between them: hosts
+that note two labels each, by clocks that differ, have noted two marks.
 """
 
 import math
@@ -9,11 +12,15 @@ import unicodedata
 from collections.abc import Iterable
 
 from redmeter.errors import InvalidValue
-from redmeter.keys import Keys
+from redmeter.keys import MAX_TIME, Keys
 from redmeter.model import Mark, Operation, Operations
+from redmeter.names import without_sequences
 
-#: How far apart two marks of one label are at least, seconds; what is nearer is the same mark.
+#: How far apart two marks of one label are at least, seconds, where no other lies between them;
+#: what is nearer is the same mark.
 NEAR_SECONDS = 600
+#: How long before the later of two marks another label must lie to be between them, seconds.
+APART_SECONDS = 60
 #: How long a mark is kept, seconds: 90 days.
 KEPT_SECONDS = 90 * 86400
 #: Marks that a store holds at most; then the oldest go.
@@ -34,7 +41,7 @@ def clean_label(label: object) -> str:
     """
     if not isinstance(label, str):
         raise TypeError(f"a mark's label is text (str), not {type(label).__name__}")
-    words = " ".join(label[: 10 * MAX_LABEL].split())
+    words = " ".join(without_sequences(label[: 10 * MAX_LABEL]).split())
     text = "".join(c for c in words if unicodedata.category(c) not in _REMOVED).strip()
     if not text:
         raise InvalidValue(label, "a mark needs a label, e.g. a version: mark('v1.4.2')")
@@ -47,7 +54,7 @@ def operations(keys: Keys, marks: Iterable[tuple[float, str]]) -> Operations:
 
 
 def _operation(key: str, time: float, label: str) -> Operation:
-    args = (f"{time:.3f}", label, NEAR_SECONDS, KEPT_SECONDS, MAX_MARKS)
+    args = (f"{time:.3f}", label, NEAR_SECONDS, KEPT_SECONDS, MAX_MARKS, APART_SECONDS)
     return Operation("mark", (key,), args, lambda: [(label, 1)])
 
 
@@ -56,7 +63,9 @@ def distinct(marks: Iterable[Mark]) -> list[Mark]:
     kept: list[Mark] = []
     last: dict[str, float] = {}
     for one in sorted(marks):
-        if one.time - last.get(one.label, -math.inf) > NEAR_SECONDS:
+        before = last.get(one.label, -math.inf)
+        another = any(before < each.time <= one.time - APART_SECONDS for each in kept)
+        if another or one.time - before > NEAR_SECONDS:
             last[one.label] = one.time
             kept.append(one)
     return kept
@@ -69,4 +78,5 @@ def parse(member: bytes) -> Mark | None:
         time = float(text)
     except ValueError:
         return None
-    return Mark(time, label) if label else None
+    # NaN is not within either.
+    return Mark(time, label) if label and -MAX_TIME < time < MAX_TIME else None

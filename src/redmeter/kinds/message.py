@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from sys import getsizeof
 from typing import NamedTuple
 
 from redmeter.keys import HOUR, Keys
@@ -93,7 +94,19 @@ def check_logger(name: object) -> str:
     Raises:
         InvalidName: not text, empty, over 200 bytes, or with a control character.
     """
-    return check_text(name)
+    return check_text(name, "logger name")
+
+
+def check_severity(given: object) -> int | str:
+    """Check a severity that a caller gave, and return it.
+
+    Raises:
+        TypeError: neither text nor a whole number.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        kind = type(given).__name__
+        raise TypeError(f"a severity is a name or a level of logging, not {kind}")
+    return given
 
 
 @lru_cache(1024)
@@ -163,6 +176,14 @@ class Group(NamedTuple):
     sample: str
 
 
+#: Estimates of what a pattern and a text take beside their characters, bytes.
+_GROUP_BYTES, _TEXT_BYTES = 250, 80
+
+
+def _text_bytes(entry: tuple[float, str]) -> int:
+    return _TEXT_BYTES + getsizeof(entry[1])
+
+
 class LogHour:
     """What one logger logged with one severity within an hour; texts are as they are stored.
 
@@ -186,25 +207,57 @@ class LogHour:
         """Count messages of a pattern, or of (other) where there are too many patterns."""
         self.events += group.events
         old = self.patterns.get(pattern)
-        if old is None and len(self.patterns) >= MAX_PATTERNS:
+        if old is None and len(self.patterns) - (OTHER in self.patterns) >= MAX_PATTERNS:
             pattern = OTHER
             old = self.patterns.get(pattern)
         if old is None:
-            self.bytes += 300 + len(pattern) + len(group.sample)
+            self.bytes += _GROUP_BYTES + getsizeof(pattern)
         else:
+            self.bytes -= getsizeof(old.sample)
             group = Group(
                 old.events + group.events,
                 min(old.first, group.first),
                 max(old.last, group.last),
                 group.sample if group.last >= old.last else old.sample,
             )
+        self.bytes += getsizeof(group.sample)
         self.patterns[pattern] = group
 
     def add_texts(self, texts: Iterable[tuple[float, str]]) -> None:
         """Keep messages, if they are among the newest."""
-        self.bytes -= sum(len(text) for _, text in self.texts)
+        self.bytes -= sum(map(_text_bytes, self.texts))
         self.texts = newest([*self.texts, *texts], self.keep)
-        self.bytes += sum(len(text) for _, text in self.texts)
+        self.bytes += sum(map(_text_bytes, self.texts))
+
+    def give_up_texts(self, need: int) -> None:
+        """Give up the oldest texts, until so many bytes are free or none is left."""
+        count = 0
+        while need > 0 and count < len(self.texts):
+            size = _text_bytes(self.texts[count])
+            need, count, self.bytes = need - size, count + 1, self.bytes - size
+        del self.texts[:count]
+
+    def give_up_samples(self, need: int) -> None:
+        """Give up samples, until so many bytes are free or none is left."""
+        for pattern, group in self.patterns.items():
+            if need <= 0:
+                return
+            if group.sample:
+                size = getsizeof(group.sample) - getsizeof("")
+                self.patterns[pattern] = group._replace(sample="")
+                need, self.bytes = need - size, self.bytes - size
+
+    def give_up_patterns(self, need: int) -> None:
+        """Count the rarest as (other), until so many bytes are free or nothing else is left."""
+        target = self.bytes - need
+        for pattern, group in sorted(self.patterns.items(), key=lambda each: each[1].events):
+            if self.bytes <= target:
+                return
+            if pattern != OTHER:
+                del self.patterns[pattern]
+                self.events -= group.events
+                self.bytes -= _GROUP_BYTES + getsizeof(pattern) + getsizeof(group.sample)
+                self.add(OTHER, group._replace(sample=""))
 
     def cut(self, count: int) -> "LogHour":
         """Take so many patterns out, and return them as an hour of their own, without texts."""
@@ -267,7 +320,7 @@ def book_operations(
     made = _push(keys, {name: hour})
     if tallied:
         made += _tally(keys, {name: {THIS_HOUR: hour}})
-    return tuple(made)
+    return (*made, _touch(keys, [(name, time)]))
 
 
 def _together(hours: Collection[LogHour]) -> LogHour:

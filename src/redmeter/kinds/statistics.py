@@ -20,7 +20,11 @@ MEMBERS = ("min", "max", "count", "sum", "sumsq", "n", "mean", "m2")
 
 
 def operations(
-    keys: Keys, moments: Mapping[str, Mapping[int, Moments]], *, tell: bool = False
+    keys: Keys,
+    moments: Mapping[str, Mapping[int, Moments]],
+    *,
+    tell: bool = False,
+    as_is: bool = False,
 ) -> Operations:
     """Turn moments into the operation of one batch.
 
@@ -29,12 +33,13 @@ def operations(
         moments: name -> {start of an hour, Unix seconds -> moments}; none of them is empty.
         tell: whether the outcome shall have count, sum and sumsq as they are afterwards, as its
             answer to the first of each four keys.
+        as_is: whether the names are the listings', whose keys have no marks.
     """
     found: list[str] = []
     args: list[str | int] = [LIFE, int(tell)]
     lost: list[tuple[str, int]] = []
     for name, hours in moments.items():
-        four = keys.stats(name)
+        four = keys.stats_as_is(name) if as_is else keys.stats(name)
         for hour, m in sorted(hours.items()):  # the oldest first: a later one moves it on
             found += four
             args += (hour, m.count, *map(_exact, (m.low, m.high, m.total, m.sumsq, m.mean, m.m2)))

@@ -152,14 +152,45 @@ def persistence(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[
         yield Finding("ok", "persistence", "snapshots; a restart loses what came after the last")
 
 
-def unusable(key: str, kind: str) -> Iterator[Finding]:
-    """Say that the index is something else."""
+def unusable(key: str, kind: str, topic: str = "counters") -> Iterator[Finding]:
+    """Say that an index is something else."""
     yield Finding(
         "fail",
-        "counters",
+        topic,
         f"{key} is a {kind}, not a sorted set: another program uses this key",
         "choose another prefix, or remove that key",
     )
+
+
+def nothing() -> Iterator[Finding]:
+    """Say that the store is empty."""
+    yield Finding("ok", "counters", "none yet", "count something: redmeter replay access.log")
+
+
+def others(topic: str, key: str, kind: str, count: int, sample: Sample) -> Iterator[Finding]:
+    """Judge gauges, histograms or messages.
+
+    Args:
+        key, kind: of the index; "" where the server does not tell its type.
+        count: entries in it.
+    """
+    if kind not in ("", "zset", "none"):
+        yield from unusable(key, kind, topic)
+        return
+    if sample.strange:
+        text = _examples(sample, sample.strange, "index entries are none")
+        fix = "they are left alone; if no program of yours wrote them, ZREM them"
+        yield Finding("warn", topic, text, fix)
+    if sample.wrong:
+        shown = ", ".join(map(ascii, sample.wrong[:3]))
+        more = f" … ({len(sample.wrong) - 3} more)" if len(sample.wrong) > 3 else ""
+        yield Finding(
+            "fail",
+            topic,
+            f"keys that another program uses: {shown}{more}; looked at were those of {sample.size} "
+            f"of {count:,} index entries",
+            "readings leave them out: choose another prefix, or remove these keys",
+        )
 
 
 def contents(prefix: str, version: str, count: int, sample: Sample) -> Iterator[Finding]:
@@ -169,9 +200,7 @@ def contents(prefix: str, version: str, count: int, sample: Sample) -> Iterator[
         version: of meta:, "" where there is none.
         count: entries in the index.
     """
-    if not count:
-        yield Finding("ok", "counters", "none yet", "count something: redmeter replay access.log")
-    elif not version and prefix:
+    if count and not version and prefix:
         yield Finding("warn", "counters", "there is no meta: key", "the next write restores it")
     if sample.strange:
         text = _examples(sample, sample.strange, "index entries are none")

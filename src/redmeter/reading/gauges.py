@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from redmeter.model import Series
 from redmeter.reading.series import read_hashes
 from redmeter.store import Store
-from redmeter.store.link import pairs, raised
+from redmeter.store.link import pairs
 
 
 def read_gauges(
@@ -29,7 +29,8 @@ def read_gauges(
 
     Returns:
         A series for every name, from its oldest sample to the newest slice, None where nothing
-        was measured; one without samples where nothing is kept.
+        was measured; one without samples where nothing is kept. See read_series() for what is
+        left out.
 
     Raises:
         UnknownPrecision: the store does not keep it; the error lists those that it keeps.
@@ -41,8 +42,8 @@ def read_gauges(
     )
     starts = range(first, last + 1, precision)
     found = {}
-    for name, reply in zip(names, replies, strict=True):
-        texts = dict(pairs(raised(reply)))
+    for name, reply in replies.items():
+        texts = dict(pairs(reply))
         values = [value_of(texts.get(b"%d" % start), start, precision) for start in starts]
         oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
         found[name] = Series(

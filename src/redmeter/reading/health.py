@@ -1,9 +1,10 @@
 """Is the store well? What `redmeter doctor` says, and how it knows.
 
-Asked in three round trips at most, each bounded: what the server says of itself, a sample of the
-counters, and whether another program's counters lie beside ours. What writers tell of themselves
-comes with the first. Nothing here needs CONFIG, which managed services forbid; where the server
-allows it, more is said.
+Asked in four round trips at most, each bounded: what the server says of itself and how large the
+indexes are, which also shows whether another program's counters lie beside ours; a sample of the
+counters; the same of gauges, histograms and messages; and what there is by precision. What writers
+tell of themselves comes with the first. Nothing here needs CONFIG, which managed services forbid;
+where the server allows it, more is said.
 """
 
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 from redmeter.errors import StoreError
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
+from redmeter.kinds.message import parse_name
 from redmeter.reading import findings, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
@@ -20,6 +22,8 @@ from redmeter.store.link import Command, Reply, pairs, raised
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200
+#: The same of gauges, of histograms and of messages, each of which has several keys.
+OTHER_SAMPLE = 100
 #: Keys looked at for producers' watermarks.
 SCANNED = 10_000
 
@@ -38,7 +42,9 @@ class Health:
     histogram_retention: Retention
     #: Counters, by precision.
     series: dict[int, int]
-    #: Bytes by kind, None where the server does not tell; estimated where there are many counters.
+    #: Entries of gauges and histograms, a series having one for each precision, and loggers.
+    others: dict[str, int]
+    #: Bytes by kind, None where the server does not tell; estimated where there are many of it.
     bytes: dict[str, int | None]
     estimated: bool
     #: Producers that wrote within the last day; None where there are too many keys to look.
@@ -75,11 +81,13 @@ def examine(store: Store) -> Health:
             ("ZCARD", f"{DEFAULT_PREFIX}known:"),
             ("HGET", Keys("").cleaned, ""),
             ("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED),
+            *_other_questions(keys),
             *writing.questions(keys),
         ]
     )
     told, kind, number, drawn, cleaned, index, totals, settings, *others = replies
-    bare, prefixed, bare_cleaned, scanned, *published = others
+    bare, prefixed, bare_cleaned, scanned, *more = others
+    asked, published = more[: _EACH * len(_OTHERS)], more[_EACH * len(_OTHERS) :]
     difference = view.now - store.clock.wall()
     info = _info(raised(told))
     config = {} if isinstance(settings, StoreError) else _text_map(settings)
@@ -87,6 +95,7 @@ def examine(store: Store) -> Health:
     count = raised(number) if usable else 0
     members = [m for m in raised(drawn) if isinstance(m, bytes)] if usable else []
     sample = _examine_sample(store, members)
+    parts = _examine_others(store, asked)
     health = Health(
         location=store.location,
         prefix=keys.prefix,
@@ -96,12 +105,14 @@ def examine(store: Store) -> Health:
         retention=view.retention,
         histogram_retention=view.histograms,
         series=_by_precision(store, view.retention, count),
+        others={name: part.count for name, part in parts.items()},
         bytes={
             "counters": sample.estimate(count),
             "index": _size(index),
             "totals": _size(totals),
+            **{name: part.bytes() for name, part in parts.items()},
         },
-        estimated=count > len(members),
+        estimated=count > len(members) or any(p.count > p.sample.size for p in parts.values()),
         producers=_producers(scanned),
     )
     found = health.findings
@@ -111,11 +122,17 @@ def examine(store: Store) -> Health:
     found += findings.persistence(info, config)
     if usable:
         ended = cleaned.decode(errors="replace") if isinstance(cleaned, bytes) else ""
-        found += findings.contents(keys.prefix, view.version, count, sample)
+        something = count > 0 or any(part.count for part in parts.values())
+        if something:
+            found += findings.contents(keys.prefix, view.version, count, sample)
+        else:
+            found += findings.nothing()
         uncleaned = 0 if isinstance(bare_cleaned, bytes) or not keys.prefix else _number(bare)
         found += findings.cleaner(view.now, count, sample, ended, uncleaned)
     else:
         found += findings.unusable(keys.known, kind.decode())
+    for name, part in parts.items():
+        found += findings.others(name, part.key, part.kind, part.count, part.sample)
     try:
         health.writers, unreadable = writing.answers(view.now, published)
     except StoreError as error:  # a key that is not ours, or an ACL that forbids to ask
@@ -149,6 +166,95 @@ def _examine_sample(store: Store, members: list[bytes]) -> Sample:
                 sample.bytes += size
             sample.endless += ttl == -1
     return sample
+
+
+# --- Gauges, histograms, messages ----------------------------------------------------------
+
+
+#: Each with the attribute of Keys that is its index.
+_OTHERS = {"gauges": "gauges", "histograms": "hists", "messages": "messages"}
+#: Questions about each: its type, how many entries, some of them, and how large it is.
+_EACH = 4
+
+
+@dataclass(slots=True)
+class _Part:
+    """An index, and some of what it names."""
+
+    key: str
+    #: Its type; "" where the server does not tell.
+    kind: str
+    count: int
+    #: What the index itself takes.
+    size: int | None
+    sample: Sample
+
+    def bytes(self) -> int | None:
+        rest = self.sample.estimate(self.count)
+        return None if rest is None or self.size is None else rest + self.size
+
+
+def _other_questions(keys: Keys) -> list[Command]:
+    commands: list[Command] = []
+    for index in (getattr(keys, attribute) for attribute in _OTHERS.values()):
+        commands += [("TYPE", index), ("ZCARD", index)]
+        commands += [("ZRANDMEMBER", index, OTHER_SAMPLE), ("MEMORY", "USAGE", index)]
+    return commands
+
+
+def _examine_others(store: Store, replies: list[Reply]) -> dict[str, _Part]:
+    keys = store.keys
+    parts: dict[str, _Part] = {}
+    commands: list[Command] = []
+    named: list[tuple[str, str, list[tuple[str, bytes]]]] = []
+    for at, (name, attribute) in enumerate(_OTHERS.items()):
+        kind, count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
+        usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
+        told = "" if isinstance(kind, StoreError) else kind.decode()
+        number = raised(count) if usable else 0
+        part = _Part(getattr(keys, attribute), told, number, _size(size), Sample())
+        parts[name] = part
+        for member in raised(drawn) if usable else []:
+            entry = member.decode(errors="replace")
+            part.sample.size += 1
+            of_it = _keys_of(keys, name, entry)
+            if not of_it:
+                part.sample.strange.append(entry)
+                continue
+            named.append((name, entry, of_it))
+            for key, _ in of_it:
+                commands += [("MEMORY", "USAGE", key), ("TYPE", key)]
+    answers = iter(store.ask(commands) if commands else [])
+    for name, _, of_it in named:
+        sample, measured = parts[name].sample, False
+        for key, wanted in of_it:
+            size, kind = next(answers), next(answers)
+            if not isinstance(kind, StoreError) and kind not in (wanted, b"none"):
+                sample.wrong.append(key)
+            elif isinstance(size, int):
+                sample.bytes += size
+                measured = True
+        sample.measured += measured
+    return parts
+
+
+def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
+    """Return the keys that an entry stands for, with the type of each; none where it is none."""
+    if name == "messages":
+        logger, severity = parse_name(entry)
+        if not logger or not severity:
+            return []
+        now, _, last, _ = keys.common(logger, severity)
+        return [
+            (keys.recent(logger, severity), b"list"),
+            *((key, b"zset") for key in (now, last)),
+            (keys.patterns(logger, severity), b"hash"),
+        ]
+    if parse_entry(entry) is None:
+        return []
+    if name == "gauges":
+        return [(keys.gauge_of(entry), b"hash")]
+    return [(keys.hist_of(entry), b"hash"), (keys.moments_of(entry), b"hash")]
 
 
 def _by_precision(store: Store, retention: Retention, count: int) -> dict[int, int]:

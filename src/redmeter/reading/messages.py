@@ -4,27 +4,37 @@
 logger that is named the standard severities are looked at in any case, at the first round trip;
 a second one reads what else it is said to have.
 
+Of all loggers, those that logged last are read, PAGE at a time, up to MAX_COMPARED and until
+MAX_READ patterns are known: then what is told says of how many it is. What is known of a pattern,
+a sample among it, is read of those that are told alone.
+
 What others wrote is read as far as it can be understood: a time in the form of time.asctime(), or
 none, an hour of the day in `:start`, bytes that are no UTF-8. None of it is cleaned.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from redmeter.analysis import changes as analysis
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, parse_entry, parse_name
-from redmeter.model import Change, Frequency, LogSource, Message
+from redmeter.model import Changes, Frequency, LogSource, Message
+from redmeter.reading.partly import readable
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply, pairs, raised
+from redmeter.store.link import Command, Reply, pairs, raised, scored
 
 #: Most messages that one request may ask for.
 MAX_MESSAGES = 10_000
 #: Loggers and severities that are looked at, those that logged last.
 MAX_SOURCES = 10_000
-#: The same where their patterns are read as well.
-MAX_COMPARED = 100
+#: The same where their messages are compared, and how many are read at a time.
+MAX_COMPARED, PAGE = 5_000, 100
+#: Patterns of all of them after which no further ones are read, and of how many it is read at a
+#: time what is known of them.
+MAX_READ, SEEN_PAGE = 200_000, 5_000
 
 #: A logger and a severity.
 Source = tuple[str, str]
@@ -38,7 +48,8 @@ def read_recent(
     """Read the newest messages of a logger, the newest first, in two round trips at most.
 
     Args:
-        logger: None: of the 100 loggers and severities that logged last.
+        logger: None: of all loggers; then it takes a round trip for every PAGE of them that may
+            have one of the newest.
         severity: only of this one, as it is stored; else of all.
         limit: how many.
 
@@ -52,17 +63,26 @@ def read_recent(
     def commands(source: Source) -> list[Command]:
         return [("LRANGE", store.keys.recent(*source), 0, limit - 1)]
 
-    if logger is None:
-        known = [s for s in read_loggers(store) if severity in (None, s.severity)]
-        _, found = _ask(store, [(s.logger, s.severity) for s in known[:MAX_COMPARED]], commands)
-    else:
-        _, found = _read(store, logger, severity, commands)
     messages: list[tuple[float, Message]] = []
-    for (name, level), (reply,) in found.items():
-        messages += _messages(name, level, raised(reply))
-    # The sort keeps the order of a list where times are the same.
-    messages.sort(key=lambda one: one[0], reverse=True)
-    return [message for _, message in messages[:limit]]
+
+    def add(found: Mapping[Source, Sequence[Reply]]) -> None:
+        for (name, level), (reply,) in readable(found).items():
+            messages.extend(_messages(name, level, reply))
+        # The sort keeps the order of a list where times are the same.
+        messages.sort(key=lambda one: one[0], reverse=True)
+        del messages[limit:]
+
+    if logger is not None:
+        add(_read(store, logger, severity, commands)[1])
+    else:
+        known, _ = _known(store, severity)
+        for at in range(0, len(known), PAGE):
+            # A second for what the index rounds.
+            if len(messages) == limit and messages[-1][0] > known[at].last + 1.0:
+                break
+            some = [(s.logger, s.severity) for s in known[at : at + PAGE]]
+            add(_ask(store, some, commands)[1])
+    return [message for _, message in messages]
 
 
 def check_limit(limit: object) -> None:
@@ -102,10 +122,7 @@ def read_common(store: Store, logger: str, *, severity: str | None = None) -> li
     Raises:
         StoreError: see read_recent().
     """
-    view, found = _read(store, logger, severity, lambda source: _hours(store, source))
-    return ordered(
-        f for source, replies in found.items() for f in _frequencies(source, replies, view.now)
-    )
+    return _one(store, logger, severity).frequencies
 
 
 def ordered(frequencies: Iterable[Frequency]) -> list[Frequency]:
@@ -123,38 +140,103 @@ def read_loggers(store: Store) -> list[LogSource]:
     return _sources(reply)
 
 
-def read_changes(store: Store, logger: str | None = None) -> list[Change]:
-    """Read what is new, spiking or gone: see analysis/changes.py. Two round trips.
+class Compared(NamedTuple):
+    """How often patterns came, of how many loggers."""
+
+    frequencies: list[Frequency]
+    #: The store's present, Unix seconds.
+    now: float
+    #: Loggers and severities that there are, and those of them that were read.
+    sources: int
+    compared: int
+
+
+def read_changes(store: Store, logger: str | None = None) -> Changes:
+    """Read what is new, spiking or gone: see analysis/changes.py.
 
     Args:
-        logger: only of this one; else of the 100 loggers and severities that logged last.
+        logger: only of this one; else of all: see read_frequencies().
 
     Raises:
         StoreError: see read_recent().
     """
-    frequencies, now = read_frequencies(store, logger)
-    return analysis.changes(frequencies, now)
+    found = read_frequencies(store, logger)
+    told = analysis.changes(found.frequencies, found.now)
+    return Changes(told, sources=found.sources, compared=found.compared)
 
 
-def read_frequencies(store: Store, logger: str | None = None) -> tuple[list[Frequency], float]:
+def read_frequencies(
+    store: Store,
+    logger: str | None = None,
+    *,
+    severity: str | None = None,
+    known: int | None = None,
+) -> Compared:
     """Read how often each pattern came in this hour and in the one before, as read_common() does.
 
     Args:
-        logger: only of this one; else of the 100 loggers and severities that logged last.
-
-    Returns:
-        Also the store's present, Unix seconds.
+        logger: only of this one; else of all, those that logged last: see above.
+        severity: only of this one, as it is stored; else of all.
+        known: of so many it is told when they were seen, with a sample: of the first; None: of all.
 
     Raises:
         StoreError: see read_recent().
     """
     if logger is not None:
-        view, found = _read(store, logger, None, lambda source: _hours(store, source))
-    else:
-        sources = [(s.logger, s.severity) for s in read_loggers(store)[:MAX_COMPARED]]
-        view, found = _ask(store, sources, lambda source: _hours(store, source))
-    read = (f for source, some in found.items() for f in _frequencies(source, some, view.now))
-    return ordered(read), view.now
+        return _one(store, logger, severity)
+    sources, number = _known(store, severity)
+    counted: list[Frequency] = []
+    compared, now = 0, store.clock.wall()
+    for at in range(0, min(len(sources), MAX_COMPARED), PAGE):
+        if len(counted) >= MAX_READ:
+            break
+        some = [(s.logger, s.severity) for s in sources[at : min(at + PAGE, MAX_COMPARED)]]
+        view, found = _ask(store, some, lambda source: _hours(store, source))
+        now = view.now
+        for source, replies in readable(found).items():
+            counted += _frequencies(source, replies, (), now)
+        compared += len(some)
+    found_all = ordered(counted)
+    told = len(found_all) if known is None else known
+    return Compared(_with_seen(store, found_all[:told]) + found_all[told:], now, number, compared)
+
+
+def _one(store: Store, logger: str, severity: str | None) -> Compared:
+    """Read the patterns of one logger, and what is known of them."""
+
+    def commands(source: Source) -> list[Command]:
+        return [*_hours(store, source), ("HGETALL", store.keys.patterns(*source))]
+
+    view, found = _read(store, logger, severity, commands)
+    both = readable(found).items()
+    frequencies = ordered(
+        f for source, (*hours, seen) in both for f in _frequencies(source, hours, seen, view.now)
+    )
+    return Compared(frequencies, view.now, len(found), len(found))
+
+
+def _with_seen(store: Store, frequencies: Sequence[Frequency]) -> list[Frequency]:
+    """Read what is known of patterns: in their order, with the times and the sample of each."""
+    made: list[Frequency] = []
+    for at in range(0, len(frequencies), SEEN_PAGE):
+        some = frequencies[at : at + SEEN_PAGE]
+        patterns: dict[Source, list[str]] = {}
+        for f in some:
+            patterns.setdefault((f.logger, f.severity), []).append(f.pattern)
+        asked: list[Command] = [
+            ("HMGET", store.keys.patterns(*source), *fields) for source, fields in patterns.items()
+        ]
+        replies = store.ask(asked) if asked else []
+        found = {source: [reply] for source, reply in zip(patterns, replies, strict=True)}
+        seen: dict[tuple[Source, str], bytes] = {}
+        for source, (values,) in readable(found, needed=False).items():
+            for pattern, value in zip(patterns[source], values, strict=True):
+                if value is not None:
+                    seen[source, pattern] = value
+        for f in some:
+            value = seen.get(((f.logger, f.severity), f.pattern))
+            made.append(f if value is None else f.known(*_seen(value)))
+    return made
 
 
 # --- What both need ------------------------------------------------------------------------
@@ -164,12 +246,19 @@ def _index(store: Store) -> Command:
     return ("ZREVRANGE", store.keys.messages, 0, MAX_SOURCES - 1, "WITHSCORES")
 
 
+def _known(store: Store, severity: str | None) -> tuple[list[LogSource], int]:
+    """Read which loggers there are with a severity, or with any, and how many of them."""
+    index, number = store.ask([_index(store), ("ZCARD", store.keys.messages)])
+    found = [s for s in _sources(index) if severity in (None, s.severity)]
+    return found, len(found) + max(0, raised(number) - MAX_SOURCES)
+
+
 def _sources(reply: Reply) -> list[LogSource]:
     found = []
-    for member, score in pairs(raised(reply)):
+    for member, last in scored(raised(reply)):
         logger, severity = parse_name(member.decode(errors="replace"))
-        if logger and severity:
-            found.append(LogSource(logger, severity, float(score)))
+        if logger and severity and math.isfinite(last):
+            found.append(LogSource(logger, severity, last))
     return found
 
 
@@ -211,16 +300,21 @@ def _hours(store: Store, source: Source) -> list[Command]:
         ("ZREVRANGE", last, 0, most - 1, "WITHSCORES"),
         ("GET", start),
         ("GET", pstart),
-        ("HGETALL", store.keys.patterns(*source)),
     ]
 
 
-def _frequencies(source: Source, replies: Sequence[Reply], now: float) -> list[Frequency]:
+def _frequencies(
+    source: Source, hours: Sequence[Reply], known: Reply, now: float
+) -> list[Frequency]:
     """Return how often each pattern came in the hour that is running, and in the one before.
 
     What is stored as this hour may be of an earlier one, where nothing was logged since.
+
+    Args:
+        hours: the replies to _hours().
+        known: what `patterns:` has of each, as far as it was asked for.
     """
-    newest, older, start, pstart, known = map(raised, replies)
+    newest, older, start, pstart = hours
     hour = slice_start(now, HOUR)
     by_hour: dict[int, dict[str, int]] = {hour: {}, hour - HOUR: {}}
     # What lies ahead was begun before the clock was set back, and goes on. Where nobody says which
@@ -243,8 +337,7 @@ def _frequencies(source: Source, replies: Sequence[Reply], now: float) -> list[F
 def _counts(reply: Reply) -> dict[str, int]:
     """Read members and scores; those that count nothing are left out."""
     found: dict[str, int] = {}
-    for member, score in pairs(reply):
-        number = float(score)
+    for member, number in scored(reply):
         if 1 <= number < float("inf"):
             found[_text(member)] = int(number)
     return found
@@ -255,9 +348,10 @@ def _seen(value: bytes) -> tuple[float | None, float | None, str]:
     first, _, rest = _text(value).partition(" ")
     last, _, sample = rest.partition(" ")
     try:
-        return float(first), float(last), sample
+        times = float(first), float(last)
     except ValueError:
         return None, None, ""
+    return (*times, sample) if all(map(math.isfinite, times)) else (None, None, "")
 
 
 def _text(value: bytes) -> str:

@@ -1,30 +1,44 @@
 """Observed values of many series, for rankings: sums of all, percentiles of a bounded number.
 
-Sums come from the moments, a short text for each slice. Percentiles come from histograms: of at
-most CANDIDATES times as many groups as there will be rows, of MAX_READ groups and of MAX_SERIES
-series.
+Sums come from the moments, a short text for each slice. Percentiles come from histograms, which are
+ten to a hundred times as large: of at most CANDIDATES times as many groups as there will be rows,
+of MAX_READ groups and of MAX_MERGED series.
+
+Which groups may be the highest, the moments say: no more than a part 1 - q of values can be far
+above their mean, since that makes their spread large. So the quantile q of n values is at most
+
+    mean + stddev * sqrt(min(q / (1 - q), n - 1))
+
+whatever they are, stddev being that of all of them: n as divisor. The groups with the largest
+bounds are read; and where the lowest row that is found lies above the bounds of all that were not,
+nobody needs to look at those.
+
+Source: Cantelli's inequality; Samuelson's for n - 1.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from redmeter.errors import LimitExceeded
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.moments import held
-from redmeter.reading.summaries import merged_slices
+from redmeter.kinds.distribution import RELATIVE_ERROR, Distribution
+from redmeter.kinds.moments import MAX_DOUBLE, held
+from redmeter.kinds.packed import MAX_COUNT
+from redmeter.reading.partly import readable
+from redmeter.reading.summaries import MAX_MERGED, merged_slices
 from redmeter.store import Store
-from redmeter.store.link import Command, raised
+from redmeter.store.link import Command
 
 #: Groups of which percentiles are read, for each row.
 CANDIDATES = 4
 #: Groups of which percentiles are read at most, and so rows.
 MAX_READ = 200
 #: Series of which histograms are read at most.
-MAX_SERIES = 1_000
+MAX_SERIES = MAX_MERGED
 
-#: Which of the candidates are chosen by their mean instead of their total: every fourth.
-_BY_MEAN = 4
+#: By how much of itself a bound may be off: what is read of a bucket, and the rounding of sums.
+_SLACK = RELATIVE_ERROR + 1e-6
 
 
 @dataclass
@@ -34,12 +48,26 @@ class Sum:
     count: int = 0
     total: float = 0.0
     series: list[str] = field(default_factory=list)
+    #: The sum of the squares of the distances from the mean.
+    m2: float = 0.0
 
-    def add(self, series: str, count: int, total: float) -> None:
+    def add(self, series: str, part: "Sum") -> None:
         """Add a series."""
-        self.count += count
-        self.total = held(self.total + total)
+        self.merge(part)
         self.series.append(series)
+
+    def merge(self, part: "Sum") -> None:
+        """Take in what another one sums up to: see kinds/moments.py."""
+        if self.count and part.count:
+            apart = part.mean - self.mean
+            share = self.count / (self.count + part.count)
+            # In this order nothing becomes NaN: at worst it is infinite.
+            self.m2 += part.m2 + apart * apart * share * part.count
+        else:
+            self.m2 += part.m2
+        self.m2 = held(self.m2)
+        self.count += part.count
+        self.total = held(self.total + part.total)
 
     @property
     def mean(self) -> float:
@@ -50,11 +78,21 @@ class Sum:
         """Return what is ranked by."""
         return {"count": self.count, "total": self.total, "mean": self.mean}[order]
 
+    def bound(self, q: float) -> float:
+        """Return what the quantile q of the values cannot be above, as it is read of buckets."""
+        if self.m2 >= MAX_DOUBLE or abs(self.total) >= MAX_DOUBLE:
+            return math.inf  # they were cut, and say nothing
+        farthest = self.count - 1.0
+        if q < 1.0:
+            farthest = min(q / (1.0 - q), farthest)
+        above = math.sqrt(self.m2 / self.count * farthest)
+        return self.mean + above + (abs(self.mean) + above) * _SLACK  # they may cancel each other
+
 
 def read_sums(
     store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
-) -> dict[str, tuple[int, float]]:
-    """Read count and total of many series in one round trip; those without a value are left out.
+) -> dict[str, Sum]:
+    """Read the sums of many series in one round trip; those without a value are left out.
 
     Args:
         fields: precision -> starts of the slices that are added up.
@@ -65,27 +103,44 @@ def read_sums(
         for precision, starts in fields.items()
     ]
     replies = store.ask(commands) if commands else []
+    each = len(fields)
+    by_name = {n: replies[at * each : (at + 1) * each] for at, n in enumerate(names)}
     found = {}
-    for at, name in enumerate(names):
-        count, total = 0, 0.0
-        for reply in replies[at * len(fields) : (at + 1) * len(fields)]:
-            for text in raised(reply):
-                if text is not None:
-                    number, some = _count_and_total(text)
-                    count, total = count + number, held(total + some)
-        if count:
-            found[name] = count, total
+    for name, some in readable(by_name).items():
+        whole = Sum()
+        for reply in some:
+            for text in reply:
+                if text is not None and (part := _sum(text)) is not None:
+                    whole.merge(part)
+        if whole.count:
+            found[name] = whole
     return found
 
 
-def _count_and_total(text: bytes) -> tuple[int, float]:
-    """Read "COUNT TOTAL M2"; nothing where it is something else: see kinds/packed.py."""
+def _sum(text: bytes) -> Sum | None:
+    """Read "COUNT TOTAL M2"; None where it is something else: see kinds/packed.py."""
     try:
-        count, total, _ = text.split(b" ")
-        found = int(count), float(total)
+        count, total, m2 = text.split(b" ")
+        found = Sum(int(count), float(total), m2=float(m2))
     except ValueError:
-        return 0, 0.0
-    return found if found[0] > 0 and math.isfinite(found[1]) else (0, 0.0)
+        return None
+    if (
+        not 0 < found.count <= MAX_COUNT
+        or not math.isfinite(found.total)
+        or not 0 <= found.m2 < math.inf
+    ):
+        return None
+    return found
+
+
+class Percentiles(NamedTuple):
+    """A percentile of those groups that may be the highest."""
+
+    values: dict[str | None, float]
+    #: Groups that have too many series to be read, the largest bound first.
+    left_out: list[str | None]
+    #: What no group that was not read can be above; None where all were.
+    rest: float | None
 
 
 def percentiles(
@@ -94,49 +149,57 @@ def percentiles(
     fields: Mapping[int, Sequence[int]],
     q: float,
     limit: int,
-) -> dict[str | None, float]:
-    """Read a percentile of those groups that may be the highest, in one round trip.
+) -> Percentiles:
+    """Read a percentile of those groups that may be the highest; a round trip for 500 series.
 
     Args:
         q: 0 to 1.
         limit: how many rows there will be.
 
     Raises:
-        LimitExceeded: more rows than percentiles are read for, or a group of too many series.
+        LimitExceeded: more rows than percentiles are read for, or no group has few enough series.
     """
     if limit > MAX_READ:
         raise LimitExceeded("rows", limit, MAX_READ, "percentiles are read of so many at most")
-    chosen = choose(sums, min(CANDIDATES * limit, MAX_READ))
+    chosen, left_out = choose(sums, q, min(CANDIDATES * limit, MAX_READ))
     names = [series for key in chosen for series in sums[key].series]
     parts = merged_slices(store, names, fields)
     found = {}
     for key in chosen:
         whole = Distribution()
         for series in sums[key].series:
-            whole.merge(parts[series])
+            if series in parts:
+                whole.merge(parts[series])
         if whole.count:
             found[key] = whole.quantile(q)
-    return found
+    rest = [one.bound(q) for key, one in sums.items() if key not in found]
+    return Percentiles(found, left_out, max(rest) if rest else None)
 
 
-def choose(sums: Mapping[str | None, Sum], most: int) -> list[str | None]:
-    """Choose so many groups: those of the largest totals, and every fourth of the largest means.
+def choose(
+    sums: Mapping[str | None, Sum], q: float, most: int
+) -> tuple[Collection[str | None], list[str | None]]:
+    """Choose so many groups, those of which a percentile may be the highest.
+
+    Returns:
+        Also those that have more series than can be read beside the others.
 
     Raises:
-        LimitExceeded: the first of them has over MAX_SERIES series.
+        LimitExceeded: each of them has over MAX_SERIES series.
     """
-    by_total = sorted(sums, key=lambda key: (-abs(sums[key].total), key or ""))
-    by_mean = sorted(sums, key=lambda key: (-sums[key].mean, key or ""))
     chosen: dict[str | None, None] = {}
-    totals, means = iter(by_total), iter(by_mean)
+    left_out: list[str | None] = []
     series = 0
-    while len(chosen) < min(most, len(sums)):
-        source = means if len(chosen) % _BY_MEAN == _BY_MEAN - 1 else totals
-        key = next(one for one in source if one not in chosen)
-        series += len(sums[key].series)
-        if series > MAX_SERIES:
-            if not chosen:
-                raise LimitExceeded("series", series, MAX_SERIES, "narrow them down by labels")
+    for key in sorted(sums, key=lambda key: (-sums[key].bound(q), key or "")):
+        if len(chosen) == most:
             break
+        number = len(sums[key].series)
+        if series + number > MAX_SERIES:
+            left_out.append(key)
+            continue
+        series += number
         chosen[key] = None
-    return list(chosen)
+    if sums and not chosen:
+        fewest = min(len(one.series) for one in sums.values())
+        raise LimitExceeded("series", fewest, MAX_SERIES, "narrow them down by labels")
+    return chosen, left_out

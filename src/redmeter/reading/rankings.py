@@ -3,9 +3,9 @@
 Counters are ranked by their counts, or by how many of them failed: all of them are read. Observed
 values are ranked by count, total or mean from their moments, a short text a slice, also of all.
 Their percentiles need histograms, which are ten to a hundred times as large. So these are read of a
-bounded number: of those with the largest totals (count x mean), where being slow costs most, and
-of some with the largest means, or what is slow and rare would be missed. What is not among them is
-not ranked; the ranking says how many were looked at, of how many.
+bounded number: of those of which mean and spread allow the highest, see observed.py. What is not
+among them is not ranked; the ranking says how many were looked at, of how many, and whether the
+others can be among the highest at all.
 
 Windows of observed values are read from the coarsest slices that fit: see summaries.cover().
 """
@@ -19,9 +19,10 @@ from redmeter.model import Ranked, Ranking
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
 from redmeter.reading.observed import Sum, percentiles, read_sums
-from redmeter.reading.summaries import cover, has_labels, window_of
+from redmeter.reading.partly import readable
+from redmeter.reading.summaries import check_labels, check_whole, cover, has_labels, window_of
 from redmeter.store import Store
-from redmeter.store.link import Command, raised
+from redmeter.store.link import Command
 
 #: Most rows of a ranking.
 MAX_ROWS = 1_000
@@ -78,7 +79,9 @@ def rank(
 ) -> Ranking:
     """Rank by what happened within the newest slices, the running one included.
 
-    Two round trips: which series there are, and their newest slices; a third one for percentiles.
+    Two round trips: which series there are, and their newest slices; of percentiles one more for
+    each 500 series. Series under whose keys another program keeps something else are left out: see
+    partly.py.
 
     Args:
         name: with `by`, a name without labels, all of whose label sets are added up by that
@@ -98,11 +101,13 @@ def rank(
 
     Raises:
         InvalidValue: no such order; or `failing` without labels, or the other way round.
+        TypeError: a number that is none, or labels that are no texts.
         UnknownPrecision: the store does not keep it.
         LimitExceeded: too many rows, slices or candidates.
         StoreError: the server cannot be reached or refuses.
     """
     wanted = check_order(order, failing)
+    check_labels("where", where)
     _check_rows(limit)
     found = (
         candidates(store, precision, base=name)
@@ -132,6 +137,7 @@ def check_order(order: object, failing: Mapping[str, str] | None) -> Order:
         InvalidValue: see rank().
     """
     found = Order.parse(order)
+    check_labels("failing", failing)
     if (found.word == "failing") != bool(failing):
         raise InvalidValue(
             failing or order,
@@ -171,9 +177,11 @@ def _counts(
     commands: list[Command] = [
         ("HMGET", store.keys.count(precision, series), *fields) for series in names
     ]
+    replies = store.ask(commands) if commands else []
+    found = readable({series: [reply] for series, reply in zip(names, replies, strict=True)})
     counts = {}
-    for series, reply in zip(names, store.ask(commands) if commands else [], strict=True):
-        count = sum(map(_whole, raised(reply)))
+    for series, (reply,) in found.items():
+        count = sum(map(_whole, reply))
         if count > 0:
             counts[series] = count
     return counts
@@ -227,14 +235,17 @@ def _rank_observed(
     kept, now = found.view.histograms, found.view.now
     fields = cover(kept, now, *window_of(kept, precision, now, None, None, slices))
     sums: dict[str | None, Sum] = {}
-    for series, (count, total) in read_sums(store, names, fields).items():
-        one = sums.setdefault(group(series), Sum())
-        one.add(series, count, total)
+    for series, part in read_sums(store, names, fields).items():
+        sums.setdefault(group(series), Sum()).add(series, part)
     if order.q is None:
         values = {key: one.value(order.word) for key, one in sums.items()}
-    else:
-        values = percentiles(store, sums, fields, order.q, limit)
-    return ranked_values(sums, values, order, limit)
+        return ranked_values(sums, values, order, limit)
+    values, left_out, rest = percentiles(store, sums, fields, order.q, limit)
+    rows = ranked_values(sums, values, order, limit)
+    full = len(rows) == limit
+    rows.complete = rest is None or (full and rows[-1].value > rest)
+    rows.left_out = tuple(left_out)
+    return rows
 
 
 def ranked_values(
@@ -294,11 +305,13 @@ def check_limits(limit: int, slices: int, kept: int) -> None:
         LimitExceeded: none, or too many.
     """
     _check_rows(limit)
+    check_whole("slices", slices)
     if not 1 <= slices <= kept:
         raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")
 
 
 def _check_rows(limit: int) -> None:
+    check_whole("limit", limit)
     if not 1 <= limit <= MAX_ROWS:
         raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
 

@@ -24,7 +24,9 @@ _FIXES = {
     "memory": f"the buffers were full: raise REDMETER_BUFFER_BYTES, or {_LABELS}",
     "series": f"gauges have too many label sets: {_LABELS}",
     "retention": "configure the writers for what the store keeps: REDMETER_RETENTION",
-    "overflow": "a number reached 2^63 - 1: count in larger units, under another name",
+    "overflow": "a count reached 2^63 - 1, or a slice 2^53 observed values: count in larger units",
+    "not-finite": "observed were NaN, infinities or numbers that no float holds: see who does",
+    "marks": "over 1,000 waited: mark deploys and the like, not what happens all the time",
     "WRONGTYPE": "another program uses these keys: choose another prefix",
     "not-a-number": "another program writes to these counters: choose another prefix",
     "denied": "allow the writers' user what docs/stored-format.md lists",
@@ -53,6 +55,7 @@ def writers(now: float, found: Sequence[Writer], unreadable: int) -> Iterator[Fi
     yield from _lost(found)
     yield from _summed(found)
     yield from _stuck(now, found)
+    yield from _grouped(now, found)
     if unreadable:
         yield Finding(
             "warn",
@@ -138,6 +141,20 @@ def _stuck(now: float, found: Sequence[Writer]) -> Iterator[Finding]:
         )
     if len(stuck) > SHOWN:
         yield Finding("warn", "writers", f"… ({len(stuck) - SHOWN:,} more that cannot store)")
+
+
+def _grouped(now: float, found: Sequence[Writer]) -> Iterator[Finding]:
+    """Tell where messages are grouped in several ways, by versions of redmeter that differ."""
+    versions = {writer.number("patterns") for writer in found if writer.alive(now)} - {0}
+    if len(versions) > 1:
+        told = ", ".join(map(str, sorted(versions)))
+        yield Finding(
+            "warn",
+            "writers",
+            f"messages are grouped by several versions of patterns: {told}",
+            "let all writers have one version of redmeter: until two hours after that, messages "
+            "without a format may seem new or gone",
+        )
 
 
 def _waits(writer: Writer) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.keys import Retention, slice_start
 from redmeter.model import Series
+from redmeter.reading.partly import readable
 from redmeter.store import Store
 from redmeter.store.link import Command, Reply, pairs, raised
 
@@ -34,7 +35,8 @@ def read_series(
         since, until: leave out slices that end before or start after, Unix seconds.
 
     Returns:
-        A series for every name; one without samples where nothing is kept.
+        A series for every name; one without samples where nothing is kept. Names under whose keys
+        another program keeps something else are left out: see partly.py.
 
     Raises:
         UnknownPrecision: the store does not keep it; the error lists those that it keeps.
@@ -45,7 +47,7 @@ def read_series(
         store, store.keys.count, names, precision, since=since, until=until
     )
     grid = Grid(precision, first, last, now)
-    return {name: grid.series(name, reply) for name, reply in zip(names, replies, strict=True)}
+    return {name: grid.series(name, reply) for name, reply in replies.items()}
 
 
 def read_hashes(
@@ -56,7 +58,7 @@ def read_hashes(
     *,
     since: float | None,
     until: float | None,
-) -> tuple[float, int, int, list[Reply]]:
+) -> tuple[float, int, int, dict[str, Reply]]:
     """Read the hashes of many series in one round trip.
 
     Args:
@@ -64,7 +66,7 @@ def read_hashes(
 
     Returns:
         The server's clock, the starts of the oldest and the newest slice that count, and a reply
-        for each name.
+        for each name that can be read.
 
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_series().
@@ -75,7 +77,8 @@ def read_hashes(
     commands: list[Command] = [("HGETALL", key(width, name)) for name in names]
     view, replies = store.read(commands)
     first, last = window(view.retention, precision, view.now, since, until)
-    return view.now, first, last, replies
+    found = readable({name: [reply] for name, reply in zip(names, replies, strict=True)})
+    return view.now, first, last, {name: reply for name, (reply,) in found.items()}
 
 
 def check_number(names: Sequence[str]) -> None:

@@ -4,17 +4,12 @@ They are kept beside the histograms in the layout of "Redis in Action", what oth
 written too: see kinds/statistics.py.
 """
 
-import math
-import re
-from calendar import timegm
-
 from redmeter.keys import HOUR, slice_start
+from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.statistics import merged
 from redmeter.model import Hour, Statistics
 from redmeter.store import Store
-from redmeter.store.link import Reply, pairs, raised
-
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)")
+from redmeter.store.link import Reply, raised, scored
 
 
 def read_statistics(store: Store, name: str) -> Statistics:
@@ -37,43 +32,17 @@ def read_statistics(store: Store, name: str) -> Statistics:
     )
     this = slice_start(view.now, HOUR)
     begun = hour_of(raised(start), view.now)
-    newest, before = _hour(now, begun), _hour(last, hour_of(raised(pstart), view.now))
+    # Where nobody says which hour it is, whoever writes next takes it for this one.
+    newest = _hour(now, this if begun is None else begun)
+    before = _hour(last, hour_of(raised(pstart), view.now))
     if newest is None or newest.start >= this:
         return Statistics(name, newest, before)
     # Nobody has recorded since that hour ended: it is the one before.
     return Statistics(name, None, newest)
 
 
-def hour_of(text: bytes | None, now: float) -> int | None:
-    """Return which hour a text means, Unix seconds; None where it is none.
-
-    Other programs write an hour of the day (0 to 23), which is taken for the latest one that has
-    come, or an ISO text. The script that rotates reads the same: store/lua/operations/hourly.lua.
-    """
-    if text is None:
-        return None
-    written = text.decode(errors="replace")
-    found = _ISO.match(written)
-    if found:
-        year, month, day, hour = map(int, found.groups())
-        try:
-            return timegm((year, month, day, hour, 0, 0))
-        except ValueError:
-            return None
-    try:
-        number = float(written)
-    except ValueError:
-        return None
-    if not math.isfinite(number):
-        return None
-    if not 0 <= number < 24:
-        return slice_start(number, HOUR)
-    at = slice_start(now, 86400) + int(number) * HOUR
-    return at - 86400 if at > slice_start(now, HOUR) else at
-
-
 def _hour(reply: Reply, start: int | None) -> Hour | None:
-    members = {name.decode(errors="replace"): float(n) for name, n in pairs(raised(reply))}
+    members = {name.decode(errors="replace"): n for name, n in scored(raised(reply))}
     found = merged(members)
     if start is None or not found.count:
         return None

@@ -3,24 +3,26 @@
 Only the newest samples of the retention count, as for counters; see series.py. A slice lies in two
 hashes, buckets and moments, of which one without the other is nobody's: see kinds/packed.py.
 
-Where only the window as a whole is asked for, it is covered by the fewest slices of all precisions
-that are kept: an hour and a half is an hour and thirty minutes, not ninety minutes. Distributions
-merge exactly, so the answer is the same, with fewer slices to read.
+Where only the window as a whole is asked for, as by rankings, it is covered by the fewest slices of
+all precisions that are kept: an hour and a half is an hour and thirty minutes, not ninety minutes.
+Distributions merge exactly, so the answer is the same, with fewer slices to read. Where precisions
+do not agree, as with one that came to be kept within the window, the coarser ones count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from redmeter.errors import InvalidName, LimitExceeded
+from redmeter.errors import InvalidName, LimitExceeded, shown
 from redmeter.keys import Retention, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import merged
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import candidates
+from redmeter.reading.partly import readable
 from redmeter.reading.series import window
 from redmeter.reading.spread import Spread, Summary, Texts, spread_of
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs, raised
+from redmeter.store.link import Command, Reply, pairs
 
 #: Most series that are summed up by one request, each by itself.
 MAX_SERIES = 500
@@ -46,7 +48,8 @@ def read_summaries(
         slices: no more than so many of the newest, the running one included.
 
     Returns:
-        A summary for every name; an empty one where nothing is kept.
+        A summary for every name; an empty one where nothing is kept. Names under whose keys
+        another program keeps something else are left out: see partly.py.
 
     Raises:
         UnknownPrecision: the store does not keep it of histograms; the error lists those it keeps.
@@ -57,8 +60,8 @@ def read_summaries(
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
     view, replies = store.read(_whole_hashes(store, names, precision))
     grid = _Grid(view.histograms, precision, view.now, since, until, slices)
-    both = zip(names, _two(replies), strict=True)
-    return {name: grid.summary(name, [hashes]) for name, hashes in both}
+    found = readable(dict(zip(names, _two(replies), strict=True)))
+    return {name: grid.summary(name, [hashes]) for name, hashes in found.items()}
 
 
 def read_merged(
@@ -91,46 +94,34 @@ def read_merged(
     names = [name for name in found.histograms if not labels or has_labels(name, labels)]
     if len(names) > MAX_MERGED:
         raise LimitExceeded("series", len(names), MAX_MERGED, "say more labels")
-    parts: list[tuple[Reply, Reply]] = []
+    parts: dict[str, Sequence[Reply]] = {}
     for at in range(0, len(names), MAX_SERIES):
         some = names[at : at + MAX_SERIES]
-        parts += _two(store.ask(_whole_hashes(store, some, precision)))
-    return grid.summary(base, parts)
-
-
-def read_wholes(
-    store: Store,
-    names: Sequence[str],
-    precision: int,
-    *,
-    since: float | None = None,
-    until: float | None = None,
-    slices: int | None = None,
-) -> dict[str, Spread]:
-    """Read how the values of many series were spread over a window as a whole.
-
-    The same numbers as of read_summaries(), from the fewest slices that cover the window, in two
-    round trips: what time it is and what is kept, then these slices. Where precisions do not agree,
-    as with one that came to be kept within the window, the coarser ones count.
-
-    Args, Raises: see read_summaries().
-    """
-    if len(names) > MAX_SERIES:
-        raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
-    view, _ = store.read()
-    first, end = window_of(view.histograms, precision, view.now, since, until, slices)
-    fields = cover(view.histograms, view.now, first, end)
-    return {name: Spread(one) for name, one in merged_slices(store, names, fields).items()}
+        replies = store.ask(_whole_hashes(store, some, precision))
+        parts |= zip(some, _two(replies), strict=True)
+    return grid.summary(base, list(readable(parts).values()))
 
 
 def merged_slices(
     store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
 ) -> dict[str, Distribution]:
-    """Read slices of many series in one round trip, and merge those of each.
+    """Read slices of many series, and merge those of each; a round trip for MAX_SERIES of them.
 
     Args:
         fields: precision -> starts of slices.
+
+    Returns:
+        Those that can be read: see partly.py.
     """
+    found: dict[str, Distribution] = {}
+    for at in range(0, len(names), MAX_SERIES):
+        found |= _merged_slices(store, names[at : at + MAX_SERIES], fields)
+    return found
+
+
+def _merged_slices(
+    store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
+) -> dict[str, Distribution]:
     commands: list[Command] = [
         ("HMGET", key(precision, name), *starts)
         for name in names
@@ -139,9 +130,9 @@ def merged_slices(
     ]
     replies = store.ask(commands) if commands else []
     each = 2 * len(fields)
+    by_name = {n: replies[at * each : (at + 1) * each] for at, n in enumerate(names)}
     found = {}
-    for at, name in enumerate(names):
-        mine = [raised(reply) for reply in replies[at * each : (at + 1) * each]]
+    for name, mine in readable(by_name).items():
         texts = [
             text
             for buckets, moments in zip(mine[::2], mine[1::2], strict=True)
@@ -168,7 +159,8 @@ def window_of(
     first, last = window(retention, precision, now, since, until)
     if slices is not None:
         kept = retention[precision]
-        if isinstance(slices, bool) or not isinstance(slices, int) or not 1 <= slices <= kept:
+        check_whole("slices", slices)
+        if not 1 <= slices <= kept:
             raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")
         first = max(first, slice_start(now, precision) - (slices - 1) * precision)
     return first, last + precision
@@ -223,6 +215,36 @@ def has_labels(series: str, labels: Mapping[str, str]) -> bool:
     return all(mine.get(key) == value for key, value in labels.items())
 
 
+def check_whole(what: str, number: object) -> None:
+    """Check how many of something are asked for.
+
+    Raises:
+        TypeError: not a whole number.
+    """
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{what} is a whole number (int), not {type(number).__name__}")
+
+
+def check_labels(what: str, labels: object) -> None:
+    """Check labels that are to be looked for; None for none.
+
+    Raises:
+        TypeError: not a mapping of texts to texts.
+    """
+    if labels is None:
+        return
+    if not isinstance(labels, Mapping):
+        kind = type(labels).__name__
+        raise TypeError(f'{what} takes labels and their values, e.g. {{"route": "/"}}, not {kind}')
+    for key, value in labels.items():
+        for part in (key, value):
+            if not isinstance(part, str):
+                raise TypeError(
+                    f"{what}: {shown(part, 40)} is of type {type(part).__name__}; labels and "
+                    "their values are text: str(…)"
+                )
+
+
 def _whole_hashes(store: Store, names: Iterable[str], precision: object) -> list[Command]:
     # Whether the precision is kept, the answer tells; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
@@ -259,15 +281,11 @@ class _Grid:
         self._fields = [b"%d" % start for start in starts]
         self._running = bool(starts) and self._end > now
 
-    def summary(self, name: str, hashes: Sequence[tuple[Reply, Reply]]) -> Summary:
-        """Lay the hashes of some series on the grid, and merge them.
-
-        Raises:
-            StoreError: a reply is an error, e.g. WRONGTYPE.
-        """
+    def summary(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Summary:
+        """Lay the hashes of some series, two of each, on the grid, and merge them."""
         columns: list[list[Texts]] = []
         for replies in hashes:
-            buckets, moments = (dict(pairs(raised(reply))) for reply in replies)
+            buckets, moments = (dict(pairs(reply)) for reply in replies)
             columns.append([(buckets.get(field), moments.get(field)) for field in self._fields])
         rows = list(zip(*columns, strict=True))
         there = [any(b is not None and m is not None for b, m in row) for row in rows]

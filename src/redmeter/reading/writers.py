@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs, raised
+from redmeter.store.link import Command, Reply, pairs, raised, scored
 from redmeter.store.publishing import INSTANCE_SECONDS, WRITER_SECONDS
 
 #: Most writers that are read, the newest ones.
@@ -103,7 +103,7 @@ def answers(now: float, replies: Sequence[Reply]) -> tuple[list[Writer], int]:
     seen, reports, instances = map(raised, replies)
     told, numbers = dict(pairs(reports)), dict(pairs(instances))
     writers, unreadable = [], 0
-    for producer, score in _scored(seen):
+    for producer, score in scored(seen):
         if not now - WRITER_SECONDS <= score <= now + WRITER_SECONDS:
             continue  # left over until the next one publishes
         report = _parsed(told.get(producer, b""))
@@ -115,12 +115,6 @@ def answers(now: float, replies: Sequence[Reply]) -> tuple[list[Writer], int]:
         name = producer.decode(errors="replace")
         writers.append(Writer(name, score, instance, report))
     return writers, unreadable
-
-
-def _scored(reply: Reply) -> list[tuple[bytes, float]]:
-    """Read members with scores, which come flat by protocol 2 and in pairs by protocol 3."""
-    flat = [part for item in reply for part in (item if isinstance(item, list) else [item])]
-    return [(m, float(s)) for m, s in zip(flat[::2], flat[1::2], strict=True)]
 
 
 def _parsed(text: bytes) -> dict[str, Any] | None:

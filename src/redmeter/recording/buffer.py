@@ -5,6 +5,10 @@ Slices fade as they get older (see widths.py), and where the memory is not enoug
 their time: the oldest fine ones first. What remains in the end, a slice for each series and day, is
 not given up, and the grand total of a counter stays right throughout.
 
+Messages may take what numbers leave, and half of the limit if they leave less; beyond that, of the
+logs that take most, texts are given up first, then patterns are counted as (other). So a flood of
+messages costs no number.
+
 What goes out is taken as Parts, each for one batch. A part that was never sent is put back, and
 merges with what came meanwhile.
 
@@ -19,7 +23,7 @@ from redmeter.keys import MAX_TIME, Kept, Keys
 from redmeter.model import Operation, Operations
 from redmeter.recording.instance import needs_instance, spelled
 from redmeter.recording.runs import Full, Run
-from redmeter.recording.tally import AGED, MEMORY, RETENTION, Tally
+from redmeter.recording.tally import AGED, MEMORY, RETENTION, TOTAL, Tally
 from redmeter.recording.widths import Widths
 
 #: Fields written by one batch: about 3 ms of the server's time.
@@ -174,10 +178,29 @@ class Buffer:
 
     def shrink(self, now: float) -> None:
         """Remember less of everything, the oldest first, until there is no more than may be."""
+        self._shrink_logs()
         ahead = 60.0
         while self._excess(now) and ahead < 4 * MAX_TIME:
             self._fade(now, now + ahead)  # as if it were so much later
             ahead *= 2
+
+    def _shrink_logs(self) -> None:
+        """Give up texts and patterns of messages that have no room beside the numbers."""
+        logs = [(name, run) for kind, _, name, run in self._runs() if kind.TEXTS]
+        size = sum(SERIES_BYTES + run.bytes for _, run in logs)
+        numbers = self.bytes - size
+        need = size - max(self._limit / 2, self._limit - numbers)
+        if need <= 0:
+            return
+        logs.sort(key=lambda log: -log[1].bytes)
+        for name, run in logs:
+            if need > 0:
+                freed, texts = run.give_up_texts(math.ceil(need))
+                need -= freed
+                self._tally.lose(MEMORY, name, (TOTAL,), texts)
+        for _, run in logs:
+            if need > 0:
+                need -= run.give_up_patterns(math.ceil(need))
 
     def _excess(self, now: float) -> bool:
         """Whether there is too much, and fading may free something: not the series themselves."""

@@ -9,17 +9,19 @@ import random
 from contextlib import nullcontext
 
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreError
+from redmeter.kinds.distribution import Distribution
 from redmeter.model import RecorderHealth
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery
 from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
+from redmeter.recording.observations import Distributions
 from redmeter.recording.runs import Sums
 from redmeter.recording.tally import Tally
 from redmeter.store import Store
 
 
 class Bulk:
-    """Counts to be stored together. For one thread.
+    """Counts and measured values to be stored together. For one thread.
 
     Args:
         store: where to.
@@ -42,6 +44,16 @@ class Bulk:
         """
         self._tally.recorded += amount
         self._buffer.add(Sums, series, second, amount, now)
+
+    def observe(self, series: str, second: int, values: Distribution, now: float) -> None:
+        """Take in measured values.
+
+        Args:
+            series, second, now: see add().
+            values: how they were spread, one at least; it becomes the buffer's own.
+        """
+        self._tally.recorded += values.count
+        self._buffer.add(Distributions, series, second, values, now)
 
     def write(self, timeout: float, now: float) -> None:
         """Store all there is, trying for a while.

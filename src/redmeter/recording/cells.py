@@ -32,6 +32,9 @@ NOW = -math.inf
 #: Events from which on they are merged on the spot, at first.
 LONG = 500
 
+#: Estimate of what an element of a cell's list takes, bytes.
+ELEMENT_BYTES = 40
+
 # CPython has a single object for the number one. Should there be another, or True, it takes the
 # longer way, which checks it.
 _ONE = 1
@@ -86,11 +89,29 @@ class Cell(ABC):
         if time >= self.due:
             self.attendant.attend(self)
 
-    def shorten(self) -> None:
-        """Replace the events by fewer that mean the same; not while someone else does."""
+    def shorten(self) -> bool:
+        """Replace the events by fewer that mean the same; not while someone else does.
+
+        Returns:
+            Whether they should be collected soon, as there are many that nothing makes fewer.
+        """
         count = len(self.events)
         # One assignment, so that an exception out of a signal handler finds all of it or nothing.
         self.events[:count] = self.merged(self.events[:count])
+        return False
+
+    def clear(self) -> None:
+        """Forget all events."""
+        self.events.clear()  # in place: an interrupted count() goes on with this very list
+
+    def waiting(self) -> list[Event]:
+        """Return all events that nobody has collected yet."""
+        return list(self.events)
+
+    @classmethod
+    def size_in_memory(cls, events: list[Event]) -> int:
+        """Return about how many bytes events take."""
+        return len(events) * ELEMENT_BYTES
 
     @staticmethod
     @abstractmethod

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 
+from redmeter.analysis import patterns
 from redmeter.errors import AccessDenied, StoreError, StoreRefused
 from redmeter.keys import Kept
 from redmeter.model import Operations, Outcome
@@ -176,5 +177,9 @@ class Delivery:
         self._published = -math.inf if ended else self._store.clock.monotonic()
 
     def report(self, health: Mapping[str, object]) -> str:
-        """Write a report for publish(), with what helps a human to find the process."""
-        return json.dumps({**health, "host": socket.gethostname(), "pid": str(os.getpid())})
+        """Write a report for publish(), with what helps a human to find the process.
+
+        And by which version it groups messages: counts by patterns of two do not add up.
+        """
+        who = {"host": socket.gethostname(), "pid": str(os.getpid())}
+        return json.dumps({**health, "patterns": patterns.VERSION, **who})

@@ -19,10 +19,12 @@ from redmeter.kinds.message import name_of
 from redmeter.model import Operations, Outcome, RecorderHealth
 from redmeter.names import canonical
 from redmeter.recording.cells import Counter, Gauge
+from redmeter.recording.grouping import Grouping
 from redmeter.recording.instance import NUMBER_SECONDS, for_each_process, needs_instance, spelled
-from redmeter.recording.messages import Rules, digested
+from redmeter.recording.messages import Rules, digested, received_event
 from redmeter.recording.observations import NOT_FINITE, Distributions, Histogram
-from redmeter.recording.tally import Tally
+from redmeter.recording.tally import AGED, Tally
+from redmeter.recording.widths import Widths
 from redmeter.store import Store
 
 #: Why a slice may be left out without anything being wrong.
@@ -93,7 +95,7 @@ class DirectMessages(NamedTuple):
     logger: str
     severity: str
 
-    def put_message(self, pattern: str | None, text: str, time: float) -> None:
+    def put_message(self, pattern: Grouping, text: str, time: float) -> None:
         """Add a message. Raises: see Meter.log()."""
         self.recorder.log(self.logger, self.severity, pattern, text, time)
 
@@ -163,10 +165,24 @@ class DirectRecorder:
                 self._tally.recorded += 1
                 self._tally.drop(NOT_FINITE, series, precisions, 1)
             return
+        if self._is_gone(store.kept, series, second):
+            return
         found = distribution.Distribution()
         found.add_all([number])
         slices = {series: {second: found}}
         self._write(1, lambda kept: histogram.operations(store.keys, kept.histograms, slices))
+
+    def _is_gone(self, kept: Kept, series: str, second: int) -> bool:
+        """Tell whether nothing is kept any more of an observation, and write that down."""
+        widths = Widths(Distributions.retention(kept))
+        if widths.at(self._now() - second):
+            return False
+        self._look_for_fork()
+        with self._lock:
+            self._tally.recorded += 1
+            self._tally.dropped += 1
+            self._tally.lose(AGED, series, widths.lost(widths.finest, 0), 1)
+        return True
 
     def set(self, series: str, value: float) -> None:
         """Set a gauge, given in its stored spelling."""
@@ -179,14 +195,15 @@ class DirectRecorder:
         values = {series: {int(time // 1): (time, value)}}
         self._write(1, lambda kept: gauge.operations(store.keys, kept.series, values))
 
-    def log(self, logger: str, severity: str, pattern: str | None, text: str, time: float) -> None:
+    def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
         """Record a message. See Recorder.log()."""
         store = self._store
         if store is None:
             return
         name = name_of(logger, severity)
         moment = time if -MAX_TIME < time < MAX_TIME else self._now()
-        messages = {name: digested([(moment, pattern, text)], self.rules, self.trouble)}
+        event = received_event(moment, pattern, text)
+        messages = {name: digested([event], self.rules, self.trouble)}
         self._write(1, lambda _: message.operations(store.keys, messages))
 
     def sink(self, logger: str, severity: str) -> "DirectMessages":

@@ -11,22 +11,16 @@ Not done: causes and contexts, notes, the members of groups.
 import re
 from types import TracebackType
 
-from redmeter.analysis.texts import clean
+from redmeter.recording.grouping import Place
 
 #: Frames that are shown, the innermost ones.
 FRAMES = 8
-#: Characters of a format to which a place is added, and of one part of a place.
-FORMAT_LIMIT, PART_LIMIT = 200, 40
+#: Characters of one part of a place.
+PART_LIMIT = 40
 
 #: A frame, and the class of an error, in a traceback as Python writes it.
 _FRAME = re.compile(r'^ *File "([^"\n]*)", line (\d+), in (\S+)', re.MULTILINE)
 _KIND = re.compile(r"(?:[\w.]*\.)?(\w+)(?::|\Z)")
-
-
-class Place(str):
-    """What is added to the pattern that a text without a format has: where its error came from."""
-
-    __slots__ = ()
 
 
 def described(error: BaseException) -> tuple[str, str]:
@@ -58,19 +52,6 @@ def place_of(traceback: str) -> str:
         return ""
     places = _FRAME.findall(traceback)
     return _place(_part(kind[1]), *places[-1]) if places else Place(f"[{_part(kind[1])}]")
-
-
-def placed(pattern: str | None, place: str) -> str:
-    """Add a place to a pattern; the place stays whole, however long the pattern is.
-
-    Args:
-        pattern: a format, or None where the message has none.
-    """
-    if pattern is None:
-        return Place(place)
-    if len(pattern) > FORMAT_LIMIT:
-        pattern = clean(pattern, FORMAT_LIMIT)
-    return f"{pattern} {place}"
 
 
 def _frames(traceback: TracebackType | None) -> list[tuple[str, int, str]]:

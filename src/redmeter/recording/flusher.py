@@ -24,7 +24,7 @@ import math
 import os
 import sys
 import time
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 from collections.abc import Callable, Generator
 from random import SystemRandom
@@ -53,6 +53,15 @@ T = TypeVar("T")
 #: What takes time, in steps: each says how long to wait before the next, seconds, and whether a
 #: ring ends that.
 Steps = Generator[tuple[float, bool], None, T]
+
+
+#: Threads that are ours, by process and identity: a forked child has none of its parent's.
+_ours: set[tuple[int, int]] = set()
+
+
+def in_background() -> bool:
+    """Tell whether this thread does nothing but to store."""
+    return (os.getpid(), get_ident()) in _ours
 
 
 class Failed(Exception):
@@ -146,12 +155,17 @@ class Loop:
             self._bell.release()
 
     def _run(self) -> None:
-        # Again for those who came when the last turn was through, and still saw a thread.
-        while self._members and self._alive.acquire(blocking=False):
-            try:
-                self._serve()
-            finally:
-                self._alive.release()
+        me = os.getpid(), get_ident()
+        _ours.add(me)
+        try:
+            # Again for those who came when the last turn was through, and still saw a thread.
+            while self._members and self._alive.acquire(blocking=False):
+                try:
+                    self._serve()
+                finally:
+                    self._alive.release()
+        finally:
+            _ours.discard(me)
 
     def _serve(self) -> None:
         while self._members:
@@ -253,7 +267,7 @@ class Flusher:
         return _current_loop().take(self)
 
     def ring(self) -> None:
-        """Have the next turn now."""
+        """Have the next turn now: to collect, or to flush where someone asks for it."""
         self._rung = True
         if self.loop is not None:
             self.loop.ring()
@@ -322,16 +336,19 @@ class Flusher:
         if not self._requests and not self._waiting():
             return []  # another thread, started at the same time, has done everything already
         # Processes that were started together shall not all flush in the same moment.
-        pause = self._interval * _chance.uniform(0.5, 1.0)
+        flush_at = time.monotonic() + self._interval * _chance.uniform(0.5, 1.0)
         while True:
-            yield pause, True
+            yield max(0.0, flush_at - time.monotonic()), True
+            if not self._requests and time.monotonic() < flush_at:  # rung, as much has come
+                self._collect()
+                continue
             requests, ok = yield from self._flush_where_due(ending)
             ending = ending or any(request.last for request in requests)
             if ending and ok:
                 return requests
             for request in requests:
                 request.answer(ok)
-            pause = self._interval * _chance.uniform(0.95, 1.05)
+            flush_at = time.monotonic() + self._interval * _chance.uniform(0.95, 1.05)
 
     def _flush_where_due(self, ending: bool) -> Steps[tuple[list[Request], bool]]:
         """Flush, where it is time to; return who asked for it, and whether all was stored."""

@@ -34,6 +34,12 @@ def label_of(label: str | None, release: str) -> str:
     return clean_label(release if label is None else label)
 
 
+class TooMany(Full):
+    """More marks wait than a store keeps."""
+
+    reason = "marks"
+
+
 class Notes(Run):
     """Second -> the marks within it."""
 
@@ -68,7 +74,7 @@ class Notes(Run):
 
     def add(self, start: int, value: list[Mark]) -> None:
         if self.events + len(value) > MAX_MARKS:  # more are not kept either
-            raise Full
+            raise TooMany
         self._seconds.setdefault(start, []).extend(value)
 
     def older(self, time: float) -> int:

@@ -11,19 +11,19 @@ An event in a cell is one of
     (last, pattern, text, count, first)     several, of one hour and pattern; text is the last one's
     (start, LogHour)                           all of an hour, cleaned and masked
 
-A pattern is a format ("retrying %s"), None for a text without one, or a Place, which is added to
-the pattern that the text has.
+What is called a pattern there is what groups a message as it came in: see grouping.py.
 
 Order: a text is cleaned, then masked, and only then a pattern is made of it, so that none holds a
-secret; a format is masked as well. A masking function of the user's is called by whichever thread
-is at it. Where it raises, or returns no text, `(masking failed)` stands for the text.
+secret; a format is masked as well. All that is done by the thread that stores, never by one that
+logs. Where a masking function raises, or returns no text, `(masking failed)` stands for the text.
 
-Bound: more than LONG events are put together on the spot. Where many different texts are left,
-their patterns are made there and then, in the thread that logs. Then a cell holds at most 1,000
-patterns with a sample each, and the newest texts, for each hour.
+Bound: more than LONG events are put together on the spot, which is cheap. Where many different
+texts are left, the thread that stores is rung. Where it cannot keep up, the oldest texts beyond
+MANY, or beyond so many characters, are counted as `(other)` by whoever logs, and not kept.
 """
 
 import math
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, Self
@@ -33,22 +33,35 @@ from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
 from redmeter.keys import HOUR, MAX_TIME, Kept, Keys
 from redmeter.kinds import message
-from redmeter.kinds.message import HOURS, SAMPLE_LIMIT, Group, LogHour, name_of
+from redmeter.kinds.message import HOURS, OTHER, SAMPLE_LIMIT, Group, LogHour, name_of
 from redmeter.model import Operations
 from redmeter.recording.cells import Attendant, Cell, Event
-from redmeter.recording.exceptions import Place
+from redmeter.recording.flusher import in_background
+from redmeter.recording.grouping import (
+    FORMAT_LIMIT,
+    PATTERN_LIMIT,
+    SAID_LIMIT,
+    Grouping,
+    Place,
+    Placed,
+    Said,
+    is_wordless,
+    received,
+    size_of,
+)
 from redmeter.recording.runs import Run
 
 #: Characters of a text that are stored.
 TEXT_LIMIT = 2000
 #: Characters of a text that wait for being cleaned; longer ones are cut at once.
 LONGEST = 8000
-#: Characters of a format that is a pattern, a place included.
-PATTERN_LIMIT = 340
+#: Different texts, and characters, in one cell from which on the thread that stores is rung.
+CROWD, CROWD_CHARACTERS = 1000, 1_000_000
+#: The most that wait in a cell, beside the newest texts.
+MANY, MANY_CHARACTERS = 4000, 2_000_000
 
-#: Different texts without a pattern, and characters, in one cell from which on patterns are made
-#: of them on the spot.
-MANY, MANY_CHARACTERS = 1000, 1_000_000
+#: Estimate of what a waiting message takes beside its text and format, bytes.
+EVENT_BYTES = 150
 
 MASKING_FAILED = "(masking failed)"
 
@@ -87,15 +100,14 @@ def formatted(template: object, args: tuple[object, ...]) -> tuple[str | None, s
         return text, text % values, ""
     except Exception as error:  # noqa: BLE001 - also of somebody's __str__
         problem = type(error).__name__
-        return text, f"{text} (its arguments do not fit: {problem})", problem
+        words = Said(text) if is_wordless(text) else text  # as it is the text now
+        return words, f"{text} (its arguments do not fit: {problem})", problem
 
 
 class Messages(Cell):
     """The messages of one logger and severity."""
 
-    __slots__ = ("_now", "rules", "version")
-
-    EVENT_BYTES = 400
+    __slots__ = ("_now", "rules", "taken")
 
     def __init__(
         self,
@@ -108,33 +120,42 @@ class Messages(Cell):
         super().__init__(name_of(logger, severity), attendant)
         self._now = now
         self.rules = rules
-        #: Goes up whenever events were replaced by others that mean the same.
-        self.version = 0
+        #: Events that the thread that stores has taken out and is at; replaced as a whole.
+        self.taken: list[Event] = []
 
-    def put_message(self, pattern: str | None, text: str, time: float) -> None:
+    def put_message(self, pattern: Grouping, text: str, time: float) -> None:
         """Add a message.
 
         Args:
-            pattern: a format, None, or a Place.
+            pattern: what groups it: see grouping.py.
             time: Unix seconds; where that is no time, it is now.
         """
         now = self._now()
-        if len(text) > LONGEST:
-            text = clean(text, TEXT_LIMIT)
         if not -MAX_TIME < time < MAX_TIME:
             time = now
-        self.events.append((time, pattern, text))
+        self.events.append(received_event(time, pattern, text))
         if now >= self.due:
             self.attendant.attend(self)
 
-    def shorten(self) -> None:
+    def take(self) -> list[Event]:
+        """Take all events out of the list, so that what is slow does not touch it."""
         count = len(self.events)
-        made = folded(self.events[:count], self.rules.keep)
-        texts = [event[2] for event in made if len(event) > 2]
-        if len(texts) > MANY + self.rules.keep or sum(map(len, texts)) > MANY_CHARACTERS:
-            made = self.merged(made)
+        self.taken = self.taken + self.events[:count]
+        del self.events[:count]
+        return self.taken
+
+    def clear(self) -> None:
+        super().clear()
+        self.taken = []
+
+    def waiting(self) -> list[Event]:
+        return [*self.taken, *self.events]
+
+    def shorten(self) -> bool:
+        count = len(self.events)
+        made, crowded = bounded(folded(self.events[:count], self.rules.keep), self.rules.keep)
         self.events[:count] = made
-        self.version += 1
+        return crowded
 
     def merged(self, events: list[Event]) -> list[Event]:  # type: ignore[override]
         """Clean, mask and count: one event for each hour."""
@@ -149,6 +170,23 @@ class Messages(Cell):
     @classmethod
     def size(cls, events: list[Event]) -> int:
         return sum(_events_of(event) for event in events)
+
+    @classmethod
+    def size_in_memory(cls, events: list[Event]) -> int:
+        return sum(_bytes_of(event) for event in events)
+
+
+def received_event(time: float, pattern: Grouping, text: str) -> Event:
+    """Return a message as it waits: of a text and a format as much as may be needed."""
+    if len(text) > LONGEST:
+        text = clean(text, TEXT_LIMIT)
+    return time, pattern if pattern is None else received(pattern), text
+
+
+def _bytes_of(event: Event) -> int:
+    if len(event) == 2:
+        return int(event[1].bytes)
+    return EVENT_BYTES + sys.getsizeof(event[2]) + size_of(event[1])
 
 
 def _events_of(event: Event) -> int:
@@ -176,10 +214,44 @@ def folded(events: list[Event], keep: int) -> list[Event]:
     ]
 
 
+def bounded(events: list[Event], keep: int) -> tuple[list[Event], bool]:
+    """Give up texts where there are too many; cheap.
+
+    Args:
+        events: as they come from folded().
+        keep: how many of the newest are beside the bound, of a usual length.
+
+    Returns:
+        The events, those that were given up as hours in which they are (other); and whether there
+        are many.
+    """
+    sizes = [len(event[2]) + size_of(event[1]) if len(event) > 2 else 0 for event in events]
+    room, left = keep * TEXT_LIMIT, MANY + keep
+    crowded = len(events) > CROWD + keep or sum(sizes) > CROWD_CHARACTERS + room
+    if len(events) <= left and sum(sizes) <= MANY_CHARACTERS + room:
+        return events, crowded
+    characters = MANY_CHARACTERS + room
+    kept: list[Event] = []
+    hours: dict[int, LogHour] = {}
+    for event, size in zip(reversed(events), reversed(sizes), strict=True):  # the newest first
+        if len(event) == 2:
+            kept.append(event)
+        elif left > 0 and size <= characters:
+            left, characters = left - 1, characters - size
+            kept.append(event)
+        else:
+            last = event[0]
+            count, first = event[3:] if len(event) == 5 else (1, last)
+            start = math.floor(last) // HOUR * HOUR
+            hour = hours.setdefault(start, LogHour(keep))
+            hour.add(OTHER, Group(count, first, last, ""))
+    return [*hours.items(), *reversed(kept)], True
+
+
 def _count(
     groups: dict[Any, list[Any]],
     time: float,
-    pattern: str | None,
+    pattern: Grouping,
     text: str,
     count: int,
     first: float,
@@ -291,22 +363,37 @@ class _Reader:
             masked = self._mask(text)
             # What a user's function returns may be anything. Masks may be longer than secrets.
             return text if masked is text else clean(str.__str__(masked), 2 * limit)
-        except Exception as error:  # noqa: BLE001 - of a user's function: its text may be the secret
+        except BaseException as error:  # of a user's function: its text may be the secret
+            # What ends a program, or a greenlet's patience, is for the application's threads. In
+            # ours it comes from that function alone, and would end all storing.
+            if not isinstance(error, Exception) and not in_background():
+                raise
             self._trouble("mask", f"masking secrets: {type(error).__name__}")
             return MASKING_FAILED
 
-    def pattern(self, pattern: str | None, text: str) -> str:
+    def pattern(self, grouping: Grouping, text: str) -> str:
         """Return the pattern of a message.
 
         Args:
-            pattern: as it was given.
+            grouping: as it came in.
             text: cleaned and masked.
         """
-        if pattern is None:
+        if grouping is None:
             return pattern_of(text)
-        if type(pattern) is Place:
-            return f"{pattern_of(text)} {self.text(pattern, PATTERN_LIMIT)}"
-        return self.text(pattern, PATTERN_LIMIT)
+        if type(grouping) is Placed:
+            return f"{self._words(grouping.words, FORMAT_LIMIT)} {self._place(grouping.place)}"
+        if type(grouping) is Place:
+            return f"{pattern_of(text)} {self._place(grouping)}"
+        assert isinstance(grouping, str), "there is nothing else"
+        return self._words(grouping, PATTERN_LIMIT)
+
+    def _words(self, words: str, limit: int) -> str:
+        if type(words) is Said:
+            return pattern_of(self.text(words, SAID_LIMIT))
+        return self.text(words, limit)
+
+    def _place(self, place: str) -> str:
+        return self.text(place, PATTERN_LIMIT)
 
 
 class Log(Run):
@@ -316,6 +403,7 @@ class Log(Run):
 
     HAS_TOTAL = True
     NUMBERED: ClassVar[bool] = False
+    TEXTS: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._hours: dict[int, LogHour] = {}
@@ -348,6 +436,33 @@ class Log(Run):
         if hour is None:
             hour = self._hours[start] = LogHour(value.keep)
         hour.merge(value)
+
+    def give_up_texts(self, need: int) -> tuple[int, int]:
+        """Give up texts, the oldest first, then samples, until so many bytes are free.
+
+        Returns:
+            How many bytes are free, and how many of the newest messages were given up.
+        """
+        freed = given_up = 0
+        for start in sorted(self._hours):
+            before, texts = self._hours[start].bytes, len(self._hours[start].texts)
+            self._hours[start].give_up_texts(need - freed)
+            freed += before - self._hours[start].bytes
+            given_up += texts - len(self._hours[start].texts)
+        for start in sorted(self._hours):
+            before = self._hours[start].bytes
+            self._hours[start].give_up_samples(need - freed)
+            freed += before - self._hours[start].bytes
+        return freed, given_up
+
+    def give_up_patterns(self, need: int) -> int:
+        """Count messages as (other), the oldest hours first, until so many bytes are free."""
+        freed = 0
+        for start in sorted(self._hours):
+            before = self._hours[start].bytes
+            self._hours[start].give_up_patterns(need - freed)
+            freed += before - self._hours[start].bytes
+        return freed
 
     def older(self, time: float) -> int:
         return sum(_parts(hour) for start, hour in self._hours.items() if start < time)

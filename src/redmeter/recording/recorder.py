@@ -30,7 +30,8 @@ from redmeter.recording import lifecycle
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.cells import LONG, NOW, Cell, Counter, Gauge
 from redmeter.recording.delivery import Delivery
-from redmeter.recording.flusher import Failed, Flusher, Request
+from redmeter.recording.flusher import Failed, Flusher, Request, in_background
+from redmeter.recording.grouping import Grouping
 from redmeter.recording.instance import NUMBER_SECONDS
 from redmeter.recording.messages import Messages, Rules
 from redmeter.recording.observations import Histogram
@@ -40,8 +41,6 @@ from redmeter.store import Store
 
 #: How long a cell is left alone after it was attended to, seconds.
 ATTENTION = 0.001
-#: Estimate of what an element of a cell's list takes, bytes.
-ELEMENT_BYTES = 40
 #: How long an answer is waited for at least when a process ends, seconds.
 SHORTEST = 0.1
 #: How often what there is is stored at least when a process ends, should there be more each time.
@@ -140,12 +139,12 @@ class Recorder:
         self._delivery.needs_instance = self._registry.per_process
         return gauge
 
-    def log(self, logger: str, severity: str, pattern: str | None, text: str, time: float) -> None:
+    def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
         """Record a message. Never raises where the arguments are what they should be.
 
         Args:
             logger, severity: as they are stored: see kinds/message.py.
-            pattern: what groups it, a format; None: its text does; a Place: both do.
+            pattern: what groups it, a format or None: see grouping.py.
             text: of any length, with any characters.
             time: when it was, Unix seconds.
         """
@@ -201,7 +200,8 @@ class Recorder:
             if lifecycle.at_the_very_end() or not self._flusher.start():
                 self._go_on_without_thread(cell)
                 return
-        self._shorten(cell)
+        if self._shorten(cell):
+            self._flusher.ring()
         cell.due = self._clock.wall() + ATTENTION
         if len(cell.events) > cell.TOO_LONG:
             self._flusher.ring()
@@ -226,17 +226,20 @@ class Recorder:
             else:
                 self.leave(left)
 
-    def _shorten(self, cell: Cell) -> None:
+    def _shorten(self, cell: Cell) -> bool:
+        """Make a long list shorter; tell whether it should be collected soon."""
         if len(cell.events) < cell.long or self._busy:
-            return
+            return False
         with self._lock:
-            if not self._busy:  # else this is a signal handler or a destructor within the lock
-                self._busy = True
-                try:
-                    cell.shorten()
-                    cell.long = max(LONG, 2 * len(cell.events))  # not again and again for little
-                finally:
-                    self._busy = False
+            if self._busy:  # this is a signal handler or a destructor within the lock
+                return False
+            self._busy = True
+            try:
+                soon = cell.shorten()
+                cell.long = max(LONG, 2 * len(cell.events))  # not again and again for little
+            finally:
+                self._busy = False
+        return soon
 
     # Flushing
 
@@ -273,7 +276,10 @@ class Recorder:
         return not self._tally.buffered and not self._waiting()
 
     def _waiting(self) -> bool:
-        return any(cell.events for cell in self._registry.cells())
+        return any(
+            cell.events or (isinstance(cell, Messages) and cell.taken)
+            for cell in self._registry.cells()
+        )
 
     def _flush(self, last: bool) -> None:
         """Collect and send all there is.
@@ -316,7 +322,9 @@ class Recorder:
         for look in self._before_flush:
             try:
                 look()
-            except Exception as error:  # noqa: BLE001 - of code that is not ours
+            except BaseException as error:  # of code that is not ours: see messages.py
+                if not isinstance(error, Exception) and not in_background():
+                    raise
                 self.trouble("before-flush", f"before a flush: {type(error).__name__}: {error}")
 
     def _let_all_be_due(self) -> None:
@@ -333,7 +341,7 @@ class Recorder:
             self._busy = True
             try:
                 for cell in self._registry.cells():
-                    if cell.events:
+                    if cell.taken if isinstance(cell, Messages) else cell.events:
                         self._collect_cell(cell, now)
                         cell.due = min(cell.due, due)  # the clock may have been set back
                         cell.long = LONG
@@ -343,19 +351,19 @@ class Recorder:
 
     def _digest(self, cell: Messages) -> None:
         """Do what takes longer than a moment without the lock, so that nobody waits for it."""
-        version = cell.version  # read first: what changes afterwards is noticed
-        events = list(cell.events)
-        if not events:
-            return
-        made = cell.merged(events)
         with self._lock:
             self._busy = True
             try:
-                if cell.version == version:  # else they were replaced meanwhile, and are done later
-                    cell.events[: len(events)] = made
-                    cell.version += 1
+                taken = cell.take()
+                cell.long = LONG
             finally:
                 self._busy = False
+        if not taken:
+            return
+        made = cell.merged(taken)
+        with self._lock:
+            if cell.taken is taken:  # else another thread has collected them meanwhile
+                cell.taken = made
 
     def _collect_to_keep(self) -> None:
         """Collect while the store is away: what is there has to stay for a while."""
@@ -367,11 +375,13 @@ class Recorder:
             self._buffer.shrink(self._now())
 
     def _collect_cell(self, cell: Cell, now: float) -> None:
-        count = len(cell.events)
-        events = cell.merged(cell.events[:count])
-        del cell.events[:count]
         if isinstance(cell, Messages):
-            cell.version += 1
+            events = cell.merged(cell.taken)
+            cell.taken = []
+        else:
+            count = len(cell.events)
+            events = cell.merged(cell.events[:count])
+            del cell.events[:count]
         kind, recorded = cell.kind, 0
         # The newest of what several gauges were set to would mean nothing.
         meaningless = cell.overflow and not kind.ADDS_UP
@@ -398,7 +408,7 @@ class Recorder:
     def after_fork(self) -> None:
         """Forget what is the parent's."""
         for cell in self._registry.cells():
-            cell.events.clear()  # in place: an interrupted count() goes on with this very list
+            cell.clear()
             cell.due = NOW
         self._begin()
 
@@ -443,10 +453,10 @@ class Recorder:
         """Return what the recorder knows of itself."""
         with self._lock:
             tally, delivery, cells = self._tally, self._delivery, self._registry.cells()
-            lists = [(cell, list(cell.events)) for cell in cells]
+            lists = [(cell, cell.waiting()) for cell in cells]
             fresh = sum(cell.size(events) for cell, events in lists)
-            waiting = sum(len(events) for _, events in lists)
-            taken = len(cells) * SERIES_BYTES + waiting * ELEMENT_BYTES
+            waiting = sum(cell.size_in_memory(events) for cell, events in lists)
+            taken = len(cells) * SERIES_BYTES + waiting
             return tally.health(
                 producer=delivery.writer,
                 instance=delivery.instance,

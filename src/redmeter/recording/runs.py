@@ -35,6 +35,8 @@ class Run(ABC):
     HAS_TOTAL: ClassVar[bool]
     #: Whether several series put together mean something.
     ADDS_UP: ClassVar[bool] = True
+    #: Whether it holds texts, which are given up before numbers are.
+    TEXTS: ClassVar[bool] = False
     #: Whether names may have a place for the number of the process: see instance.py.
     NUMBERED: ClassVar[bool] = True
 
@@ -79,6 +81,14 @@ class Run(ABC):
     @abstractmethod
     def cut(self, count: int) -> Self:
         """Take the oldest slices out, and return them as a run of their own."""
+
+    def give_up_texts(self, need: int) -> tuple[int, int]:  # noqa: ARG002
+        """Give up texts until so many bytes are free; return how many are, and how many texts."""
+        return 0, 0
+
+    def give_up_patterns(self, need: int) -> int:  # noqa: ARG002
+        """Tell fewer patterns apart until so many bytes are free; return how many are."""
+        return 0
 
     @staticmethod
     @abstractmethod

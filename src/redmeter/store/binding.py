@@ -12,7 +12,7 @@ import time
 from typing import NamedTuple
 
 from redmeter.errors import IncompatibleStore
-from redmeter.keys import DEFAULT_HISTOGRAMS, FORMAT, Kept, Keys, Retention
+from redmeter.keys import DEFAULT_HISTOGRAMS, FORMAT, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.store.link import Link, raised
 from redmeter.store.scripts import BIND, RETAIN
 
@@ -62,9 +62,9 @@ def read_meta(fields: dict[bytes, bytes | None]) -> Binding | None:
         raise IncompatibleStore("number of partitions", text.get("partitions", ""), PARTITIONS)
     try:
         retention = Retention.parse(text.get("retention", ""))
-        histograms = Retention(DEFAULT_HISTOGRAMS)
+        histograms = Retention(DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
         if text.get("histograms"):
-            histograms = Retention.parse(text["histograms"])
+            histograms = Retention.parse(text["histograms"], of=HISTOGRAMS)
         version = text.get("version", "")
         int(version)
     except ValueError:

@@ -93,6 +93,9 @@ def translate(error: Exception, location: str) -> StoreError:
     return StoreRefused(code or "ERR", text)
 
 
+#: Commands of which nobody knows which key an error is about.
+_SCRIPTS = {"EVAL", "EVALSHA"}
+
 _pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub
 
 
@@ -143,9 +146,9 @@ class Link:
                 sent = True
                 connection.send_packed_command((packed,))
                 replies = []
-                for _ in commands:
+                for command in commands:
                     _limit(connection, until)
-                    replies.append(self._read(connection))
+                    replies.append(self._read(connection, command))
                 return replies
             except BaseException:
                 # Replies still under way must not be taken for those of the next exchange.
@@ -217,11 +220,15 @@ class Link:
         else:  # closed meanwhile
             connection.disconnect()
 
-    def _read(self, connection: Any) -> Reply:
+    def _read(self, connection: Any, command: Command) -> Reply:
         try:
             return connection.read_response(disable_decoding=True)
         except client_errors.ResponseError as error:
-            return translate(error, self.location)
+            problem = translate(error, self.location)
+            if is_misplaced(problem) and command[0] not in _SCRIPTS:
+                assert isinstance(problem, StoreRefused)
+                return StoreRefused(problem.code, problem.detail, _text(command[1]))
+            return problem
 
     def _open(self) -> "redis.Redis":
         try:
@@ -292,6 +299,21 @@ def pairs(reply: Reply) -> list[tuple[bytes, bytes]]:
     if isinstance(reply, dict):
         return list(reply.items())
     return list(zip(reply[::2], reply[1::2], strict=True))
+
+
+def scored(reply: Reply) -> list[tuple[bytes, float]]:
+    """Read members with their scores, flat by protocol 2 and two by two by protocol 3."""
+    flat = [part for item in reply for part in (item if isinstance(item, list) else [item])]
+    return [(m, float(s)) for m, s in zip(flat[::2], flat[1::2], strict=True)]
+
+
+def is_misplaced(reply: Reply) -> bool:
+    """Tell whether a reply says that a key holds something else than what was asked for."""
+    return isinstance(reply, StoreRefused) and reply.code == "WRONGTYPE"
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def raised(reply: Reply) -> Reply:

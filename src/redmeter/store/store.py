@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.keys import DEFAULT_HISTOGRAMS, Kept, Keys, Retention
+from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.model import Batch, Operations, Outcome
 from redmeter.store import binding as bindings
 from redmeter.store import publishing
@@ -85,7 +85,8 @@ class Store:
         self.link = link
         self.keys = Keys(prefix)
         self.clock = clock
-        self._configured = Binding(retention, histograms or Retention(DEFAULT_HISTOGRAMS), "")
+        of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
+        self._configured = Binding(retention, of_histograms, "")
         #: How long a synchronous write is tried, seconds.
         self.timeout = timeout
         self._restarts = restarts

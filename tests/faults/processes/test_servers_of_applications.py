@@ -3,16 +3,14 @@
 Flush intervals are long, so what is stored was stored because a process ended, in good order.
 """
 
-import contextlib
-import http.client
 import signal
 import sys
-import threading
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from support.load import Load, end
 from support.programs import Program, Programs, Total
 from support.servers import free_port
 from support.waiting import eventually
@@ -49,52 +47,12 @@ async def app(scope, receive, send):
 """
 
 
-class Load:
-    """Requests, a few at a time, until told to stop: who answered how many."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._go_on = True
-        self.answers: list[str] = []
-        self._threads = [threading.Thread(target=self._ask) for _ in range(3)]
-        for thread in self._threads:
-            thread.start()
-
-    def _ask(self) -> None:
-        while self._go_on:
-            connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                connection.request("GET", "/", headers={"Connection": "close"})
-                answer = connection.getresponse()
-                if answer.status == 200:
-                    self.answers.append(answer.read().decode())
-            connection.close()
-
-    def stop(self) -> Counter[str]:
-        """Stop; return process id -> how many."""
-        self._go_on = False
-        for thread in self._threads:
-            thread.join()
-        return Counter(self.answers)
-
-
 def under_load(program: Program, port: int, requests: int, workers: int) -> Counter[str]:
     """Ask until so many requests are answered by so many workers, then end it while asking."""
-    load = Load(port)
-    try:
-
-        def enough() -> bool:
-            assert program.running, program.err
-            return len(load.answers) >= requests and len(set(load.answers)) >= workers
-
-        eventually(enough, 20.0, "requests are answered")
-        program.send(signal.SIGTERM)
-        done = program.finish()
-    finally:
-        answers = load.stop()
-    assert done.code in (0, -signal.SIGTERM), done
-    assert "Traceback" not in done.err, done.err
-    return answers
+    with Load(port) as load:
+        load.until(program, requests, workers)
+        end(program, load)
+    return load.bodies()
 
 
 def by_process(conn: Any) -> Counter[str]:

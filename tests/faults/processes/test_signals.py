@@ -305,9 +305,9 @@ def refused(*arguments):
 flusher.start_new_thread = refused
 read, interrupted = Link._read, 0
 
-def read_and_interrupt(self, connection):
+def read_and_interrupt(self, *rest):
     global interrupted
-    reply = read(self, connection)
+    reply = read(self, *rest)
     if reply == 1 and interrupted < 3:  # a batch that was applied
         interrupted += 1
         raise KeyboardInterrupt

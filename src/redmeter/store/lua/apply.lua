@@ -54,9 +54,14 @@ local now = math.min(server, tonumber(ARGV[3]))
 local refuse, trim = ARGV[6] == '1', ARGV[7] == '1'
 local reply, operations = {1}, {}
 
+-- What a command or pcall answers for an error is a table or a text.
+local function text_of(problem)
+  return type(problem) == 'table' and problem.err or problem
+end
+
 local function reject(i, reason)
   reply[#reply + 1] = i
-  reply[#reply + 1] = reason
+  reply[#reply + 1] = text_of(reason)
 end
 
 -- What is written but may not last, told once for each key.
@@ -65,7 +70,7 @@ local unkept = {}
 local function reject_unkept(i, problem)
   if unkept[i] then return end
   unkept[i] = true
-  reject(i, 'unkept ' .. (type(problem) == 'table' and problem.err or problem))
+  reject(i, 'unkept ' .. text_of(problem))
 end
 
 local function whole(n) return string.format('%.0f', n) end

@@ -4,7 +4,7 @@
 function operations.add(i, keys, a)
   for key = i, i + keys - 1 do
     local value = attempt('HINCRBY', KEYS[key], ARGV[a], ARGV[a + 1])
-    if type(value) == 'table' then reject(key, value.err) end
+    if type(value) == 'table' then reject(key, value) end
     a = a + 2
   end
 end

@@ -27,13 +27,16 @@ end
 
 -- Find the key for what happened in an hour, given the first of four keys. Returns the key, and
 -- whether it begins now; or nil, where that hour is older than both that are kept. May fail.
--- A clock that is ahead opens no hour that has not come; and where the server's own clock has stepped
--- back, what was begun goes on.
+-- A clock that is ahead opens no hour that has not come, and what comes late none that is older than
+-- the one before the present; where the server's own clock has stepped back, what was begun goes on.
 local function hourly(i, hour, life)
   local key, start_key, last, pstart = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   hour = math.min(hour, this_hour)
+  local too_old = hour < this_hour - HOUR
   local start = hour_of(call('GET', start_key))
-  if not start then
+  if too_old and (not start or hour > start) then
+    return nil
+  elseif not start then
     call('SET', start_key, whole(hour), 'EX', life)
     return key, call('EXISTS', key) == 0  -- of another program, or expired
   elseif hour > start then
@@ -52,7 +55,7 @@ local function hourly(i, hour, life)
   end
   local before = hour_of(call('GET', pstart))
   if before == hour then return last, call('EXISTS', last) == 0 end
-  if before and before > hour then return nil end
+  if too_old or before and before > hour then return nil end
   if call('ZCARD', last) > 0 then call('DEL', last) end
   call('SET', pstart, whole(hour), 'EX', life)
   return last, true

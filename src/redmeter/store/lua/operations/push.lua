@@ -20,7 +20,7 @@ function operations.push(i, keys, a)
   for key = i, i + keys - 1 do
     local last = a + 1 + tonumber(ARGV[a + 1])
     local done, problem = pcall(put, KEYS[key], tonumber(ARGV[a]), a + 2, last)
-    if not done then reject(key, type(problem) == 'table' and problem.err or problem) end
+    if not done then reject(key, problem) end
     a = last + 1
   end
 end

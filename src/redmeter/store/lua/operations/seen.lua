@@ -2,7 +2,8 @@
 -- Keys: hashes, field -> "FIRST LAST SAMPLE", times in Unix seconds.
 -- What is refused is told as unkept: nothing is lost that was counted.
 -- Arguments: seconds that a hash lives; about how many fields it keeps, those seen last; and for
---   each hash: how many fields, and of each: its name, first, last, sample.
+--   each hash: how many fields, and of each: its name, first, last, sample; "" where it is not
+--   known, and then the one that is there stays.
 
 local function parts(text)
   local first, last, sample = string.match(text or '', '^(-?[%d.]+) (-?[%d.]+) (.*)$')
@@ -29,7 +30,11 @@ function operations.seen(i, keys, a)
       local name, first, last, sample = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
       local began, ended, old_first, old_last, old_sample = parts(call('HGET', key, name))
       if began and began < tonumber(first) then first = old_first end
-      if ended and ended > tonumber(last) then last, sample = old_last, old_sample end
+      if ended and ended > tonumber(last) then
+        last, sample = old_last, old_sample
+      elseif sample == '' then
+        sample = old_sample or ''
+      end
       call('HSET', key, name, first .. ' ' .. last .. ' ' .. sample)
     end
     if call('HLEN', key) > 1.5 * most then keep_newest(key, most) end

@@ -2,10 +2,14 @@
 -- Keys: four for each, see hourly.lua.
 -- Arguments: seconds that they live; 1: tell count, sum and sumsq as they are afterwards; and for
 --   each: the hour, count, min, max, sum, sumsq, mean, m2.
--- Statistics are of two hours: what is of an older one than these is left out.
+-- Statistics are of two hours: what is of an older one than these is left out, and so is what is of
+--   an hour after the next one; nobody is told, since the histograms have it. THIS_HOUR stands for
+--   the present one, whichever it is.
 -- Members: min, max, count, sum, sumsq, as other programs keep them; and n, mean, m2 of what was
 --   written here, merged by Chan's formula: the others lose all digits where values are large and close
 --   together. Nothing becomes infinite: it stops at the largest double.
+
+local THIS_HOUR = 2 ^ 40
 
 local LARGEST = 1.7976931348623157e308
 
@@ -18,6 +22,7 @@ function operations.stat(i, keys, a)
   a = a + 2
 
   local function merge(at, hour, count, low, high, sum, sumsq, mean, m2)
+    if hour > this_hour + HOUR and hour < THIS_HOUR then return end
     local key, fresh = hourly(at, hour, life)
     if not key then return end
     local old = call('ZMSCORE', key, 'min', 'max', 'count', 'sum', 'sumsq', 'n', 'mean', 'm2')
@@ -41,7 +46,7 @@ function operations.stat(i, keys, a)
     local values = {}
     for k = 0, 7 do values[k + 1] = tonumber(ARGV[a + k]) end
     local done, reason = pcall(merge, at, unpack(values))
-    if reason then reject(at, type(reason) == 'table' and reason.err or reason) end
+    if reason then reject(at, reason) end
     a = a + 8
   end
 end

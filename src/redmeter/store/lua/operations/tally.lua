@@ -28,7 +28,7 @@ function operations.tally(i, keys, a)
   for at = i, i + keys - 1, 4 do
     local last = a + 1 + 2 * tonumber(ARGV[a + 1])
     local done, reason = pcall(add, at, tonumber(ARGV[a]), a + 2, last)
-    if reason then reject(at, type(reason) == 'table' and reason.err or reason) end
+    if reason then reject(at, reason) end
     a = last + 1
   end
 end

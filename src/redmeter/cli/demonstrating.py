@@ -1,0 +1,87 @@
+"""demo: a shop that runs, to look at what there is to see."""
+
+import contextlib
+import os
+import shlex
+import signal
+from typing import Annotated
+
+import typer
+
+from redmeter.cli import output
+from redmeter.cli.app import USAGE, Url, called, command, fail
+from redmeter.demo.running import PREFIX, Demo, remove
+
+#: What to look at, and by which command.
+_NEXT = (
+    ("series hits -p 1h", "five days of visitors"),
+    ("top http_requests --by route -p 1h", "what they ask for"),
+    ("top http_request_seconds --by route --by p95", "which pages are slow"),
+    ("top http_request_db_ratio --by route --by mean", "and which of them by the database"),
+    ("top db_query_seconds --by statement --by total", "by which statements"),
+    ("top http_requests --by route --failing status=5xx", "where the shop fails"),
+    ("logs", "what is new in its log"),
+    ("summary cart_value -p 1h", "how much people buy"),
+    ("top revenue_cents --by category -p 1h", "and what"),
+    ("doctor", "whether all is stored"),
+)
+
+
+@command(name="demo", epilog="Examples: redmeter demo · redmeter demo --minutes 2")
+def demo(
+    minutes: Annotated[
+        float, typer.Option("--minutes", "-m", help="How long people come to the shop.")
+    ] = 10.0,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Where the shop is; 0: a free one.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="How chance begins.")] = 1,
+    forget: Annotated[
+        bool, typer.Option("--remove", help="Only remove what an earlier demo has stored.")
+    ] = False,
+    url: Url = None,
+    prefix: Annotated[
+        str, typer.Option("--prefix", help="What stands before every key; begins with demo.")
+    ] = PREFIX,
+) -> None:
+    """Run a small tea shop with visitors, to see what its figures look like.
+
+    A real application with two workers, a job and a database; its visitors, who come and go as
+    people do, and the bank are made up. So is what is stored of the last five days. There is a
+    deploy in the middle: find out what it changed.
+
+    What is stored lies under a prefix of its own, and is removed by the next start. Ctrl-C ends all
+    that was started.
+    """
+    if not 0 < minutes <= 24 * 60:
+        fail(f"--minutes {minutes:g}: give more than 0, and a day at most", USAGE)
+    if forget:
+        output.line(f"removed: {output.many(remove(url, prefix), 'key')}")
+        return
+    interrupted = True
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with Demo(url, prefix, seconds=60 * minutes, port=port, seed=seed) as shop:
+            output.note("storing what the last five days were like …")
+            hits = shop.prepare()
+            output.note(f"{hits:,} pages were asked for; the shop opens …")
+            address = shop.open()
+            _say(address, url, prefix)
+            shop.run(output.note)
+        interrupted = False
+    output.note(
+        f"{'interrupted' if interrupted else 'closed'}; the figures stay until the next one"
+    )
+
+
+def _say(address: str, url: str | None, prefix: str) -> None:
+    output.line(f"the shop is open: {address}")
+    options = f" --prefix {shlex.quote(prefix)}"
+    if url is not None and url != os.environ.get("REDMETER_URL"):
+        # A password is not to be shown again.
+        options += " --url …" if "@" in url else f" --url {shlex.quote(url)}"
+    lines = [f"{called()} {words}{options}" for words, _ in _NEXT]
+    width = max(map(len, lines))
+    output.line("in another terminal:")
+    for line, (_, why) in zip(lines, _NEXT, strict=True):
+        output.line(f"  {line:{width}}  # {why}")

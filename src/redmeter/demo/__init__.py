@@ -1,0 +1,18 @@
+"""The demo: a small shop that really runs, with everything of this product switched on.
+
+A newcomer should see charts of a business within moments, and be able to read in a few files how an
+application is instrumented. So there is a real application, served by real workers, and visitors
+who send real requests; only the customers and the bank are made up.
+
+    catalogue.py    what is sold
+    shape.py        when people come, and what they do: the one description of the business
+    past.py         the last days, as they would have been recorded
+    database.py     the shop's tables
+    shop.py         the pages: an application as users write them
+    server.py       serves it, by two workers
+    job.py          sends confirmations, in a process of its own
+    traffic.py      visitors
+    running.py      all of it, from start to end
+
+What it stores lies under a prefix of its own, `demo:`, and begins anew with each start.
+"""

@@ -1,0 +1,102 @@
+"""The shop's tables, in one file of SQLite, and what lies in them as it opens."""
+
+import random
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from redmeter.demo.catalogue import POPULARITY, PRODUCTS
+
+#: Lines of orders of the years before: what makes the report slow.
+OLD_LINES = 180_000
+
+META = sa.MetaData()
+products = sa.Table(
+    "products",
+    META,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String, nullable=False),
+    sa.Column("category", sa.String, nullable=False),
+    sa.Column("price", sa.Integer, nullable=False),
+)
+carts = sa.Table(
+    "carts",
+    META,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("visitor", sa.String, nullable=False, index=True),
+    sa.Column("product_id", sa.Integer, nullable=False),
+    sa.Column("pieces", sa.Integer, nullable=False),
+)
+orders = sa.Table(
+    "orders",
+    META,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("visitor", sa.String, nullable=False),
+    sa.Column("cents", sa.Integer, nullable=False),
+    sa.Column("confirmed", sa.Boolean, nullable=False, index=True),
+)
+lines = sa.Table(
+    "order_lines",
+    META,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("order_id", sa.Integer, nullable=False),
+    sa.Column("product_id", sa.Integer, nullable=False),
+    sa.Column("pieces", sa.Integer, nullable=False),
+    sa.Column("cents", sa.Integer, nullable=False),
+)
+#: What the newest release keeps, so that its report need not add up all lines.
+sums = sa.Table(
+    "category_sums",
+    META,
+    sa.Column("category", sa.String, primary_key=True),
+    sa.Column("pieces", sa.Integer, nullable=False),
+    sa.Column("cents", sa.Integer, nullable=False),
+)
+
+
+def connect(path: Path) -> sa.Engine:
+    """Return an engine on the shop's database, which several processes may use."""
+    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 5.0})
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sa.engine.interfaces.DBAPIConnection, _: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = OFF")  # nobody mourns a demo's orders
+        cursor.close()
+
+    return engine
+
+
+def create(path: Path, seed: int) -> None:
+    """Make the tables and fill the shelves."""
+    chance = random.Random(seed)
+    engine = connect(path)
+    META.create_all(engine)
+    shelf = [each._asdict() for each in PRODUCTS]
+    sold = chance.choices(
+        PRODUCTS, weights=[POPULARITY[each.category] for each in PRODUCTS], k=OLD_LINES
+    )
+    old = [
+        {"order_id": number // 3, "product_id": each.id, "pieces": 1, "cents": each.price}
+        for number, each in enumerate(sold)
+    ]
+    with engine.begin() as connection:
+        connection.execute(products.insert(), shelf)
+        connection.execute(
+            sums.insert(),
+            [
+                {
+                    "category": category,
+                    "pieces": sum(each.category == category for each in sold),
+                    "cents": sum(each.price for each in sold if each.category == category),
+                }
+                for category in POPULARITY
+            ],
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO order_lines (order_id, product_id, pieces, cents) VALUES (?, ?, ?, ?)",
+            [tuple(line.values()) for line in old],
+        )
+    engine.dispose()

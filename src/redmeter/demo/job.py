@@ -1,0 +1,65 @@
+"""Sends confirmations of orders: a job in a process of its own, `python -m redmeter.demo.job`."""
+
+import contextlib
+import logging
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from redmeter.demo import database
+from redmeter.demo.database import orders
+from redmeter.demo.orphans import end_with_starter
+from redmeter.demo.shop import FOLDER, SEED, measure, release_in
+
+#: Seconds between two looks for orders.
+PAUSE = 0.5
+#: Which part of the letters the postal system does not take at once.
+REFUSED = 0.08
+
+log = logging.getLogger("shop.confirmations")
+
+
+def main() -> None:
+    """Confirm orders until SIGTERM."""
+    end_with_starter()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    folder = Path(os.environ[FOLDER])
+    chance = random.Random(os.environ[SEED])
+    engine = database.connect(folder / "shop.sqlite3")
+    meter = measure(engine, release_in(folder))
+    waiting = meter.gauge("confirmations_waiting")
+    send = meter.timer("confirmation_seconds")
+    with contextlib.suppress(KeyboardInterrupt), meter:
+        while True:
+            with engine.connect() as connection:
+                found = connection.execute(sa.select(orders).where(~orders.c.confirmed)).all()
+            waiting.set(len(found))
+            for order in found:
+                try:
+                    with send:
+                        _send(order.visitor, chance)
+                except ConnectionError:
+                    log.exception("confirmation of order %d is not sent yet", order.id)
+                    meter.count("confirmations", labels={"outcome": "postponed"})
+                    continue
+                with engine.begin() as connection:
+                    done = orders.update().where(orders.c.id == order.id).values(confirmed=True)
+                    connection.execute(done)
+                meter.count("confirmations", labels={"outcome": "sent"})
+            time.sleep(PAUSE)
+
+
+def _send(visitor: str, chance: random.Random) -> None:  # noqa: ARG001
+    """Send a letter. A stand-in: it waits as one waits for a mail server."""
+    time.sleep(chance.lognormvariate(-3.5, 0.5))
+    if chance.random() < REFUSED:
+        raise ConnectionError("451 try again later")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""The last days of the shop, as they would have been recorded: so that charts are full at once.
+
+Nobody waits five days for a chart. What happened is drawn at random from the shape of the business,
+slice by slice, as fine as the slice's age is still told by: seconds of the last minutes, hours of
+the last days. It goes the way of `redmeter replay`: summed in memory, stored in batches.
+
+Bound: five days are some 450 slices of some 40 series, stored within two or three seconds. Of a
+slice with many values 40 are drawn, and taken several times.
+"""
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from redmeter.demo import shape
+from redmeter.demo.catalogue import POPULARITY, PRODUCTS
+from redmeter.keys import Retention
+from redmeter.kinds.distribution import Distribution
+from redmeter.names import canonical
+from redmeter.recording.bulk import Bulk
+from redmeter.recording.widths import Widths
+from redmeter.store import Store
+
+#: How far it goes back, seconds.
+REACH = 5 * 86400
+#: When what was deployed, seconds ago.
+RELEASES = {"shop 2.2.9": 3.2 * 86400, "shop 2.3.0": 9.4 * 3600}
+#: Values that are drawn for a slice.
+DRAWN = 40
+
+
+class Page(NamedTuple):
+    """What is recorded of a page."""
+
+    method: str
+    route: str
+    #: How often in a visit, or in a second where it is no visitor's.
+    often: float
+    #: Median of how long it takes, seconds, and how far that is spread (of a logarithm).
+    median: float
+    spread: float
+    #: Which part of that the database takes.
+    database: float
+    #: Class of status -> which part.
+    status: Mapping[str, float]
+    visitors: bool = True
+
+
+_OK = {"2xx": 1.0}
+_ORDERED = 1 - shape.REFUSED[shape.OLD] - shape.LOST[shape.OLD]
+
+PAGES = (
+    Page("GET", "/", 1.0, 0.0016, 0.4, 0.05, _OK),
+    Page("GET", "/search", shape.SEARCHES, 0.0019, 0.45, 0.1, _OK),
+    Page("GET", "/products/{id}", shape.PRODUCTS, 0.0016, 0.4, 0.05, {"2xx": 0.985, "4xx": 0.015}),
+    Page("POST", "/cart", shape.INTO_CART, 0.0017, 0.4, 0.07, {"3xx": 1.0}),
+    Page("GET", "/cart", shape.LOOKS_AT_CART, 0.0014, 0.35, 0.06, _OK),
+    Page(
+        *("POST", "/checkout", shape.CHECKOUTS, 0.098, 0.4, 0.006),
+        {"3xx": _ORDERED, "4xx": shape.REFUSED[shape.OLD], "5xx": shape.LOST[shape.OLD]},
+    ),
+    Page("GET", "(unmatched)", shape.STRAY, 0.0004, 0.3, 0.0, {"4xx": 1.0}),
+    Page("GET", "/admin/report", shape.REPORTS, 0.18, 0.15, 0.96, _OK, False),
+)
+
+
+def fill(store: Store, seed: int) -> int:
+    """Store what the last days were like, up to now.
+
+    Returns:
+        How many pages were asked for.
+
+    Raises:
+        StoreError: the store cannot be reached or refuses.
+    """
+    view, _ = store.read()
+    store.binding()
+    bulk, now = Bulk(store), view.now
+    hits = 0
+    for start, width in slices(store.binding().retention, now):
+        chance = random.Random(f"{seed} {start} {width}")
+        hits += _Slice(bulk, start, width, now, chance, seed).fill()
+    bulk.write(store.timeout, now)
+    return hits
+
+
+def slices(retention: Retention, now: float) -> Iterator[tuple[int, int]]:
+    """Yield start and width of what of the past can still be told apart, the oldest first."""
+    widths, at = Widths(retention), math.floor(now) - REACH
+    at -= at % 3600
+    while True:
+        width = widths.at(now - at) or 3600
+        width = min(width, widths.at(now - at - width) or 3600)  # as fine as its end needs
+        while at % width:
+            width = math.gcd(at, width)
+        if at + width > now:
+            return
+        yield at, width
+        at += width
+
+
+class _Slice:
+    """A stretch of the past, all of whose events are told at its start."""
+
+    def __init__(
+        self, bulk: Bulk, start: int, width: int, now: float, chance: random.Random, seed: int
+    ) -> None:
+        self._bulk = bulk
+        self._start = start
+        self._width = width
+        self._now = now
+        self._chance = chance
+        middle = start + width / 2
+        self._visits = shape.visits(middle, seed) * width
+
+    def fill(self) -> int:
+        """Draw what happened, and take it in; return how many pages were asked for."""
+        hits = sum(self._page(page) for page in PAGES)
+        self._count("hits", {}, hits)
+        return hits
+
+    def _page(self, page: Page) -> int:
+        often = page.often * (self._visits if page.visitors else self._width)
+        count = shape.poisson(often, self._chance)
+        if not count:
+            return 0
+        labels = {"method": page.method, "route": page.route}
+        left = count
+        for status, part in page.status.items():
+            found = left if status == list(page.status)[-1] else 0
+            if not found:
+                found = min(left, round(count * part + self._chance.uniform(-0.5, 0.5)))
+            self._count("http_requests", labels | {"status": status}, found)
+            left -= found
+            if page.route == "/checkout":
+                self._checkouts(status, found)
+        self._observe("http_request_seconds", labels, count, page.median, page.spread)
+        if page.database:
+            median = page.median * page.database
+            self._observe("http_request_db_seconds", labels, count, median, page.spread)
+            ratios = page.database, 0.3 * (1 - page.database)
+            self._observe("http_request_db_ratio", labels, count, *ratios, most=1.0)
+        if page.route == "/search":
+            found = round(count * 0.83)
+            self._count("searches", {"found": "yes"}, found)
+            self._count("searches", {"found": "no"}, count - found)
+        return count
+
+    def _checkouts(self, status: str, count: int) -> None:
+        outcome = {"3xx": "paid", "4xx": "refused", "5xx": "lost"}[status]
+        self._count("payments", {"outcome": outcome}, count)
+        if outcome != "paid":
+            return
+        self._observe("cart_value", {}, count, 47.0, 0.6)
+        self._observe("payment_seconds", {}, count, 0.085, 0.4)
+        self._count("confirmations", {"outcome": "sent"}, count)
+        total = sum(POPULARITY.values())
+        for category, popularity in POPULARITY.items():
+            pieces = count * shape.LINES * shape.PIECES * popularity / total
+            sold = shape.poisson(pieces, self._chance)
+            prices = [each.price for each in PRODUCTS if each.category == category]
+            self._count("sales", {"category": category}, sold)
+            cents = round(sold * sum(prices) / len(prices) * self._chance.uniform(0.9, 1.1))
+            self._count("revenue_cents", {"category": category}, cents)
+
+    def _count(self, name: str, labels: Mapping[str, str], count: int) -> None:
+        if count > 0:
+            self._bulk.add(canonical(name, labels), self._start, count, self._now)
+
+    def _observe(
+        self,
+        name: str,
+        labels: Mapping[str, str],
+        count: int,
+        median: float,
+        spread: float,
+        *,
+        most: float = math.inf,
+    ) -> None:
+        if count <= 0:
+            return
+        drawn = min(count, DRAWN)
+        level = math.log(median)
+        values = [min(most, self._chance.lognormvariate(level, spread)) for _ in range(drawn)]
+        found = Distribution()
+        times, rest = divmod(count, drawn)
+        found.add_all(values[:rest])
+        _add(found, values, times)
+        self._bulk.observe(canonical(name, labels), self._start, found, self._now)
+
+
+def _add(to: Distribution, values: list[float], times: int) -> None:
+    """Add values several times, at a cost that grows with the logarithm of how often."""
+    several = Distribution()
+    several.add_all(values)
+    while times:
+        if times & 1:
+            to.merge(several)
+        times >>= 1
+        if times:
+            double = Distribution()
+            double.merge(several)
+            double.merge(several)
+            several = double

@@ -1,0 +1,312 @@
+"""Runs the demo: a store of its own, the past, two workers, a job, visitors, and a deploy.
+
+Every process that is started here ends with it, however that ends: in good order it ends them, and
+if it is killed they see that their standard input has ended. What lies in files lies in a temporary
+folder. What was stored stays until the next start, or until `redmeter demo --remove`.
+
+Bound: minutes. Two workers, one job, 24 visitors at once.
+"""
+
+import contextlib
+import http.client
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from redmeter import Meter, settings
+from redmeter import store as stores
+from redmeter.errors import InvalidSetting, RedmeterError
+from redmeter.store import Store, embedded, urls
+
+#: Prefix of everything that the demo stores.
+PREFIX = "demo:"
+#: What it needs beside the library; the extra `demo` has all of it.
+NEEDS = ("starlette", "uvicorn", "sqlalchemy", "psutil")
+#: Seconds that processes may take to be there, and to end.
+PATIENCE = 30.0
+#: A burst in the course of a run: from when to when, as parts of it, and how many times as many
+#: come. The deploy is after it.
+BURST_FROM, BURST_TO, BURST_HEIGHT, DEPLOY_AT = 0.2, 0.35, 2.5, 0.5
+#: Keys that are removed with one command.
+_REMOVED_AT_ONCE = 500
+
+_PREFIX = re.compile(r"demo[A-Za-z0-9_.:-]*")
+
+
+class DemoFailed(RedmeterError):
+    """The demo cannot go on.
+
+    Args:
+        reason: why.
+    """
+
+
+def check_needs() -> None:
+    """Check that all is there that the demo needs.
+
+    Raises:
+        DemoFailed: something is missing; it says what to type.
+    """
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise DemoFailed(
+            f"the demo needs {', '.join(missing)}: pip install 'redmeter[demo]' brings "
+            f"{'it' if len(missing) == 1 else 'them'}"
+        )
+
+
+def check_prefix(prefix: str) -> str:
+    """Check that a prefix is the demo's own, since all that it holds is removed.
+
+    Raises:
+        InvalidSetting: it is another one.
+    """
+    settings.resolve("prefix", prefix)
+    if not _PREFIX.fullmatch(prefix):
+        raise InvalidSetting("--prefix", f"{prefix!r:.40}: the demo's own begins with demo")
+    return prefix
+
+
+def remove(url: str | None, prefix: str) -> int:
+    """Remove all that a demo has stored; return how many keys there were.
+
+    Raises:
+        InvalidSetting: the prefix is not a demo's.
+        StoreError: the store cannot be reached or refuses.
+    """
+    with _opened(url, check_prefix(prefix)) as store:
+        cursor, removed = "0", 0
+        while True:
+            (reply,) = store.ask([("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", 1000)])
+            if isinstance(reply, Exception):
+                raise reply
+            cursor, keys = reply[0], reply[1]
+            for at in range(0, len(keys), _REMOVED_AT_ONCE):
+                (gone,) = store.ask([("UNLINK", *keys[at : at + _REMOVED_AT_ONCE])])
+                if isinstance(gone, Exception):
+                    raise gone
+                removed += gone
+            if int(cursor) == 0:
+                return removed
+
+
+@contextlib.contextmanager
+def _opened(url: str | None, prefix: str) -> Iterator[Store]:
+    store = stores.open(url, prefix=prefix)
+    if store is None:
+        raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+class Demo:
+    """A run of the demo; a context manager, which ends all that it has started.
+
+    Args:
+        url: of the store; None: as the environment says, else the embedded server.
+        prefix: what stands before every key; begins with `demo`.
+        seconds: how long people come.
+        port: where the shop is; 0: any that is free.
+        seed: how chance begins.
+
+    Raises:
+        DemoFailed: something that it needs is missing, or the port is taken.
+        InvalidSetting: the prefix is not a demo's.
+    """
+
+    def __init__(
+        self, url: str | None, prefix: str, *, seconds: float, port: int = 0, seed: int = 1
+    ) -> None:
+        check_needs()
+        self._url, self._prefix = url, check_prefix(prefix)
+        self._seconds = seconds
+        self._seed = seed
+        self.port = _free_port(port)
+        self._ending = contextlib.ExitStack()
+        self._folder = Path()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        target = urls.parse(settings.resolve("url", self._url))
+        path = target.path
+        if path is not None and embedded.running(path) is None:
+            self._ending.callback(embedded.stop, path)
+        folder = self._ending.enter_context(tempfile.TemporaryDirectory(prefix="redmeter-demo-"))
+        self._folder = Path(folder)
+        self._ending.callback(self._end_processes)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        for number in before:  # the end is not to be interrupted, and takes seconds at most
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            self._ending.close()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def prepare(self) -> int:
+        """Remove what an earlier demo stored, and store the last days; return how many hits.
+
+        Raises:
+            StoreError: the store cannot be reached or refuses.
+        """
+        from redmeter.demo import past
+
+        remove(self._url, self._prefix)
+        with _opened(self._url, self._prefix) as store:
+            hits = past.fill(store, self._seed)
+        with Meter(self._url, prefix=self._prefix, sync=True) as meter:
+            for label, ago in past.RELEASES.items():
+                meter.mark(label, at=time.time() - ago)
+        return hits
+
+    def open(self) -> str:
+        """Start the shop; return its address, once it answers.
+
+        Raises:
+            DemoFailed: it does not, and what it said.
+        """
+        from redmeter.demo import database, shape
+
+        database.create(self._folder / "shop.sqlite3", self._seed)
+        self._release(shape.OLD)
+        self._start("server", str(self.port))
+        self._start("job")
+        until = time.monotonic() + PATIENCE
+        while not self._answers():
+            self.check()
+            if time.monotonic() > until:
+                raise DemoFailed(f"the shop does not answer: {self._said()}")
+            time.sleep(0.05)
+        return f"http://127.0.0.1:{self.port}"
+
+    def run(self, tell: Callable[[str], None], every: float = 15.0) -> None:
+        """Let people come, for as long as was asked for.
+
+        Args:
+            tell: called with a line about how it goes, from time to time.
+            every: seconds from one to the next.
+
+        Raises:
+            DemoFailed: a process of it has ended.
+        """
+        from redmeter.demo import shape
+        from redmeter.demo.traffic import Traffic
+
+        self._began = time.time()
+        traffic = Traffic(self.port, self._seed, self._boost)
+        self._ending.callback(traffic.stop)
+        traffic.start()
+        began, told, deployed = time.monotonic(), 0, False
+        while (passed := time.monotonic() - began) < self._seconds:
+            self.check()
+            if not deployed and passed >= DEPLOY_AT * self._seconds:
+                self._release(shape.NEW)
+                self._processes[0].send_signal(signal.SIGHUP)
+                deployed = True
+                tell(f"{_clock(passed)}  shop {shape.NEW} is deployed")
+            if passed >= every * (told + 1):
+                told += 1
+                tell(
+                    f"{_clock(passed)}  {traffic.answers:,} answers, {traffic.failed:,} failed; "
+                    f"{traffic.ordered:,} orders"
+                )
+            time.sleep(min(0.1, self._seconds - passed))
+
+    def check(self) -> None:
+        """Raise DemoFailed where a process has ended."""
+        for process in self._processes:
+            if process.poll() is not None:
+                raise DemoFailed(f"a process of the shop has ended: {self._said()}")
+
+    def _boost(self, now: float) -> float:
+        part = (now - self._began) / self._seconds
+        return BURST_HEIGHT if BURST_FROM <= part < BURST_TO else 1.0
+
+    def _release(self, release: str) -> None:
+        (self._folder / "release").write_text(release)
+
+    def _start(self, module: str, *arguments: str) -> None:
+        # Settings travel by the environment: a password must not stand in the list of processes.
+        environ = os.environ | {
+            "REDMETER_PREFIX": self._prefix,
+            "SHOP_FOLDER": str(self._folder),
+            "SHOP_SEED": str(self._seed),
+        }
+        if self._url is not None:
+            environ["REDMETER_URL"] = self._url
+        with (self._folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                # -P: what lies in the working directory is no part of the program.
+                [sys.executable, "-P", "-m", f"redmeter.demo.{module}", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environ,
+                start_new_session=True,  # Ctrl-C is for us, who end it
+            )
+        self._processes.append(process)
+
+    def _end_processes(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.terminate()
+        until = time.monotonic() + PATIENCE / 3
+        for process in self._processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.1, until - time.monotonic()))
+            with contextlib.suppress(ProcessLookupError):  # its workers, should they hang
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+
+    def _answers(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2.0)
+        try:
+            connection.request("GET", "/")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _said(self) -> str:
+        """Return the last lines of what the processes said."""
+        lines = (self._folder / "log").read_text(errors="replace").splitlines()
+        return "\n".join(lines[-15:]) or "it said nothing"
+
+
+def _free_port(wanted: int) -> int:
+    """Return a port that nobody listens at; the one that is wanted, or for 0 any."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise DemoFailed(f"port {wanted} cannot be used: {error.strerror}") from error
+        return int(probe.getsockname()[1])
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

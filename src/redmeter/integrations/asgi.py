@@ -1,0 +1,300 @@
+"""Counts the requests of an ASGI application: FastAPI, Starlette, or any other.
+
+    app.add_middleware(RedmeterMiddleware)          Starlette, FastAPI
+    app = RedmeterMiddleware(app)                   any application
+
+What is recorded is in web.py. Here is what ASGI makes of it.
+
+Idea: an application is called with two functions, one that it receives by and one that it sends by.
+Two of ours stand before them, look at each message and pass it on unchanged, at once. So nothing is
+buffered, streams stream, and background tasks run as they did.
+
+When: a request is recorded once its last byte is handed to the server. A background task that runs
+after that is not part of its duration; an exception in it is logged, but the request was answered.
+A websocket is recorded when its connection ends, with the connection's duration, as method
+WEBSOCKET and with status 101, the one by which it began.
+
+What counts as disconnected: the server said `http.disconnect` before the last byte was there, or
+refused a message with an OSError, or ended the call (CancelledError). Nothing is asked of the
+server for that: a client that left unnoticed by the application had its answer, as far as anybody
+knows.
+
+A request is counted once, by the outermost middleware, however many there are around it.
+
+The route is found in routes.py.
+
+Bound: two functions for each request, one look at each message, no task, no thread.
+
+Not done: trailers are not waited for.
+
+Source: ASGI specification 3.0, "HTTP & WebSocket ASGI Message Format" 2.5, "Lifespan Protocol" 2.0.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Unpack
+
+from redmeter import Meter
+from redmeter.integrations.routes import Finder
+from redmeter.integrations.spent import Spent, begin_if_told
+from redmeter.integrations.web import DISCONNECTED, WEBSOCKET, Arguments, Cleaner, requests_of
+
+#: Mappings, which frameworks declare in different ways.
+Scope = Any
+Message = Any
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: Messages that are the last of a response by themselves.
+_WHOLE = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
+#: What tells in Starlette, and what is built on it, that a client left: by its class' name, as
+#: nothing of a framework is imported here.
+_LEFT = frozenset({"ClientDisconnect", "ClientDisconnected", "WebSocketDisconnect"})
+#: Key of the scope: the request is watched; by the outermost middleware, should there be several.
+_WATCHED = "redmeter.watched"
+#: Codes by which a websocket ends in good order: normal, going away, none, server restarts.
+_GOOD_CODES = frozenset({1000, 1001, 1005, 1012})
+
+
+class RedmeterMiddleware:
+    """Counts requests and measures how long they take. Changes nothing of them, and never raises.
+
+    Args:
+        app: the ASGI application.
+        meter: where to. None: a Meter as the settings say, which is closed when the server shuts
+            down; yours is flushed then.
+        cleaner: whether a thread cleans the store, from the server's start to its end.
+        options: those of web.Options, and the settings that Meter takes. What is not given comes
+            from the environment. A value that cannot be used is passed over, with an error in the
+            log.
+
+    Raises:
+        TypeError: there is no option of such a name.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        meter: Meter | None = None,
+        *,
+        cleaner: bool = False,
+        **options: Unpack[Arguments],
+    ) -> None:
+        self.app = app
+        self.requests = requests_of(meter, options)
+        self._own = meter is None
+        self._route_of = self.requests.options.route
+        self._finder = Finder(app)
+        self._cleaner = Cleaner(self.requests.meter) if cleaner else None
+
+    @property
+    def meter(self) -> Meter:
+        """Where requests are recorded, for counters of your own as well."""
+        return self.requests.meter
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.requests.meter!r}>"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request as the application does."""
+        kind = scope["type"]
+        if kind == "http":
+            if _WATCHED not in scope and self.requests.watched(scope["path"]):
+                await self._serve(scope, receive, send)
+                return
+        elif kind == "websocket":
+            if _WATCHED not in scope and self.requests.watched(scope["path"]):
+                await self._serve_websocket(scope, receive, send)
+                return
+        elif kind == "lifespan":
+            await self._live(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        requests = self.requests
+        app = scope.get("app")
+        status: int | None = None
+        gone = last = recorded = False
+        refused: OSError | None = None
+        scope[_WATCHED] = True
+        spent = begin_if_told()
+        start = requests.now()
+
+        async def received() -> Message:
+            nonlocal gone
+            message = await receive()
+            if message["type"] == "http.disconnect" and not last:
+                gone = True
+            return message
+
+        async def sent(message: Message) -> None:
+            nonlocal status, gone, last, recorded, refused
+            kind = message["type"]
+            if kind == "http.response.start":
+                status = message["status"]
+            elif kind == "http.response.body":
+                last = not message.get("more_body")
+            elif kind in _WHOLE:
+                last = True
+            try:
+                await send(message)
+            except OSError as error:
+                gone, refused = True, error
+                raise
+            if last and not recorded:
+                recorded = True
+                seconds = requests.now() - start
+                self._record(scope, app, DISCONNECTED if gone else status, seconds, None, spent)
+
+        try:
+            await self.app(scope, received, sent)
+        except BaseException as error:
+            seconds = requests.now() - start
+            failed = not _left(error, refused)
+            if recorded:
+                if failed:
+                    requests.failed(scope["method"], self._route(scope, app), error)
+            elif failed:
+                self._record(scope, app, status, seconds, error, spent)
+            else:
+                self._record(scope, app, DISCONNECTED, seconds, None, spent)
+            raise
+        else:
+            if not recorded:
+                outcome = 500 if status is None else status  # what the server answers for it
+                seconds = requests.now() - start
+                self._record(scope, app, DISCONNECTED if gone else outcome, seconds, None, spent)
+        finally:
+            refused = None  # it holds these frames
+            if spent is not None:
+                spent.end()  # in the context in which it began
+
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        requests = self.requests
+        app = scope.get("app")
+        status: int | str | None = None
+        closed = False
+        refused: OSError | None = None
+        scope[_WATCHED] = True
+        spent = begin_if_told()
+        start = requests.now()
+
+        async def received() -> Message:
+            nonlocal status, closed
+            message = await receive()
+            if message["type"] == "websocket.disconnect" and not closed:
+                closed = True
+                if message.get("code", 1005) not in _GOOD_CODES:
+                    status = DISCONNECTED
+            return message
+
+        async def sent(message: Message) -> None:
+            nonlocal status, closed, refused
+            kind = message["type"]
+            if kind == "websocket.accept":
+                status = 101
+            elif kind == "websocket.close":
+                closed = True
+                status = status or 403
+            elif kind == "websocket.http.response.start":
+                closed = True
+                status = message["status"]
+            try:
+                await send(message)
+            except OSError as error:
+                refused = error
+                if not closed:
+                    status = DISCONNECTED
+                raise
+
+        try:
+            await self.app(scope, received, sent)
+        except BaseException as error:
+            seconds = requests.now() - start
+            if not _left(error, refused):
+                self._record(scope, app, status, seconds, error, spent)
+            else:
+                outcome = status if closed else DISCONNECTED
+                self._record(scope, app, outcome, seconds, None, spent)
+            raise
+        else:
+            outcome = 500 if status is None else status
+            self._record(scope, app, outcome, requests.now() - start, None, spent)
+        finally:
+            refused = None  # it holds these frames
+            if spent is not None:
+                spent.end()  # in the context in which it began
+
+    def _record(
+        self,
+        scope: Scope,
+        app: object,
+        status: int | str | None,
+        seconds: float,
+        error: BaseException | None,
+        spent: Spent | None,
+    ) -> None:
+        method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
+        route = self._route(scope, app)
+        self.requests.record(method, scope["path"], route, status, seconds, scope, error, spent)
+
+    def _route(self, scope: Scope, app: object) -> str | None:
+        try:
+            if self._route_of is not None:
+                return self._route_of(scope)
+            return self._finder.route(scope, app)
+        except Exception as error:  # noqa: BLE001 - of the application's function, or its router
+            self.requests.trouble("finding the route of a request", error)
+            return None
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def received() -> Message:
+            message = await receive()
+            if message["type"] == "lifespan.startup" and self._cleaner is not None:
+                self._cleaner.start()
+            return message
+
+        async def sent(message: Message) -> None:
+            if message["type"] in _ENDS:
+                self._end()
+            await send(message)
+
+        await self.app(scope, received, sent)
+
+    def _end(self) -> None:
+        """Store what there is, for 2 s at most; the server has answered all requests by now."""
+        try:
+            if self._cleaner is not None:
+                self._cleaner.stop()
+            if self._own:
+                self.requests.meter.close()
+            else:
+                self.requests.meter.flush()
+        except Exception as error:  # noqa: BLE001 - the server shall end as it would have
+            self.requests.trouble("storing what was recorded of requests", error)
+
+
+_ENDS = frozenset(
+    {"lifespan.shutdown.complete", "lifespan.shutdown.failed", "lifespan.startup.failed"}
+)
+
+
+def _left(error: BaseException, refused: BaseException | None) -> bool:
+    """Return whether an exception says no more than that the client, or the server, left.
+
+    Args:
+        refused: the exception by which the server refused a message.
+    """
+    return all(
+        each is refused or not isinstance(each, Exception) or type(each).__name__ in _LEFT
+        for each in _members(error)
+    )
+
+
+def _members(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _members(each)
+    else:
+        yield error

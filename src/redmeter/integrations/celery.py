@@ -1,0 +1,170 @@
+"""Counts and times Celery's tasks: installed in one line, where the application is made.
+
+    from redmeter.integrations.celery import install
+    install()
+
+    task_runs{task,state}       success, failure, retry, ignored, rejected, revoked, expired
+    task_seconds{task}          how long a run took, whatever became of it
+    task_db_seconds{task}       how much of that it waited for databases, where a hook tells of it
+
+    celery: error               failures, with type and place: `shop.send failed [KeyError at …]`
+    celery: warning             runs that will be tried again, with why
+
+Idea: Celery tells of a run by signals, in the process that does the work: threads, prefork, eager
+calls are all the same to them. Where the work is lost with its process, or ended by a hard time
+limit (as newer versions of Celery tell), the worker's main process tells of it; it has not seen the
+run begin, and so counts its end.
+
+Bound: two look-ups and an append at either end of a run; no lock, no I/O. 500 tasks are told apart,
+the others are `(other)`; a task that nobody knows is `(unknown)`, since its name is the sender's.
+Nothing raises: what goes wrong is counted (`Meter.health()`).
+
+Not done: how long a task has waited in the queue; brokers do not say when it was sent. A run is one
+try: a task that is retried twice and then succeeds is three. Celery logs its failures too: with
+redmeter.integrations.logging they are also there, under `celery.app.trace`.
+
+Source: Celery, "Signals", task signals.
+"""
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from celery import signals  # type: ignore[import-untyped]
+
+from redmeter import Meter
+from redmeter.integrations.hooks import Names, meter_for, trouble
+from redmeter.integrations.spent import DATABASE, begin_if_told
+from redmeter.names import cleaned
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+RUNS, SECONDS, DB_SECONDS = "task_runs", "task_seconds", "task_db_seconds"
+#: The logger of the messages.
+LOGGER = "celery"
+UNKNOWN = "(unknown)"
+#: Tasks that are told apart, and bytes of their names.
+TASKS, TASK_BYTES = 500, 100
+
+#: Seconds within which a task that is lost twice was lost once.
+TOLD_SECONDS = 60.0
+
+#: Where a run that has begun is noted, on the request that Celery makes for it.
+_RUN = "_redmeter_run"
+
+_installing = threading.Lock()
+
+
+class _Watch:
+    """What hears Celery's signals, for one application or all, and one meter."""
+
+    def __init__(self, app: "Celery | None", meter: Meter) -> None:
+        self.app = app
+        self.meter = meter
+        self._name = Names(lambda name: cleaned(name, TASK_BYTES) or UNKNOWN, TASKS)
+        self._place = f"{_RUN}_{id(self):x}"
+        #: Ids of tasks that were lost lately -> when, the oldest first.
+        self._lost: dict[object, float] = {}
+
+    def connect(self) -> None:
+        """Hear the signals from now on."""
+        for signal, heard in (
+            (signals.task_prerun, self._begins),
+            (signals.task_postrun, self._ended),
+            (signals.task_failure, self._failed),
+            (signals.task_retry, self._again),
+            (signals.task_revoked, self._revoked),
+            (signals.task_unknown, self._unknown),
+        ):
+            signal.connect(self._guarded(heard), weak=False)
+
+    def _guarded(self, heard: Any) -> Any:
+        def receiver(sender: Any = None, **told: Any) -> None:
+            try:
+                if self.app is None or getattr(sender, "app", None) in (None, self.app):
+                    heard(sender, told)
+            except Exception as error:  # noqa: BLE001 - a task must not fail by being counted
+                trouble(self.meter, "celery", error)
+
+        return receiver
+
+    def _begins(self, task: Any, told: dict[str, Any]) -> None:  # noqa: ARG002
+        run = time.perf_counter(), begin_if_told()
+        setattr(task.request, self._place, run)
+
+    def _ended(self, task: Any, told: dict[str, Any]) -> None:
+        name, state = self._name(task.name), told.get("state")
+        if state:  # else its process is being ended, of which the main process tells
+            self._count(name, str(state).lower())
+        run = getattr(task.request, self._place, None)
+        if run is None:
+            return
+        began, spent = run
+        seconds = time.perf_counter() - began
+        delattr(task.request, self._place)
+        self.meter.observe(SECONDS, seconds, labels={"task": name})
+        if spent is not None:
+            spent.end()
+            if spent:
+                self.meter.observe(DB_SECONDS, spent[DATABASE], labels={"task": name})
+
+    def _failed(self, task: Any, told: dict[str, Any]) -> None:
+        name, error = self._name(task.name), told.get("exception")
+        if getattr(task.request, self._place, None) is None:
+            if type(error).__name__ == "Reject":  # the process that ran it has counted it
+                return
+            if self._is_told(told.get("task_id")):
+                return
+            self._count(name, "failure")
+        self._log("error", f"{name} failed", error)
+
+    def _is_told(self, task: object) -> bool:
+        """Return whether it was told already: first of the time limit, then of the process."""
+        now, before = time.monotonic(), self._lost.pop(task, -TOLD_SECONDS)
+        self._lost[task] = now
+        if len(self._lost) > TASKS:
+            self._lost.pop(next(iter(self._lost)), None)
+        return now - before < TOLD_SECONDS
+
+    def _again(self, task: Any, told: dict[str, Any]) -> None:
+        reason = told.get("reason")
+        error = getattr(reason, "exc", None) or reason
+        self._log("warning", f"{self._name(task.name)} will be tried again", error)
+
+    def _revoked(self, task: Any, told: dict[str, Any]) -> None:
+        self._count(self._name(task.name), "expired" if told.get("expired") else "revoked")
+
+    def _unknown(self, _: Any, told: dict[str, Any]) -> None:  # noqa: ARG002
+        self._count(UNKNOWN, "unknown")
+
+    def _count(self, name: str, state: str) -> None:
+        self.meter.count(RUNS, labels={"task": name, "state": state})
+
+    def _log(self, severity: str, what: str, error: Any) -> None:
+        exception = error if isinstance(error, BaseException) else None
+        self.meter.log(LOGGER, what, severity=severity, exception=exception)
+
+
+_watches: list[_Watch] = []
+
+
+def install(app: "Celery | None" = None, meter: Meter | None = None) -> None:
+    """Count and time the tasks that this process runs, and those that are forked from it.
+
+    Called again for the same application and meter it does nothing. Call it where the application
+    is made, so that every worker process does.
+
+    Args:
+        app: whose tasks; None: those of all applications.
+        meter: where to. None: a Meter as the environment says.
+    """
+    chosen = meter_for(meter, "tasks are")
+    if chosen is None:
+        return
+    with _installing:
+        if any(w.meter is chosen and w.app in (None, app) for w in _watches):
+            return
+        watch = _Watch(app, chosen)
+        watch.connect()
+        _watches.append(watch)

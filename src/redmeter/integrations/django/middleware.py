@@ -1,0 +1,254 @@
+"""The middleware: counts the requests that come by, under WSGI and under ASGI.
+
+Idea: the time is that from here to here, or for a response that is streamed, until Django closes
+it. The route is the one that the resolver found, with all include()s and the place where the server
+mounts the project:
+
+    path("api/", include([path("users/<int:pk>/", …)]))     /api/users/{pk}/
+    re_path(r"^articles/(?P<year>[0-9]{4})/$", …)           /articles/{year}/
+    nothing matched, or a middleware answered before        (unmatched)
+
+An exception that nobody handled has become a page by the time it would get here. Django tells of it
+by a signal, and not of a 404, a 403 or whatever else is no failure. So does the body of a response
+that is streamed and raises, as Watch sees.
+
+    it ended, and was closed                                the status
+    it raised on the way                                    500, and the exception
+    closed before it ended, or cancelled by the server      `disconnected`: the client has gone
+
+Bound: for a request a few look-ups; for a response that is streamed, a call for each piece. Nothing
+here waits, opens a connection or raises.
+
+Not done: what the server answers without Django, static files of runserver for instance. Of a
+response that is not streamed, the time that sending takes.
+
+Source: Django, "Middleware", "Signals" (got_request_exception).
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, cast
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import MiddlewareNotUsed  # type: ignore[import-untyped]
+from django.core.signals import got_request_exception  # type: ignore[import-untyped]
+
+from redmeter.integrations.django.project import cleaner
+from redmeter.integrations.django.project import requests as project_requests
+from redmeter.integrations.django.routes import readable
+from redmeter.integrations.spent import Spent, begin_if_told
+from redmeter.integrations.web import DISCONNECTED
+
+#: Routes that are remembered with what they look like.
+_ROUTES = 4096
+_readable: dict[tuple[str, str], str] = {}
+
+#: Attribute of a request: what nobody handled.
+_ERROR = "_redmeter_error"
+
+
+class RedmeterMiddleware:
+    """Counts requests. Put it first, so that it sees all of them, for all of their time.
+
+    Args:
+        get_response: what answers them.
+
+    Raises:
+        MiddlewareNotUsed: the store is switched off.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[Any], Any]) -> None:
+        self.requests = project_requests()
+        if not self.requests.on:
+            raise MiddlewareNotUsed("Redmeter is off")
+        self.get_response = get_response
+        self._route_of = self.requests.options.route
+        self._cleaner = cleaner()
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
+            markcoroutinefunction(self)
+        got_request_exception.connect(_note, dispatch_uid="redmeter")
+
+    def __call__(self, request: Any) -> Any:
+        """Answer a request, as what is behind this does."""
+        if self._is_async:
+            return self._answer(request)
+        if not self.requests.watched(request.path):
+            return self.get_response(request)
+        if self._cleaner is not None:
+            self._cleaner.see_to()
+        spent, start = begin_if_told(), self.requests.now()
+        try:
+            response = self.get_response(request)
+        except BaseException as error:
+            self._end(request, start, spent, None, error)
+            raise
+        return self._answered(request, response, start, spent)
+
+    async def _answer(self, request: Any) -> Any:
+        answer = cast(Awaitable[Any], self.get_response(request))
+        if not self.requests.watched(request.path):
+            return await answer
+        if self._cleaner is not None:
+            self._cleaner.see_to()
+        spent, start = begin_if_told(), self.requests.now()
+        try:
+            response = await answer
+        except asyncio.CancelledError:
+            self._end(request, start, spent, DISCONNECTED, None)
+            raise
+        except BaseException as error:
+            self._end(request, start, spent, None, error)
+            raise
+        return self._answered(request, response, start, spent)
+
+    def _answered(self, request: Any, response: Any, start: float, spent: Spent | None) -> Any:
+        try:
+            streaming = response.streaming
+        except AttributeError:  # no response: Django will say so
+            return response
+        if not streaming:
+            self._end(request, start, spent, response.status_code, None)
+        else:
+            try:
+                _Stream(self, request, response.status_code, start, spent).begin(response)
+            except Exception as error:  # noqa: BLE001 - a response of a strange class
+                self.requests.trouble("watching a response", error)
+        return response
+
+    def _end(
+        self,
+        request: Any,
+        start: float,
+        spent: Spent | None,
+        status: int | str | None,
+        error: BaseException | None,
+    ) -> None:
+        requests = self.requests
+        seconds = requests.now() - start
+        try:
+            error = request.__dict__.pop(_ERROR, None) or error
+            route = self._route(request)
+            method, path = request.method or "", request.path
+            requests.record(method, path, route, status, seconds, request, error, spent)
+        except Exception as trouble:  # noqa: BLE001 - a request or a route of a strange class
+            requests.trouble("recording a request", trouble)
+
+    def _route(self, request: Any) -> str | None:
+        if self._route_of is not None:
+            try:
+                found = self._route_of(request)
+                if found:
+                    return str(found)
+            except Exception as trouble:  # noqa: BLE001 - of a function of the application
+                self.requests.trouble("finding the route of a request", trouble)
+        return _route(request)
+
+
+class _Stream:
+    """A response that is streamed, until it is closed."""
+
+    __slots__ = (
+        "_ended",
+        "_error",
+        "_middleware",
+        "_pending",
+        "_request",
+        "_spent",
+        "_start",
+        "_status",
+    )
+
+    def __init__(
+        self,
+        middleware: RedmeterMiddleware,
+        request: Any,
+        status: int,
+        start: float,
+        spent: Spent | None,
+    ) -> None:
+        self._middleware = middleware
+        self._request = request
+        self._status: int | str = status
+        self._start = start
+        self._spent = spent
+        self._error: BaseException | None = None
+        self._ended = False
+        #: Whether pieces were asked for, and more may come.
+        self._pending = False
+
+    def begin(self, response: Any) -> None:
+        """Watch a response's body, and its end."""
+        # A file goes to the server as it is.
+        if getattr(response, "file_to_stream", None) is None:
+            body = response.streaming_content
+            response.streaming_content = (
+                self._pass_async(body) if response.is_async else self._pass(body)
+            )
+        elif self._spent is not None:
+            self._spent.end()  # by this thread; another one may close it
+        # What is closed with the response; close() itself cannot be replaced without a cycle.
+        response._resource_closers.append(self._end)
+
+    def _pass(self, body: Iterator[bytes]) -> Iterator[bytes]:
+        self._pending = True
+        try:
+            yield from body
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._error = error
+            self._end()  # under ASGI Django does not close it
+            raise
+        self._pending = False
+
+    async def _pass_async(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        self._pending = True
+        try:
+            async for piece in body:
+                yield piece
+        except (GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            self._error = error
+            self._end()  # under ASGI Django does not close it
+            raise
+        self._pending = False
+
+    def _end(self) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        status = self._status
+        if self._pending and self._error is None and self._request.method != "HEAD":
+            status = DISCONNECTED
+        self._middleware._end(self._request, self._start, self._spent, status, self._error)
+        self._error = None
+
+
+def _note(request: Any = None, **_: object) -> None:
+    """Take note of an exception that nobody handled."""
+    error = sys.exc_info()[1]
+    try:
+        if error is not None and project_requests().watched(request.path):
+            setattr(request, _ERROR, error)
+    except Exception as trouble:  # noqa: BLE001 - sent by somebody else, with something else
+        project_requests().trouble("taking note of an exception", trouble)
+
+
+def _route(request: Any) -> str | None:
+    """Return the route by which a request found its view."""
+    match = request.resolver_match
+    if match is None:
+        return None
+    key = request.META.get("SCRIPT_NAME", ""), match.route
+    found = _readable.get(key)
+    if found is None:
+        found = key[0].rstrip("/") + readable(key[1])
+        if len(_readable) < _ROUTES:
+            _readable[key] = found
+    return found

@@ -1,0 +1,163 @@
+"""Counts the requests of a Flask application, with its routes.
+
+    app = Flask(__name__)
+    redmeter = Redmeter(app)
+
+or, where applications are made by a function, `redmeter = Redmeter()` and `redmeter.init_app(app)`.
+`redmeter.meter.count("orders")` counts what is yours.
+
+Settings: what is given to Redmeter(), else app.config["REDMETER_URL"] and so on, else the
+environment; the names are those of the one table (settings.py).
+
+Idea: the middleware of wsgi.py around app.wsgi_app, which sees errors outside of views and bodies
+that are streamed; no function of the application is replaced, no hook registered that another one
+could keep from running. The request, which knows the rule that matched, lies in the environ while
+the response starts (werkzeug puts it there, and Flask takes it away when its context ends).
+
+    @app.get("/users/<int:id>")                     /users/{id}
+    a blueprint with url_prefix="/shop"             /shop/cart
+    an application mounted at /admin                /admin/users/{id}
+    a rule for this path, none for the method       the rule's, with 405
+    no rule                                         (unmatched)
+
+An exception that no errorhandler takes is told by a signal, also where a page for 500 is shown.
+
+Not done: a redirect to the path with a slash at its end is `(unmatched)`, as no rule matched.
+
+Source: the documentation of Flask, "The Lifecycle of a Request", "Signals".
+"""
+
+import re
+from typing import Any, Unpack
+
+from flask import (
+    Flask,
+    current_app,
+    got_request_exception,
+    has_app_context,
+    has_request_context,
+    request,
+)
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from redmeter import Meter
+from redmeter.integrations.web import Arguments, Requests, requests_of
+from redmeter.integrations.wsgi import (
+    WATCHED,
+    CleanerOfEachProcess,
+    Environ,
+    RedmeterMiddleware,
+    Watched,
+)
+
+_NAME = "redmeter"
+_PARAMETER = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
+
+#: Rules that are remembered with their templates.
+_RULES = 4096
+_templates: dict[tuple[str, str], str] = {}
+
+
+class Redmeter:
+    """Counts the requests of Flask applications. Never raises into them, never waits.
+
+    Args:
+        app: an application; init_app() takes more of them, or one that is made later.
+        meter: where to; None makes one for each application, as the settings say.
+        cleaner: whether a thread of each process cleans the store, from its first request on.
+        options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
+            takes, e.g. url="redis://localhost". They win over app.config and the environment.
+
+    Raises:
+        TypeError: there is no such option.
+    """
+
+    def __init__(
+        self,
+        app: Flask | None = None,
+        meter: Meter | None = None,
+        *,
+        cleaner: bool = False,
+        **options: Unpack[Arguments],
+    ) -> None:
+        self._meter = meter
+        self._cleaner = cleaner
+        self._options = options
+        self._last: Meter | None = meter
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask) -> None:
+        """Count the requests of an application from now on. For the same one again: no effect.
+
+        Raises:
+            TypeError: there is no such option.
+        """
+        if _NAME in app.extensions:
+            return
+        requests = requests_of(self._meter, self._options, app.config)
+        app.extensions[_NAME] = self._last = requests.meter
+        app.wsgi_app = _Middleware(app.wsgi_app, requests, self._cleaner)  # type: ignore[method-assign]
+        got_request_exception.connect(_failed)
+
+    @property
+    def meter(self) -> Meter:
+        """The meter of the application at hand; outside of any, of the one that came last.
+
+        Raises:
+            RuntimeError: there is no application yet.
+        """
+        here = current_app.extensions.get(_NAME) if has_app_context() else None
+        meter: Meter | None = here or self._last
+        if meter is None:
+            raise RuntimeError("Redmeter has no application yet: call init_app(app) first")
+        return meter
+
+
+class _Middleware(RedmeterMiddleware):
+    """The middleware, with Flask's routes."""
+
+    def __init__(self, app: Any, requests: Requests, cleaner: bool) -> None:
+        self.app = app
+        self.requests = requests
+        self.cleaner = CleanerOfEachProcess(self.meter) if cleaner else None
+        own = requests.options.route
+        self.route = _route if own is None else lambda environ: own(environ) or _route(environ)
+
+
+def _failed(_sender: object, exception: object = None, **_: object) -> None:
+    """Tell of an exception that no errorhandler took: Flask is about to make a page of it."""
+    watched = request.environ.get(WATCHED) if has_request_context() else None
+    if type(watched) is Watched and isinstance(exception, BaseException):
+        watched.failed(exception)
+
+
+def _route(environ: Environ) -> str | None:
+    """Return the template of the rule that matched, while the request is at hand."""
+    found = environ.get("werkzeug.request")
+    rule = getattr(found, "url_rule", None)
+    if rule is None:
+        rule = _rule_of_other_method(found)
+        if rule is None:
+            return None
+    root = environ.get("SCRIPT_NAME", "")
+    template = _templates.get((root, rule.rule))
+    if template is None:
+        template = root + _PARAMETER.sub(r"{\1}", rule.rule)
+        if len(_templates) < _RULES:
+            _templates[root, rule.rule] = template
+    return template
+
+
+def _rule_of_other_method(found: Any) -> Any:
+    """Return the rule that matched the path where none matched the method, else None."""
+    error = getattr(found, "routing_exception", None)
+    if not isinstance(error, MethodNotAllowed) or not error.valid_methods:
+        return None
+    adapter = current_app.create_url_adapter(found)
+    if adapter is None:
+        return None
+    try:
+        return adapter.match(method=next(iter(error.valid_methods)), return_rule=True)[0]
+    except HTTPException:
+        return None

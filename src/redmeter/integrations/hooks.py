@@ -1,0 +1,69 @@
+"""What the hooks of libraries share: which meter, and that nothing of a hook ever raises."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+
+from redmeter import Meter
+from redmeter.errors import RedmeterError, StoreError
+
+_log = logging.getLogger("redmeter")
+_making = threading.Lock()
+_shared: list[Meter] = []
+
+
+def meter_for(meter: Meter | None, what: str) -> Meter | None:
+    """Return a meter, or where none is given one as the environment says, shared by all hooks.
+
+    Args:
+        what: what is not measured where none can be made; for the log.
+
+    Returns:
+        None where the environment's settings cannot be used, after an error in the log.
+    """
+    if meter is not None:
+        return meter
+    with _making:
+        if not _shared:
+            try:
+                _shared.append(Meter())
+            except RedmeterError as error:
+                _log.error("%s not measured: %s", what, error)
+                return None
+        return _shared[0]
+
+
+def trouble(meter: Meter, kind: str, error: BaseException) -> None:
+    """Count that a hook failed: see Meter.health(). Never raises.
+
+    A store that cannot be reached is no trouble of a hook: a meter counts that by itself.
+    """
+    if not isinstance(error, StoreError):
+        with contextlib.suppress(Exception):  # an error that has no text
+            meter._recorder.trouble(kind, f"{kind}: {type(error).__name__}: {error}")
+
+
+class Names:
+    """Texts for labels, so many of them: each further one is `(other)`.
+
+    Args:
+        make: makes a name of what it is of; called once for each.
+        limit: how many different names there may be.
+    """
+
+    OTHER = "(other)"
+
+    def __init__(self, make: Callable[[str], str], limit: int) -> None:
+        self._make = make
+        self._limit = limit
+        self._names: set[str] = set()
+
+    def __call__(self, of: str) -> str:
+        """Return the name of something."""
+        name = self._make(of)
+        if name not in self._names:
+            if len(self._names) >= self._limit:
+                return self.OTHER
+            self._names.add(name)
+        return name

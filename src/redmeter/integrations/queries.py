@@ -1,0 +1,66 @@
+"""Statements that an application sends to a database, whichever library sends them.
+
+    db_query_seconds{statement}         how long they took, by what groups them
+    db_errors{statement,error}          those that failed, by the type of the error
+
+Groups are those of analysis/statements.py; `(many)` is added where a statement was executed for
+many rows at once, since its time is that of all of them.
+
+Bound: a look-up by the hash of the text, of which 2,000 are remembered, and two appends. 200 groups
+are told apart, all others are `(other)`.
+"""
+
+from collections.abc import Callable
+
+from redmeter import Meter
+from redmeter.analysis.statements import statement_of
+from redmeter.integrations.hooks import Names, trouble
+from redmeter.integrations.spent import DATABASE, spend
+
+SECONDS, ERRORS = "db_query_seconds", "db_errors"
+#: Groups of statements that are told apart.
+GROUPS = 200
+#: Texts of statements that are remembered, by their hash.
+TEXTS = 2000
+#: What is added to the statements that were executed for many rows at once.
+MANY = " (many)"
+
+
+class Queries:
+    """Records statements, whichever library sends them.
+
+    Args:
+        meter: where to.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._group = Names(statement_of, GROUPS)
+        #: Hash of a text, and whether it was for many -> what takes its duration.
+        self._known: dict[tuple[int, bool], tuple[str, Callable[[float], None]]] = {}
+
+    def took(self, sql: str, seconds: float, *, many: bool, error: BaseException | None) -> None:
+        """Record that a statement was executed. Never raises.
+
+        Args:
+            sql: its text.
+            seconds: how long it took.
+            many: whether it was executed for many sets of parameters.
+            error: why it failed, where it did.
+        """
+        try:
+            spend(DATABASE, seconds)
+            name, observe = self._known.get((hash(sql), many)) or self._found(sql, many)
+            observe(seconds)
+            if error is not None:
+                labels = {"statement": name, "error": type(error).__name__[:40]}
+                self._meter.count(ERRORS, labels=labels)
+        except Exception as failure:  # noqa: BLE001 - timing a query must not make it fail
+            trouble(self._meter, "db", failure)
+
+    def _found(self, sql: str, many: bool) -> tuple[str, Callable[[float], None]]:
+        name = self._group(sql) + MANY * many
+        found = name, self._meter.histogram(SECONDS, labels={"statement": name}).observe
+        if len(self._known) < TEXTS:
+            self._known[hash(sql), many] = found
+        return found

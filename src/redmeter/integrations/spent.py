@@ -1,0 +1,105 @@
+"""Spent: how much of a request's or a task's time went into one thing, the database for example.
+
+Problem: a slow page is slow by itself or by its queries. Whoever times the page does not see the
+queries, and whoever times the queries does not know for whom they were.
+
+Idea: whoever times something as a whole says so, and whoever times a part of it tells how long it
+took. A variable of the context brings them together: it goes along into tasks, and into threads
+that are started with a copy of the context, as Starlette, asgiref and asyncio.to_thread() do.
+
+    with collecting() as spent:         # the middleware, around a request
+        ...
+            spend("db", 0.012)          # the database's hook, somewhere within
+        ...
+    spent["db"]                         # 0.012
+
+Where a `with` does not fit, `spent = begin()` and `spent.end()` do the same; begin_if_told() costs
+next to nothing where no hook is installed that tells of anything.
+
+Within one another, what is spent counts for all of them. What comes after the end counts for none.
+Parts that run side by side add up, so their sum may be more than what the whole took.
+
+Bound: two look-ups and an addition for each part; no lock, since each thread adds to sums of its
+own; memory by threads and kinds.
+"""
+
+from _thread import get_ident
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+#: What is spent in a database, as a kind.
+DATABASE = "db"
+
+
+class Spent:
+    """What was spent since begin(), by kind, seconds."""
+
+    __slots__ = ("_open", "_outer", "_parts")
+
+    def __init__(self, outer: "Spent | None") -> None:
+        self._outer = outer
+        self._parts: dict[tuple[str, int], float] = {}
+        self._open = True
+
+    def __getitem__(self, kind: str) -> float:
+        """Return the seconds that were spent; 0.0 where nothing told of any."""
+        return sum([s for (found, _), s in list(self._parts.items()) if found == kind])
+
+    def __bool__(self) -> bool:
+        """Whether anything was spent: asked first, it makes the usual case cheap."""
+        return bool(self._parts)
+
+    def end(self) -> None:
+        """End it. Whatever comes later counts for what is around it. Once more does nothing."""
+        self._open = False
+        if _current.get() is self:
+            _current.set(self._outer)
+
+
+_current: ContextVar[Spent | None] = ContextVar("redmeter_spent", default=None)
+
+
+#: Whether anything in this process tells of what is spent.
+_told = False
+
+
+def tell() -> None:
+    """Say that this process has something that tells: for whoever installs a hook."""
+    global _told
+    _told = True
+
+
+def begin() -> Spent:
+    """Begin to collect what is spent in this context."""
+    outer = _current.get()
+    while outer is not None and not outer._open:  # ended in another task
+        outer = outer._outer
+    spent = Spent(outer)
+    _current.set(spent)
+    return spent
+
+
+def begin_if_told() -> Spent | None:
+    """Begin to collect, where anything in this process tells of what is spent."""
+    return begin() if _told else None
+
+
+@contextmanager
+def collecting() -> Iterator[Spent]:
+    """Collect what is spent within; it can be read there, and afterwards."""
+    spent = begin()
+    try:
+        yield spent
+    finally:
+        spent.end()
+
+
+def spend(kind: str, seconds: float) -> None:
+    """Tell that time was spent on a part of what is going on here, if anybody collects."""
+    spent = _current.get()
+    while spent is not None:
+        if spent._open:
+            key, parts = (kind, get_ident()), spent._parts
+            parts[key] = parts.get(key, 0.0) + seconds
+        spent = spent._outer

@@ -1,0 +1,121 @@
+"""Times the statements that go to a database by SQLAlchemy: installed in one line.
+
+    from redmeter.integrations.sqlalchemy import install
+    install(engine)
+
+    db_query_seconds{statement}         how long statements took, by what groups them
+    db_errors{statement,error}          those that failed, by the error of the driver
+
+Statements are told apart as analysis/statements.py does: `SELECT orders JOIN users WHERE status`.
+One for many rows is marked `(many)`. The request or task that is going on is told how long it
+waited (see spent.py), so `http_request_db_seconds` says which pages are slow by their queries.
+
+Bound: two calls of this file for a statement; no lock, no I/O. See queries.py. Nothing raises: what
+goes wrong is counted (`Meter.health()`).
+
+Not done: what is timed is the driver's execute(), not connecting, fetching rows or COMMIT. A driver
+that computes rows as they are fetched, as sqlite3 does, is timed up to its first row.
+
+Source: SQLAlchemy, "Core Events", ConnectionEvents.
+"""
+
+import threading
+import weakref
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import event
+
+from redmeter import Meter
+from redmeter.integrations.hooks import meter_for, trouble
+from redmeter.integrations.queries import Queries
+from redmeter.integrations.spent import tell
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Engine
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+_installing = threading.Lock()
+
+
+class _Watch:
+    """What is hung into an engine, for one meter."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
+        self._queries = Queries(meter)
+        # Where the time lies at which a statement began: on what SQLAlchemy makes for each
+        # execution, which has one statement at a time. Whoever takes the time away records, so that
+        # two engines that share their events record once.
+        self._place = f"_redmeter_{id(meter):x}"
+
+    def before(
+        self, conn: Any, _cursor: Any, statement: Any, parameters: Any, context: Any, _many: Any
+    ) -> tuple[Any, Any]:
+        """Note the time at which a statement begins; change nothing of it."""
+        try:
+            place = conn.info if context is None else context.__dict__
+            place[self._place] = perf_counter()
+        except Exception as failure:  # noqa: BLE001 - timing a query must not make it fail
+            trouble(self.meter, "db", failure)
+        return statement, parameters
+
+    def after(
+        self, conn: Any, _cursor: Any, statement: Any, _parameters: Any, context: Any, many: Any
+    ) -> None:
+        """Record a statement that was executed."""
+        self._ended(conn, context, statement, many=bool(many), error=None)
+
+    def failed(self, context: Any) -> None:
+        """Record a statement that failed; the error passes on as it is."""
+        if context.connection is not None and context.statement is not None:
+            execution, error = context.execution_context, context.original_exception
+            many = bool(getattr(execution, "executemany", False))
+            self._ended(context.connection, execution, context.statement, many=many, error=error)
+
+    def _ended(
+        self, conn: Any, execution: Any, sql: Any, *, many: bool, error: BaseException | None
+    ) -> None:
+        now = perf_counter()
+        try:
+            place = conn.info if execution is None else execution.__dict__
+            began = place.pop(self._place, None)
+        except Exception:  # noqa: BLE001 - the connection is closed: it was lost
+            began = None
+        if began is not None:
+            text = sql if type(sql) is str else ""
+            self._queries.took(text, now - began, many=many, error=error)
+
+
+#: Engines, or the class of all, and what hangs in them.
+_watches: list[tuple["weakref.ref[Any]", _Watch]] = []
+
+
+def install(engine: "Engine | AsyncEngine | type[Engine]", meter: Meter | None = None) -> None:
+    """Time the statements of an engine from now on.
+
+    Called again for the same engine and meter it does nothing.
+
+    Args:
+        engine: what create_engine() or create_async_engine() returned; or the class
+            sqlalchemy.Engine, for all engines there are and will be.
+        meter: where to. None: a Meter as the environment says.
+    """
+    chosen = meter_for(meter, "statements are")
+    if chosen is None:
+        return
+    target = getattr(engine, "sync_engine", engine)
+    tell()
+    with _installing:
+        _watches[:] = [(ref, watch) for ref, watch in _watches if ref() is not None]
+        if any(watch.meter is chosen and _covers(ref(), target) for ref, watch in _watches):
+            return
+        watch = _Watch(chosen)
+        event.listen(target, "before_cursor_execute", watch.before, retval=True)
+        event.listen(target, "after_cursor_execute", watch.after)
+        event.listen(target, "handle_error", watch.failed)
+        _watches.append((weakref.ref(target), watch))
+
+
+def _covers(other: Any, target: Any) -> bool:
+    return other is target or (isinstance(other, type) and isinstance(target, other))

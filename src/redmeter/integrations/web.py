@@ -1,0 +1,496 @@
+"""What is recorded of a web request, whatever serves it: ASGI, WSGI, a framework.
+
+    hits                                      how often anything was asked for
+    http_requests{method,route,status}        how often, by what became of it
+    http_request_seconds{method,route}        how long it took
+    http_request_db_seconds{method,route}     how much of that it waited for databases
+    http_request_db_ratio{method,route}       the same, as a part of it
+
+    http: error                               exceptions that nobody handled, with route and place
+    http: warning                             requests that took long, with their route
+
+Problem: labels are made of what strangers send, and a request must not become slower, nor fail, by
+being counted.
+
+Idea: every label is one of few. A route is the template by which the application found its handler,
+`/users/{id}`, never a path; where there is none, `(unmatched)`. A method is one of those that are
+known, or `_OTHER`. A status is a class, `2xx`. So the series of a request are found in a
+dictionary, by method, route and status, and recording it is three appends.
+
+A client that went away before it had its answer is no error of the application: the status is
+`disconnected` then.
+
+Bound: the dictionary holds HANDLES entries; what does not fit is looked up in the meter, which has
+limits of its own. Nothing here waits, opens a connection or raises: what goes wrong, e.g. in a
+function that makes labels, is counted as a trouble of the meter (`Meter.health()`), logged once a
+minute, and the request is recorded without it.
+
+Not done: requests that are running now are not counted, only those that have ended. The sizes of
+bodies are not measured.
+
+Source: OpenTelemetry, "Semantic conventions for HTTP metrics" (methods, what a route is).
+"""
+
+import fnmatch
+import logging
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self, TypedDict
+
+from redmeter import Meter, cleaning, settings
+from redmeter.errors import InvalidName, InvalidSetting, RedmeterError, StoreError
+from redmeter.integrations.spent import DATABASE, Spent
+from redmeter.names import cleaned
+from redmeter.recording.direct import DirectRecorder
+from redmeter.recording.exceptions import described
+from redmeter.recording.grouping import Grouping, placed
+
+HITS, REQUESTS, SECONDS = "hits", "http_requests", "http_request_seconds"
+#: Of requests that sent anything to a database, where a hook tells of it: see spent.py.
+DB_SECONDS, DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
+#: The logger of the messages.
+LOGGER = "http"
+
+#: Methods that are told apart; all others are OTHER_METHOD. WEBSOCKET is no method of HTTP: it
+#: stands for a connection, whose duration is that of the connection.
+METHODS = frozenset(
+    {
+        *("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY"),
+        "WEBSOCKET",
+    }
+)
+OTHER_METHOD = "_OTHER"
+WEBSOCKET = "WEBSOCKET"
+
+#: The route of a request that none of the application's routes matched.
+UNMATCHED = "(unmatched)"
+#: The status of a request whose client went away before it was answered.
+DISCONNECTED = "disconnected"
+#: The status of a request that was answered with a number that is no status.
+OTHER_STATUS = "other"
+
+#: Bytes of a route at most, as it is written in a name; a longer one is cut.
+ROUTE_BYTES = 120
+#: How many combinations of labels are remembered.
+HANDLES = 4096
+#: Seconds between two lines in the log.
+LOG_SECONDS = 60.0
+
+_LABELS = frozenset({"method", "route", "status", "sampled"})
+
+logger = logging.getLogger("redmeter")
+
+
+class Arguments(TypedDict, total=False):
+    """What integrations take by name: the settings of Meter, and the options below."""
+
+    url: str | None
+    prefix: str | None
+    retention: Mapping[int, int] | str | None
+    histogram_retention: Mapping[int, int] | str | None
+    timeout: float | None
+    flush_interval: float | None
+    buffer_bytes: int | None
+    max_series: int | None
+    max_label_sets: int | None
+    recent_messages: int | None
+    release: str | None
+    include_paths: str | Sequence[str] | None
+    ignore_paths: str | Sequence[str] | None
+    count_paths: str | Mapping[str, str] | None
+    exact_status: bool | None
+    sample_durations: float | None
+    slow_request: float | None
+    labels: Callable[[Any], Mapping[str, str] | None] | None
+    route: Callable[[Any], str | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is recorded of requests; see settings.py for those that are in the table.
+
+    Patterns are compared with the whole path, as the server hands it over: decoded, without the
+    query. `*` stands for any characters, slashes included.
+    """
+
+    #: Patterns, separated by spaces: of these paths alone. Empty: of all.
+    include_paths: str = ""
+    #: Of these nothing at all.
+    ignore_paths: str = ""
+    #: PATTERN=COUNTER, separated by spaces.
+    count_paths: str = ""
+    exact_status: bool = False
+    #: Of which part of the requests the duration is recorded.
+    sample_durations: float = 1.0
+    #: From how many seconds on a request is logged as slow.
+    slow_request: float = 1.0
+    #: Takes the request as its server has it (an ASGI scope, a WSGI environ, Django's request) and
+    #: returns more labels for http_requests and http_request_seconds. Few values each!
+    labels: Callable[[Any], Mapping[str, str] | None] | None = None
+    #: Takes the same, and returns the route, or None where there is none: for applications whose
+    #: routes cannot be found otherwise.
+    route: Callable[[Any], str | None] | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], framework: Mapping[str, Any] | None = None) -> Self:
+        """Return the options that hold: as given in code, else by the framework, the environment.
+
+        A value that cannot be used is logged and passed over, so that no setting keeps an
+        application from starting.
+
+        Args:
+            given: name, as above -> value; None is as good as nothing.
+            framework: the framework's own settings, by the names of the environment variables,
+                e.g. {"REDMETER_IGNORE_PATHS": ["/health"]}.
+
+        Raises:
+            TypeError: there is no option of such a name.
+        """
+        names = {each.name for each in fields(cls)}
+        if unknown := sorted(given.keys() - names):
+            raise TypeError(f"no such option: {', '.join(unknown)}")
+        found = {name: _resolved(name, given, framework or {}) for name in settings.WEB}
+        for name in ("labels", "route"):
+            function = given.get(name)
+            if function is not None and not callable(function):
+                raise TypeError(f"{name} is a function, not {type(function).__name__}")
+            found[name] = function
+        return cls(**found)
+
+
+def _resolved(name: str, given: Mapping[str, Any], framework: Mapping[str, Any]) -> Any:
+    variable = settings.variable_of(name)
+    for value in (given.get(name), framework.get(variable)):
+        if value is not None:
+            try:
+                return settings.resolve(name, value)
+            except InvalidSetting as error:
+                logger.error("passed over: %s", error)
+    try:
+        return settings.resolve(name)
+    except InvalidSetting as error:
+        logger.error("passed over: %s", error)
+        return settings.resolve(name, environ={})
+
+
+#: What of the table Meter takes.
+METER_SETTINGS = tuple(
+    setting.name
+    for setting in settings.SETTINGS
+    if setting.name not in (*settings.WEB, *settings.EMBEDDED)
+)
+
+
+def meter_of(given: Mapping[str, Any], framework: Mapping[str, Any] | None = None) -> Meter:
+    """Make a meter as settings say. Where they are wrong, it is `off`, and the log says so.
+
+    Args:
+        given: Meter's arguments by name; None is as good as nothing.
+        framework: see Options.of().
+    """
+    found = dict(given)
+    for name in METER_SETTINGS:
+        if found.get(name) is None and framework:
+            found[name] = framework.get(settings.variable_of(name))
+    try:
+        return Meter(**found)
+    except RedmeterError as error:
+        logger.error("requests are not counted: %s", error)
+        return Meter("off")
+
+
+def requests_of(
+    meter: Meter | None,
+    given: Mapping[str, Any],
+    framework: Mapping[str, Any] | None = None,
+) -> "Requests":
+    """Return what records requests, as settings say. What cannot be used is logged.
+
+    Args:
+        meter: where to; None makes one.
+        given: see Arguments; those of Meter only where there is none.
+        framework: see Options.of().
+
+    Raises:
+        TypeError: there is no option of such a name.
+    """
+    own = {name: given[name] for name in METER_SETTINGS if name in given}
+    if meter is not None and own:
+        raise TypeError(f"a meter that is given has its own {', '.join(sorted(own))}")
+    rest = {name: value for name, value in given.items() if name not in own}
+    options = Options.of(rest, framework)
+    return Requests(meter_of(own, framework) if meter is None else meter, options)
+
+
+class Requests:
+    """Records requests. Safe to share between threads and tasks; nothing of it raises.
+
+        requests = Requests(meter, Options.of({"ignore_paths": "/health"}))
+        ...
+        if not requests.watched(path):
+            return app(...)
+        start = requests.now()
+        ...
+        requests.record(method, path, route, status, requests.now() - start, environ)
+
+    Args:
+        meter: where to.
+        options: what.
+    """
+
+    def __init__(self, meter: Meter, options: Options = Options()) -> None:
+        self.meter = meter
+        self.options = options
+        #: Whether anything is recorded at all: not by a meter whose URL is `off`.
+        self.on = not _is_off(meter)
+        #: Seconds by the meter's clock, for durations.
+        self.now: Callable[[], float] = meter._monotonic
+        self._include = _matcher(options.include_paths)
+        self._ignore = _matcher(options.ignore_paths)
+        self._sampled = options.sample_durations < 1
+        self._share = options.sample_durations
+        self._slow = options.slow_request
+        self._labels_of = options.labels
+        self._handles: dict[Any, tuple[Callable[[], None], Callable[[float], None]]] = {}
+        self._waits: dict[Any, tuple[Callable[[float], None], Callable[[float], None]]] = {}
+        self._said = -LOG_SECONDS
+        self._hit: Callable[[], None] = lambda: None
+        self._paths: list[tuple[Callable[[str], object], Callable[[], None]]] = []
+        if self.on:
+            self._hit = meter.counter(HITS).inc
+            for pattern, name in _named(options.count_paths):
+                matches = _matcher(pattern)
+                assert matches is not None, "settings take no empty pattern"
+                self._paths.append((matches, meter.counter(name).inc))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.meter!r}>"
+
+    def watched(self, path: str) -> bool:
+        """Return whether requests for a path are recorded."""
+        if self._include is not None and self._include(path) is None:
+            return False
+        return self.on and (self._ignore is None or self._ignore(path) is None)
+
+    def record(
+        self,
+        method: str,
+        path: str,
+        route: str | None,
+        status: int | str | None,
+        seconds: float,
+        request: object = None,
+        error: BaseException | None = None,
+        spent: Spent | None = None,
+    ) -> None:
+        """Record a request that has ended. Never raises.
+
+        Args:
+            method: as it was sent, or WEBSOCKET.
+            path: compared with count_paths, and nothing else.
+            route: the template, in any of the frameworks' spellings; None: there is none.
+            status: the number that was sent, or DISCONNECTED; None: none was sent.
+            seconds: how long it took.
+            request: what options.labels takes.
+            error: what nobody handled; the status is 500 then, where it is no server error yet.
+            spent: what begin_if_told() returned as it began; it is ended here.
+        """
+        try:
+            if error is not None and (not isinstance(status, int) or status < 500):
+                status = 500
+            if self._labels_of is None:
+                found = self._handles.get((method, route, status))
+                if found is None:
+                    found = self._made(method, route, status, {})
+            else:
+                found = self._labelled(method, route, status, request)
+            self._hit()
+            found[0]()
+            if not self._sampled or random.random() < self._share:
+                found[1](seconds)
+            if spent is not None:
+                spent.end()
+                if spent:
+                    self._waited(method, route, seconds, spent[DATABASE])
+            if self._paths:
+                for matches, count in self._paths:
+                    if matches(path) is not None:
+                        count()
+            if error is not None:
+                self._failed(method, route, error)
+            elif seconds >= self._slow and method != WEBSOCKET:
+                self._took_long(method, route, seconds)
+        except Exception as trouble:  # noqa: BLE001 - counting a request must not make it fail
+            self.trouble("recording a request", trouble)
+
+    def failed(self, method: str, route: str | None, error: BaseException) -> None:
+        """Log an exception that came after the request was answered. Never raises."""
+        try:
+            self._failed(method, route, error)
+        except Exception as trouble:  # noqa: BLE001 - see record()
+            self.trouble("logging an exception", trouble)
+
+    def trouble(self, doing: str, error: Exception) -> None:
+        """Count that something went wrong, and log it once a minute. Never raises."""
+        try:
+            if not isinstance(error, StoreError):
+                self.meter._recorder.trouble("web", f"{doing}: {type(error).__name__}: {error}")
+            now = time.monotonic()
+            if now - self._said >= LOG_SECONDS:
+                self._said = now
+                logger.warning("%s: %r (said once a minute)", doing, error)
+        except Exception:  # noqa: BLE001, S110 - an error without a text, or somebody's log handler
+            pass
+
+    # The series of a request
+
+    def _labelled(
+        self, method: str, route: str | None, status: int | str | None, request: object
+    ) -> tuple[Callable[[], None], Callable[[float], None]]:
+        assert self._labels_of is not None, "the caller looks"
+        more: Mapping[str, str] = {}
+        try:
+            more = self._labels_of(request) or {}
+            key: Any = (method, route, status, tuple(more.items())) if more else None
+            found = self._handles.get(key or (method, route, status))
+            if found is not None:
+                return found
+            if taken := _LABELS & more.keys():
+                raise InvalidName(", ".join(taken), "labels that requests have anyway")
+            return self._made(method, route, status, more)
+        except Exception as error:  # noqa: BLE001 - of a function of the application, or its labels
+            self.trouble("making labels of a request", error)
+        found = self._handles.get((method, route, status))
+        return self._made(method, route, status, {}) if found is None else found
+
+    def _made(
+        self, method: str, route: str | None, status: int | str | None, more: Mapping[str, str]
+    ) -> tuple[Callable[[], None], Callable[[float], None]]:
+        """Return what counts a request, and what takes its duration."""
+        meter = self.meter
+        labels = {**more, "method": _method(method), "route": _route(route)}
+        timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
+        found = (
+            meter.counter(REQUESTS, labels={**labels, "status": self._status(status)}).inc,
+            meter.histogram(SECONDS, labels=labels | timed).observe,
+        )
+        if len(self._handles) < HANDLES:
+            key: Any = (method, route, status, tuple(more.items())) if more else None
+            self._handles[key or (method, route, status)] = found
+        return found
+
+    def _status(self, status: int | str | None) -> str:
+        if status == DISCONNECTED:
+            return DISCONNECTED
+        number = int(status) if isinstance(status, int) else 0
+        if self.options.exact_status:
+            return str(number) if 100 <= number <= 999 else OTHER_STATUS
+        return f"{number // 100}xx" if 100 <= number <= 599 else OTHER_STATUS
+
+    def _waited(self, method: str, route: str | None, seconds: float, waited: float) -> None:
+        """Record how long a request waited for databases, a part of all it took."""
+        observers = self._waits.get((method, route))
+        if observers is None:
+            meter = self.meter
+            assert meter is not None, "nothing is recorded without one"
+            labels = {"method": _method(method), "route": _route(route)}
+            made = (meter.histogram(name, labels=labels) for name in (DB_SECONDS, DB_RATIO))
+            first, second = (histogram.observe for histogram in made)
+            observers = first, second
+            if len(self._waits) < HANDLES:
+                self._waits[method, route] = observers
+        observers[0](waited)
+        # Statements side by side take more together than the request does.
+        observers[1](min(1.0, waited / seconds) if seconds > 0 else 1.0)
+
+    # Messages
+
+    def _failed(self, method: str, route: str | None, error: BaseException) -> None:
+        place, told = described(error)
+        what = f"{_method(method)} {_route(route)}"
+        self._log("error", placed(what, place), f"{what}\n{told}")
+
+    def _took_long(self, method: str, route: str | None, seconds: float) -> None:
+        what = f"slow request {_method(method)} {_route(route)}"
+        self._log("warning", what, f"{what}: {seconds:.3f} s")
+
+    def _log(self, severity: str, pattern: Grouping, text: str) -> None:
+        meter = self.meter
+        meter._recorder.sink(LOGGER, severity).put_message(pattern, text, meter._now())
+
+
+class Cleaner:
+    """A thread that cleans a meter's store every minute, see cleaning.py.
+
+    Any number of processes may have one. Trouble is logged, and ends it where it does not pass.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._quit = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self._meter._store is None or (self._thread and self._thread.is_alive()):
+            return
+        self._quit.clear()
+        self._thread = threading.Thread(target=self._run, name="redmeter-cleaner", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # a limit of the machine
+            logger.error("no thread for the cleaner: %s", error)
+            self._thread = None
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """Have it end, and wait for that, for so many seconds at most."""
+        self._quit.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        store = self._meter._store
+        assert store is not None, "start() looks"
+        try:
+            cleaning.run(store, quit=self._quit.is_set)
+        except RedmeterError as error:
+            logger.error("cleaning ends: %s", error)
+
+
+def _is_off(meter: Meter) -> bool:
+    return meter._store is None and type(meter._recorder) is DirectRecorder
+
+
+def _matcher(patterns: str) -> Callable[[str], object] | None:
+    """Return what tells whether a path matches one of some patterns; None where there is none."""
+    parts = [fnmatch.translate(pattern) for pattern in patterns.split()]
+    return re.compile("|".join(parts)).match if parts else None
+
+
+def _named(text: str) -> list[tuple[str, str]]:
+    found = (one.rpartition("=") for one in text.split())
+    return [(pattern, name) for pattern, _, name in found]
+
+
+def _method(method: str) -> str:
+    return method if method in METHODS else OTHER_METHOD
+
+
+def _route(route: str | None) -> str:
+    """Return a route as a label's value: without what no name may hold, and not too long."""
+    if not route:
+        return UNMATCHED
+    text = cleaned(route)
+    if _written(text) <= ROUTE_BYTES:
+        return text or UNMATCHED
+    while _written(text) > ROUTE_BYTES - len("…".encode()):
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _written(text: str) -> int:
+    return len(text.encode()) + text.count("\\") + text.count('"')

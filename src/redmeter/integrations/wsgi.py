@@ -1,0 +1,318 @@
+"""Counts the requests of a WSGI application: a middleware, around whatever is served.
+
+    application = RedmeterMiddleware(application)
+
+What is recorded is told in web.py. Frameworks have integrations of their own, which know routes;
+see flask.py and django/.
+
+Problem: a response is more than what a function returns. It goes on while the server iterates,
+its status may be replaced on the way, and its server may add headers by what kind of object it is:
+a list with one element gets a Content-Length from several servers, a file is sent by the kernel.
+
+Idea: stand in the way of nothing. A list or a tuple is complete: it is recorded, and handed on
+itself. A file in the server's own wrapper is handed on too, and recorded when it is closed; where
+the wrapper has no room for that, at once. All else is handed on as an iterator that passes each
+piece on, unread, and that is recorded when the server closes it.
+
+    it ended                              the status that was sent
+    it raised, or the application did     500, and the exception; it goes on to the server
+    closed after some pieces, no error    `disconnected`: the client has gone
+    closed before anything was asked for  the status: nobody wanted a body, for a HEAD for instance
+
+The status is the last that the server accepted, so one that was replaced by way of exc_info counts.
+
+A request is counted once, by the outermost middleware of those around it, however many there are.
+
+Bound: an object for each request and a call for each piece. Nothing is buffered, nothing read.
+
+Not done: of a list, the time that sending takes. What the server answers by itself, without the
+application.
+
+Source: PEP 3333.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Unpack
+
+from redmeter import Meter
+from redmeter.integrations.spent import begin_if_told
+from redmeter.integrations.web import DISCONNECTED, Arguments, Cleaner, Requests, requests_of
+
+#: Key of the environ: an application that knows its route may write it there.
+ROUTE = "redmeter.route"
+#: Key of the environ: the request that is watched.
+WATCHED = "redmeter.request"
+
+Environ = dict[str, Any]
+Application = Callable[[Environ, Any], Iterable[bytes]]
+
+
+class CleanerOfEachProcess:
+    """A cleaner of a meter's store, see web.Cleaner, for each process that serves requests.
+
+    It is started by the first request, as servers fork, and threads stay behind then.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._pid = 0
+
+    def see_to(self) -> None:
+        """Start it, unless it runs in this process."""
+        pid = os.getpid()
+        if pid != self._pid:
+            self._pid = pid
+            Cleaner(self._meter).start()
+
+
+class RedmeterMiddleware:
+    """Counts the requests of a WSGI application. Never raises, never waits.
+
+    Args:
+        app: the application.
+        meter: where to; None makes one, as the settings say.
+        cleaner: whether a thread of each process cleans the store, from its first request on.
+        options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
+            takes, e.g. url="redis://localhost". They win over the environment.
+
+    Raises:
+        TypeError: there is no such option.
+    """
+
+    def __init__(
+        self,
+        app: Application,
+        meter: Meter | None = None,
+        *,
+        cleaner: bool = False,
+        **options: Unpack[Arguments],
+    ) -> None:
+        self.app = app
+        self.requests = requests_of(meter, options)
+        self.cleaner = CleanerOfEachProcess(self.meter) if cleaner else None
+        #: Returns the route of an environ, as soon as the response starts; None: there is none.
+        self.route: Callable[[Environ], str | None] | None = self.requests.options.route
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.meter!r} around {self.app!r}>"
+
+    @property
+    def meter(self) -> Meter:
+        """Where requests are recorded, for counters of your own as well."""
+        return self.requests.meter
+
+    def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        """Answer a request, as the application does."""
+        path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
+        if not path.isascii():
+            path = path.encode("latin-1", "replace").decode("utf-8", "replace")
+        if WATCHED in environ or not self.requests.watched(path):
+            return self.app(environ, start_response)
+        if self.cleaner is not None:
+            self.cleaner.see_to()
+        watched = Watched(self.requests, environ, path, start_response, self.route)
+        environ[WATCHED] = watched
+        try:
+            result = self.app(environ, watched.start_response)
+        except BaseException as error:
+            watched.end(error)
+            raise
+        if type(result) is list or type(result) is tuple:
+            watched.end(None)
+            return result
+        return watched.around(result)
+
+
+class Watched:
+    """A request from its start to its end, and the body of its response.
+
+    Args:
+        requests: records it.
+        environ, start_response: the server's.
+        path: as it is compared with patterns.
+        route: finds the route.
+    """
+
+    __slots__ = (
+        *("_body", "_environ", "_error", "_gone", "_next", "_path", "_pending"),
+        *("_requests", "_route", "_route_of", "_spent", "_start", "_start_response"),
+        *("_status", "_write"),
+    )
+
+    def __init__(
+        self,
+        requests: Requests,
+        environ: Environ,
+        path: str,
+        start_response: Any,
+        route: Callable[[Environ], str | None] | None,
+    ) -> None:
+        self._requests = requests
+        self._environ = environ
+        self._path = path
+        self._start_response = start_response
+        self._route_of = route
+        self._route: str | None = None
+        self._status: str | None = None
+        self._error: BaseException | None = None
+        #: Whether the server could not send what it was given by write().
+        self._gone = False
+        #: Whether pieces were asked for, and more may come.
+        self._pending = False
+        self._body: Any = None
+        self._next: Callable[[], bytes] | None = None
+        self._spent = begin_if_told()
+        self._start = requests.now()
+
+    # What the application sees
+
+    def start_response(self, status: str, headers: Any, exc_info: Any = None) -> Any:
+        """Start the response, or replace what was started; what the server raises passes on."""
+        if exc_info is None:
+            write = self._start_response(status, headers)
+        else:
+            try:
+                write = self._start_response(status, headers, exc_info)
+            finally:
+                exc_info = None  # it holds this frame
+        self._status = status
+        if self._route_of is not None:
+            self._find_route()
+        self._write = write
+        return self._pass_on
+
+    def _pass_on(self, data: bytes) -> Any:
+        try:
+            return self._write(data)
+        except BaseException:
+            self._gone = True
+            raise
+
+    # What integrations tell
+
+    def failed(self, error: BaseException) -> None:
+        """Take note of an exception that nobody handled, which the server will not see."""
+        self._error = error
+        if self._route_of is not None:
+            self._find_route()
+
+    def _find_route(self) -> None:
+        assert self._route_of is not None, "the caller looks"
+        try:
+            self._route = self._route_of(self._environ) or self._route
+        except Exception as error:  # noqa: BLE001 - of a function of the application
+            self._requests.trouble("finding the route of a request", error)
+
+    # What the server sees
+
+    def around(self, body: Any) -> Iterable[bytes]:
+        """Return what the server iterates over, and closes."""
+        self._body = body
+        wrapper = self._environ.get("wsgi.file_wrapper")
+        if type(wrapper) is type and isinstance(body, wrapper):
+            return self._around_file(body)
+        return _Sized(self) if hasattr(type(body), "__len__") else self
+
+    def _around_file(self, file: Any) -> Iterable[bytes]:
+        body: Iterable[bytes] = file
+        close = getattr(body, "close", None)
+        if self._spent is not None:
+            self._spent.end()  # by this thread; another one may close it
+
+        def close_and_end() -> None:
+            try:
+                if close is not None:
+                    close()
+            finally:
+                self.end(None)
+
+        try:
+            file.close = close_and_end
+        except (AttributeError, TypeError):  # of a server that is written in C
+            self.end(None)
+        return body
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._next is None:
+            try:
+                self._next = iter(self._body).__next__
+            except BaseException as error:
+                self._error = error
+                raise
+        return self
+
+    def __next__(self) -> bytes:
+        self._pending = True
+        try:
+            if self._next is None:
+                iter(self)
+            assert self._next is not None, "made by iter()"
+            return self._next()
+        except StopIteration:
+            self._pending = False
+            raise
+        except BaseException as error:
+            self._error = error
+            raise
+
+    def close(self) -> None:
+        """Close the response, and record the request. Called again, it does nothing."""
+        body, self._body, self._next = self._body, None, _nothing
+        try:
+            close = getattr(body, "close", None)
+            if close is not None:
+                close()
+        except BaseException as error:
+            self._error = self._error or error
+            raise
+        finally:
+            self.end(self._error)
+
+    def end(self, error: BaseException | None) -> None:
+        """Record the request. Called again, it does nothing."""
+        environ = self._environ
+        if not environ:
+            return
+        seconds = self._requests.now() - self._start
+        method = environ.get("REQUEST_METHOD", "")
+        if self._status is None and self._route_of is not None and self._route is None:
+            self._find_route()
+        status: int | str | None = None
+        error = error or self._error
+        if self._gone or (error is None and self._pending and method != "HEAD"):
+            status, error = DISCONNECTED, None
+        elif self._status is not None:
+            try:
+                status = int(self._status[:3])
+            except (TypeError, ValueError):
+                status = None
+        route = environ.get(ROUTE) or self._route
+        if not isinstance(route, str):
+            route = None
+        self._requests.record(
+            method, self._path, route, status, seconds, environ, error, self._spent
+        )
+        # Whatever these hold may hold them.
+        self._environ, self._error = {}, None
+
+
+class _Sized:
+    """The body of a response whose length is known, as some servers ask."""
+
+    __slots__ = ("_body", "_watched", "close")
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self._body = watched._body
+        self.close = watched.close
+
+    def __len__(self) -> int:
+        return len(self._body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._watched)
+
+
+def _nothing() -> bytes:
+    raise StopIteration

@@ -1,0 +1,58 @@
+"""Readings of many keys: where another program keeps something else under one, the others count.
+
+What cannot be read is left out, and told: by a warning of the logger "redmeter.reading", which the
+commands show. Where nothing else is there, the error is raised: so it is of a single key.
+Any other error than that of a wrong type takes the whole reading away.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from redmeter.errors import StoreRefused
+from redmeter.store.link import Reply, is_misplaced, raised
+
+#: Keys that a warning names.
+_SHOWN = 3
+
+K = TypeVar("K")
+
+logger = logging.getLogger("redmeter.reading")
+
+
+def readable(
+    found: Mapping[K, Sequence[Reply]], *, needed: bool = True
+) -> dict[K, Sequence[Reply]]:
+    """Return what can be read, and warn of the rest.
+
+    Args:
+        found: replies by what they are about.
+        needed: whether there must be something left that is not empty.
+
+    Raises:
+        StoreError: a reply is another error; or nothing is left.
+    """
+    left, problems = {}, []
+    for key, replies in found.items():
+        wrong = next(filter(is_misplaced, replies), None)
+        if wrong is not None:
+            problems.append(wrong)
+            continue
+        for reply in replies:
+            raised(reply)
+        left[key] = replies
+    if problems:
+        if needed and not any(any(replies) for replies in left.values()):
+            raise problems[0]
+        _warn(problems)
+    return left
+
+
+def _warn(problems: Iterable[StoreRefused]) -> None:
+    keys = list(dict.fromkeys(ascii(problem.key) for problem in problems))
+    more = f" … ({len(keys) - _SHOWN:,} more)" if len(keys) > _SHOWN else ""
+    logger.warning(
+        "left out, since another program keeps something else under: %s%s",
+        ", ".join(keys[:_SHOWN]),
+        more,
+    )

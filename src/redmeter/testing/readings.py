@@ -1,0 +1,115 @@
+"""What events in memory answer: pure functions, as readings of a store."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from redmeter.errors import LimitExceeded
+from redmeter.keys import HOUR, slice_start
+from redmeter.kinds.distribution import Distribution
+from redmeter.model import Frequency, Hour, LogSource, Message, Ranking, Statistics
+from redmeter.reading.messages import ordered
+from redmeter.reading.observed import MAX_READ, Sum
+from redmeter.reading.rankings import Group, Order, ranked_values
+from redmeter.reading.spread import Spread, Summary
+from redmeter.reading.summaries import has_labels
+from redmeter.testing.recorder import Event, Logged
+
+#: Precision, start and end of a window, Unix seconds.
+Window = tuple[int, int, int]
+
+
+def summed(
+    events: Iterable[Event], name: str, names: Collection[str], window: Window, now: float
+) -> Summary:
+    """Return how observed values of some series were spread, as of one."""
+    precision, first, end = window
+    slices: dict[int, list[float]] = {}
+    for event in events:
+        if event.observed is not None and event.series in names and first <= event.time < end:
+            slices.setdefault(slice_start(event.time, precision), []).append(event.observed)
+    whole, parts = Distribution(), dict[int, Distribution]()
+    for start, values in slices.items():
+        parts[start] = Distribution()
+        parts[start].add_all(values)
+        whole.merge(parts[start])
+    starts = range(min(parts, default=end), end, precision)
+    partial = first < end and end > now
+    over_time = [Spread(parts[at]) if at in parts else None for at in starts]
+    return Summary(whole, name, precision, first, end, partial, lambda: over_time)
+
+
+def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
+    """Return what was observed of a series in this hour, and in the last one before it."""
+    this = slice_start(now, HOUR)
+    hours = {}
+    observed = [e for e in events if e.series == series and e.observed is not None]
+    for start in sorted({slice_start(event.time, HOUR) for event in observed}):
+        found = summed(observed, series, [series], (HOUR, start, start + HOUR), now)
+        m = found.distribution.moments
+        hours[start] = Hour(start, m.count, m.low, m.high, m.total, m.mean, m.stddev())
+    before = [hour for start, hour in hours.items() if start < this]
+    return Statistics(series, hours.get(this), before[-1] if before else None)
+
+
+def ranked_observed(
+    events: Sequence[Event],
+    names: Iterable[str],
+    group: Group,
+    order: Order,
+    window: Window,
+    now: float,
+    limit: int,
+) -> Ranking:
+    """Rank what was observed; all of it is compared."""
+    if order.q is not None and limit > MAX_READ:
+        raise LimitExceeded("rows", limit, MAX_READ, "percentiles are read of so many at most")
+    members: dict[str | None, list[str]] = {}
+    for series in names:
+        members.setdefault(group(series), []).append(series)
+    found = {key: summed(events, "", some, window, now) for key, some in members.items()}
+    sums = {key: Sum(one.count, one.total) for key, one in found.items() if one.count}
+    values = {
+        key: one.value(order.word) if order.q is None else found[key].distribution.quantile(order.q)
+        for key, one in sums.items()
+    }
+    return ranked_values(sums, values, order, limit)
+
+
+def frequencies(messages: Iterable[Logged], now: float) -> list[Frequency]:
+    """Return how often each pattern came in this hour and in the one before."""
+    hour = slice_start(now, HOUR)
+    groups: dict[tuple[str, str, str], list[Message]] = {}
+    for message, pattern in messages:
+        groups.setdefault((message.logger, message.severity, pattern), []).append(message)
+    found = []
+    for group, members in groups.items():
+        times = sorted(message.time or 0.0 for message in members)
+        starts = [slice_start(time, HOUR) for time in times]
+        count, before = starts.count(hour), starts.count(hour - HOUR)
+        if count or before:
+            found.append(Frequency(*group, count, before, times[0], times[-1], members[-1].text))
+    return ordered(found)
+
+
+def newest(messages: Iterable[Message], keep: int) -> list[Message]:
+    """Return the newest messages, so many of each logger and severity, the newest first."""
+    kept: dict[tuple[str, str], list[Message]] = {}
+    for message in messages:
+        kept.setdefault((message.logger, message.severity), []).append(message)
+    found = [message for some in kept.values() for message in some[-keep:]]
+    return sorted(found, key=lambda message: message.time or 0.0)[::-1]
+
+
+def sources(messages: Iterable[Logged]) -> list[LogSource]:
+    """Return the loggers and severities there are, those that logged last first."""
+    last: dict[tuple[str, str], float] = {}
+    for message, _ in messages:
+        source = message.logger, message.severity
+        last[source] = max(last.get(source, -math.inf), message.time or 0.0)
+    found = [LogSource(*source, time) for source, time in last.items()]
+    return sorted(found, key=lambda source: source.last, reverse=True)
+
+
+def labelled(names: Iterable[str], labels: Mapping[str, str] | None) -> list[str]:
+    """Return the names that have these labels, whatever others they have."""
+    return [name for name in names if has_labels(name, labels or {})]

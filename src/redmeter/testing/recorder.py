@@ -1,0 +1,102 @@
+"""What is recorded in memory: a list of events, one of messages, one of marks."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from redmeter.clock import SYSTEM, Clock
+from redmeter.keys import check_time
+from redmeter.kinds.counter import check_amount
+from redmeter.kinds.distribution import check_value
+from redmeter.model import Mark, Message
+from redmeter.names import canonical
+from redmeter.recording.direct import DirectMessages, DirectRecorder
+from redmeter.recording.grouping import Grouping
+from redmeter.recording.instance import spelled
+from redmeter.recording.messages import Rules, digested, received_event
+
+#: A record that is not older, seconds, is of now.
+_JUST_NOW = 1.0
+
+
+class Event(NamedTuple):
+    """One call that recorded something."""
+
+    #: The series' name, labels included, in its stored spelling.
+    series: str
+    #: Unix seconds.
+    time: float
+    #: How often it happened; None of anything but a counter.
+    amount: int | None
+    #: What a gauge was set to; None of anything else.
+    value: float | None
+    #: What was observed; None of anything else.
+    observed: float | None = None
+
+
+class Logged(NamedTuple):
+    """One message, with the pattern by which it is counted; both as they would be stored."""
+
+    message: Message
+    pattern: str
+
+
+class MemoryRecorder(DirectRecorder):
+    """Keeps events in a list."""
+
+    def __init__(self, clock: Clock, rules: Rules) -> None:
+        super().__init__(None, clock.wall, rules)
+        self.events: list[Event] = []
+        self.messages: list[Logged] = []
+        self.marks: list[Mark] = []
+
+    def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
+        event = received_event(time, pattern, text)
+        for hour in digested([event], self.rules, self.trouble).values():
+            ((made, _),), ((_, shown),) = hour.patterns.items(), hour.texts
+            self.messages.append(Logged(Message(logger, severity, time, shown), made))
+
+    def sink(self, logger: str, severity: str) -> DirectMessages:
+        return _Aged(self, logger, severity)
+
+    def count(
+        self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        series = canonical(name, labels)
+        check_amount(amount)
+        time = self._now() if at is None else check_time(at)
+        self.events.append(Event(series, time, amount, None))
+
+    def set(self, series: str, value: float) -> None:
+        self.events.append(Event(spelled(series, 0), self._now(), None, value))
+
+    def observe(
+        self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        series = canonical(name, labels)
+        number = check_value(value)
+        time = self._now() if at is None else check_time(at)
+        if math.isfinite(number):
+            self.events.append(Event(series, time, None, None, number))
+
+    def mark(self, label: str, at: float | None) -> None:
+        self.marks.append(Mark(self._now() if at is None else check_time(at), label))
+
+    def now(self) -> float:
+        """Return the clock's time, Unix seconds."""
+        return self._now()
+
+
+class _Aged(DirectMessages):
+    """Takes the messages of a logging library, whose records carry the time of the machine.
+
+    The meter's clock knows nothing of that, so what counts is how long ago it was: what is logged
+    now is logged at the clock's present.
+    """
+
+    recorder: MemoryRecorder
+
+    def put_message(self, pattern: Grouping, text: str, time: float) -> None:
+        age = SYSTEM.wall() - time
+        at = self.recorder.now() - (0.0 if abs(age) < _JUST_NOW else age)
+        self.recorder.log(self.logger, self.severity, pattern, text, at)

@@ -1,0 +1,237 @@
+"""The demo as a whole: a shop that answers, figures that are stored, and nothing left behind."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from redmeter import InvalidSetting, Meter
+from redmeter.cli import (  # noqa: F401 - they register their commands
+    asking,
+    demonstrating,
+    keeping,
+    messages,
+    ranking,
+    summarizing,
+)
+from redmeter.cli.app import app as command
+from redmeter.demo.running import Demo, DemoFailed, check_needs, check_prefix, remove
+from support.commands import Home, Running
+from support.servers import Server
+from support.waiting import eventually
+
+#: Of the past, an hour is enough for most tests.
+SHORT = "import redmeter.demo.past as past; past.REACH = 3600"
+
+
+def opened(child: Running) -> int:
+    """Return the port of the shop, once it is open."""
+    line = child.out(0)
+    found = re.fullmatch(r"the shop is open: http://127\.0\.0\.1:(\d+)\n", line)
+    assert found, line
+    return int(found[1])
+
+
+def ask(port: int, method: str, path: str, body: str | None = None) -> int:
+    """Ask for a page, as a visitor whom nobody else is; return the status."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, body, {"Cookie": "visitor=test", "Connection": "close"})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status
+
+
+def nothing_is_left(home: Home) -> None:
+    """Check that no process and no file is left."""
+    eventually(lambda: not home.processes(), 10.0, f"no process is left: {home.processes()}")
+    assert list((home.root / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) -> None:
+    """Visitors come, pages answer, all figures are there, and then nothing is left."""
+    with server.client() as client:
+        client.set("mine", "stays")
+    child = home.start("demo", "--minutes", "5")
+    port = opened(child)
+    assert len(home.processes()) >= 5  # the demo, the server with two workers, the job
+    assert ask(port, "GET", "/") == 200
+    assert ask(port, "GET", "/search?q=assam") == 200
+    assert ask(port, "GET", "/products/3") == 200
+    assert ask(port, "GET", "/products/99999") == 404
+    assert ask(port, "POST", "/checkout", "") == 409
+    assert ask(port, "POST", "/cart", "product=3&pieces=2") == 303
+    assert ask(port, "GET", "/cart") == 200
+    assert ask(port, "POST", "/checkout", "") in (303, 402, 500)
+    assert ask(port, "GET", "/admin/report") == 200
+    with Meter(server.url, prefix="demo:") as meter:
+        wanted = {
+            'searches{found="yes"}',
+            'http_requests{method="POST",route="/checkout",status="4xx"}',
+            'http_requests{method="GET",route="/admin/report",status="2xx"}',
+        }
+        before = {name: meter.total(name) for name in wanted}
+        assert all(before.values())
+
+        def seen() -> bool:
+            """Whether what happens now is stored."""
+            statements = meter.top(
+                "db_query_seconds", by="statement", precision=60, order="total", limit=20
+            )
+            told = {row.key for row in statements}
+            loggers = {each.logger for each in meter.loggers()}
+            sizes = meter.gauge_series(
+                "process_memory_bytes", precision=60, labels={"instance": "2"}
+            )
+            return (
+                {"SELECT order_lines WHERE product_id", "SELECT products WHERE id"} <= told
+                and "shop" in loggers
+                and any(sizes.values)
+            )
+
+        eventually(seen, 15.0, "what happens now is stored")
+        assert {mark.label for mark in meter.marks()} >= {"shop 2.3.1", "shop 2.3.0"}
+        assert meter.summary("cart_value", precision=3600).count > 1000
+        hits = meter.total("hits")
+        eventually(lambda: meter.total("hits") > hits, 10.0, "visitors come")
+        for words, _ in demonstrating._NEXT:
+            if "--failing" not in words:  # perhaps nothing failed yet
+                options = [*words.split(), "--prefix", "demo:", "--url", server.url]
+                assert CliRunner().invoke(command, options).exit_code == 0, words
+    done = child.finish(signal.SIGINT)
+    assert done.code == 0
+    assert "Traceback" not in done.err
+    assert done.err.endswith("interrupted; the figures stay until the next one\n")
+    for words, _ in demonstrating._NEXT:
+        assert f"redmeter {words} --prefix demo:" in done.out
+    nothing_is_left(home)
+    with server.client() as client:
+        assert client.get("mine") == b"stays"
+        assert not list(client.scan_iter("redmeter:*"))
+        reports = [json.loads(report) for report in client.hvals("demo:reports:")]
+        assert len(reports) >= 3
+        assert sum(report["dropped"] for report in reports) == 0
+        assert sum(report["troubles"].get("web", 0) for report in reports) == 0
+
+
+@pytest.mark.slow
+def test_it_ends_by_itself_with_a_deploy_in_the_middle(lone_home: Home) -> None:
+    """On an embedded server, which ends with it, as it was started by it; the figures stay."""
+    home = lone_home
+    done = home.start("demo", "--minutes", "0.12", "--seed", "3", code=SHORT).finish()
+    assert done.code == 0, done
+    assert "  shop 2.4.0 is deployed\n" in done.err
+    assert done.err.endswith("closed; the figures stay until the next one\n")
+    nothing_is_left(home)
+    with Meter(f"embedded://{home.data}", prefix="demo:") as meter:
+        labels = {mark.label for mark in meter.marks()}
+        assert labels == {"shop 2.2.9", "shop 2.3.0", "shop 2.3.1", "shop 2.4.0"}
+    done = home.run("demo", "--remove")
+    assert re.fullmatch(r"removed: [0-9,]+ keys\n", done.out)
+    assert home.run("demo", "--remove").out == "removed: 0 keys\n"
+    home.run("stop")
+    nothing_is_left(home)
+
+
+@pytest.mark.slow
+def test_what_it_started_ends_with_it_even_where_it_is_killed(home: Home) -> None:
+    """Each process sees that the one that started it is gone."""
+    child = home.start("demo", "--minutes", "5", code=SHORT)
+    opened(child)
+    child.child.send_signal(signal.SIGKILL)
+    child.child.wait()
+    eventually(lambda: not home.processes(), 15.0, "all processes have ended")
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_ends_the_demo_with_what_it_said(home: Home) -> None:
+    """Not a shop that nobody can enter."""
+    child = home.start("demo", "--minutes", "5", code=SHORT)
+    opened(child)
+    job = next(p for p, line in home.processes().items() if line.endswith("redmeter.demo.job"))
+    os.kill(job, signal.SIGKILL)
+    done = child.finish()
+    assert done.code == 2
+    assert "error: a process of the shop has ended: " in done.err
+    nothing_is_left(home)
+
+
+def test_what_is_missing_is_named_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As what is to be typed."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "uvicorn" or None)
+    with pytest.raises(
+        DemoFailed, match=r"needs uvicorn: pip install 'redmeter\[demo\]' brings it"
+    ):
+        check_needs()
+
+
+@pytest.mark.parametrize("prefix", ["redmeter:", "", "mydemo:", "demo*", "demo[a]", "demo{a}:"])
+def test_a_prefix_that_is_not_the_demos_is_refused(prefix: str, server: Server) -> None:
+    """All that it holds is removed by the next start."""
+    with server.client() as client:
+        client.set("redmeter:count:60:hits", "1")
+        with pytest.raises(InvalidSetting):
+            check_prefix(prefix)
+        with pytest.raises(InvalidSetting):
+            remove(server.url, prefix)
+        assert client.exists("redmeter:count:60:hits")
+
+
+def test_removing_takes_what_is_the_demos_and_nothing_else(server: Server) -> None:
+    """However much it is."""
+    with server.client() as client:
+        client.mset({f"demo:{number}": "x" for number in range(3000)})
+        client.mset({"demonstration": "x", "redmeter:x": "x", "demo": "x"})
+        assert remove(server.url, "demo:") == 3000
+        assert sorted(client.keys()) == [b"demo", b"demonstration", b"redmeter:x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--minutes", "0"], "--minutes 0: give more than 0, and a day at most"),
+        (["--minutes", "nan"], "--minutes nan: give more"),
+        (["--prefix", "redmeter:"], "the demo's own begins with demo"),
+        (["--url", "off"], "switched off"),
+        (["--url", "redis://127.0.0.1:1"], "127.0.0.1:1"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_started(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the exit code that it has everywhere."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is started")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    before = signal.getsignal(signal.SIGTERM)
+    done = CliRunner().invoke(command, ["demo", *arguments])
+    signal.signal(signal.SIGTERM, before)
+    assert done.exit_code == (3 if "127" in said else 2), done.output
+    assert said in done.stderr.replace("\n", " ")
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_started() -> None:
+    """Somebody else's page is not taken for the shop."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(DemoFailed, match=f"port {port} cannot be used: Address already in use"):
+            Demo("off", "demo:", seconds=1, port=port)
+
+
+def test_no_password_is_shown_again(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A URL is repeated in what to type next where it holds none."""
+    monkeypatch.delenv("REDMETER_URL", raising=False)
+    demonstrating._say("http://x", "redis://user:secret@host", "demo:")
+    assert "secret" not in capsys.readouterr().out
+    demonstrating._say("http://x", "redis://host/3", "demo:")
+    assert "--prefix demo: --url redis://host/3" in capsys.readouterr().out

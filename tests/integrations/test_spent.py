@@ -1,0 +1,106 @@
+"""Spent: what a request waited for comes together, wherever it was waited for."""
+
+import asyncio
+import contextvars
+import threading
+import time
+from typing import Any
+
+from redmeter.integrations.spent import begin, collecting, spend
+
+
+def test_what_is_spent_within_is_collected_by_kind() -> None:
+    """And nothing of before and after."""
+    spend("db", 1.0)
+    with collecting() as spent:
+        assert not spent
+        spend("db", 0.5)
+        spend("db", 0.25)
+        spend("mail", 2.0)
+    spend("db", 1.0)
+    assert spent
+    assert (spent["db"], spent["mail"], spent["else"]) == (0.75, 2.0, 0.0)
+
+
+def test_what_is_spent_counts_for_all_that_is_around_it() -> None:
+    """A task that runs within a request counts for both."""
+    with collecting() as outer:
+        with collecting() as inner:
+            spend("db", 1.0)
+        spend("db", 2.0)
+    assert (inner["db"], outer["db"]) == (1.0, 3.0)
+
+
+def test_tasks_and_threads_with_a_copy_of_the_context_count() -> None:
+    """As those of asyncio.to_thread() have."""
+
+    async def query() -> None:
+        await asyncio.sleep(0)
+        spend("db", 1.0)
+
+    async def serve() -> float:
+        with collecting() as spent:
+            await asyncio.gather(*[query() for _ in range(10)])
+            await asyncio.gather(*[asyncio.to_thread(spend, "db", 1.0) for _ in range(10)])
+        return spent["db"]
+
+    assert asyncio.run(serve()) == 20.0
+
+
+class Hesitant(dict[Any, float]):
+    """A dictionary that lets other threads go first between a look and what comes of it."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Look, and hesitate."""
+        found = super().get(key, default)
+        time.sleep(0.0005)
+        return found
+
+
+def test_side_by_side_nothing_is_lost() -> None:
+    """However threads take turns."""
+    with collecting() as spent:
+        spent._parts = Hesitant()
+        contexts = [contextvars.copy_context() for _ in range(4)]
+        threads = [
+            threading.Thread(target=lambda c=c: [c.run(spend, "db", 1.0) for _ in range(20)])
+            for c in contexts
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert spent["db"] == 80.0
+
+
+def test_what_comes_after_the_end_counts_for_what_is_around() -> None:
+    """A background task that goes on after the answer."""
+
+    async def serve() -> tuple[float, float]:
+        with collecting() as outer:
+            with collecting() as inner:
+                spend("db", 1.0)
+                later = asyncio.create_task(background())
+            await later
+        return inner["db"], outer["db"]
+
+    async def background() -> None:
+        await asyncio.sleep(0)
+        spend("db", 5.0)
+
+    assert asyncio.run(serve()) == (1.0, 6.0)
+
+
+def test_what_was_ended_in_another_task_is_not_around_anything() -> None:
+    """Or each request that is served by one task would hold all of those before it."""
+
+    async def serve() -> None:
+        for _ in range(3):
+            spent = begin()
+            await asyncio.create_task(end(spent))
+        assert begin()._outer is None
+
+    async def end(spent: object) -> None:
+        spent.end()  # type: ignore[attr-defined]
+
+    asyncio.run(serve())

@@ -1,0 +1,295 @@
+"""SQLAlchemy: statements are timed, whatever becomes of them, and nothing of them changes."""
+
+import asyncio
+import gc
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.util import greenlet_spawn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from redmeter.integrations import hooks
+from redmeter.integrations.asgi import RedmeterMiddleware
+from redmeter.integrations.queries import GROUPS, TEXTS, Queries
+from redmeter.integrations.spent import collecting
+from redmeter.integrations.sqlalchemy import install
+from redmeter.testing import ManualClock, MemoryMeter
+
+ORDERS = sa.Table(
+    "orders",
+    sa.MetaData(),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("note", sa.String, unique=True),
+)
+#: Counts to a number, in the database.
+LONG = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+SELECT count(*) FROM n
+"""
+
+
+def made() -> sa.Engine:
+    """Return an engine on a database in memory, with a table."""
+    engine = sa.create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+    )
+    ORDERS.metadata.create_all(engine)
+    return engine
+
+
+@pytest.fixture
+def engine() -> Iterator[sa.Engine]:
+    """An engine that is not watched yet."""
+    engine = made()
+    yield engine
+    engine.dispose()
+
+
+def recorded(memory: MemoryMeter) -> Counter[str]:
+    """Return which series were recorded how often."""
+    return Counter(each.series for each in memory.events)
+
+
+def seconds(statement: str) -> str:
+    """Return the name of the series of a statement."""
+    return f'db_query_seconds{{statement="{statement}"}}'
+
+
+def test_statements_are_timed_by_what_groups_them(engine: sa.Engine, memory: MemoryMeter) -> None:
+    """However many values are asked for."""
+    install(engine, memory)
+    with engine.connect() as connection:
+        for values in (["a"], ["a", "b"]):
+            connection.execute(sa.select(ORDERS).where(ORDERS.c.note.in_(values))).all()
+        connection.execute(sa.text(LONG)).all()
+    assert recorded(memory) == {
+        seconds("SELECT orders WHERE note"): 2,
+        seconds("WITH n SELECT SELECT n WHERE i SELECT n"): 1,
+    }
+    observed = {each.series: each.observed or 0.0 for each in memory.events}
+    quick, long = observed.values()
+    assert 0 < quick < long < 10
+    assert memory.health().troubles == {}
+
+
+def test_a_statement_for_many_rows_is_told_apart(engine: sa.Engine, memory: MemoryMeter) -> None:
+    """Each batch that goes to the database is timed."""
+    install(engine, memory)
+    with engine.begin() as connection:
+        connection.execute(ORDERS.insert(), [{"note": "a"}, {"note": "b"}])
+        connection.execute(ORDERS.insert(), [{"note": "c"}])
+        rows = [{"note": str(number)} for number in range(2500)]
+        connection.execute(ORDERS.insert().returning(ORDERS.c.id), rows).all()
+    found = recorded(memory)
+    assert found.pop(seconds("INSERT orders")) == 1  # a list of one is for one
+    assert found.pop(seconds("INSERT orders (many)")) >= 1 + 3
+    assert not found
+
+
+def test_a_statement_that_fails_is_timed_and_counted(
+    engine: sa.Engine, memory: MemoryMeter
+) -> None:
+    """The error is what it was; the connection goes on."""
+    install(engine, memory)
+    with engine.connect() as connection:
+        connection.execute(ORDERS.insert().values(note="a"))
+        with pytest.raises(sa.exc.IntegrityError):
+            connection.execute(ORDERS.insert().values(note="a"))
+        with pytest.raises(sa.exc.OperationalError, match="no such table"):
+            connection.execute(sa.text("SELECT * FROM nowhere"))
+        connection.execute(sa.select(ORDERS)).all()
+    assert recorded(memory) == {
+        seconds("INSERT orders"): 2,
+        'db_errors{error="IntegrityError",statement="INSERT orders"}': 1,
+        seconds("SELECT nowhere"): 1,
+        'db_errors{error="OperationalError",statement="SELECT nowhere"}': 1,
+        seconds("SELECT orders"): 1,
+    }
+
+
+def test_an_engine_is_watched_once_however_often_it_is_asked_for(
+    engine: sa.Engine, memory: MemoryMeter
+) -> None:
+    """Also by another name of it, and by an engine that shares its events."""
+    optioned = engine.execution_options(isolation_level="AUTOCOMMIT")
+    for each in (engine, engine, optioned):
+        install(each, memory)
+    for each in (engine, optioned):
+        with each.connect() as connection:
+            connection.execute(sa.select(ORDERS))
+    assert recorded(memory) == {seconds("SELECT orders"): 2}
+
+
+def test_several_engines_and_several_meters_do_not_meet(
+    engine: sa.Engine, memory: MemoryMeter
+) -> None:
+    """Each meter has what its engines did."""
+    other, second = made(), MemoryMeter()
+    for each, meter in ((engine, memory), (other, memory), (other, second)):
+        install(each, meter)
+    for each in (engine, other):
+        with each.connect() as connection:
+            connection.execute(sa.select(ORDERS))
+    assert (recorded(memory).total(), recorded(second).total()) == (2, 1)
+    other.dispose()
+
+
+def test_the_class_of_all_engines_can_be_watched(engine: sa.Engine, memory: MemoryMeter) -> None:
+    """Then one of them is watched already."""
+    before = list(event.registry._key_to_collection)
+    install(sa.Engine, memory)
+    install(engine, memory)
+    with engine.connect() as connection:
+        connection.execute(sa.select(ORDERS))
+    assert recorded(memory) == {seconds("SELECT orders"): 1}
+    for key in set(event.registry._key_to_collection) - set(before):
+        _, name, _ = key
+        watch = next(w for r, w in install.__globals__["_watches"] if r() is sa.Engine)
+        heard = {"before_cursor_execute": watch.before, "after_cursor_execute": watch.after}
+        event.remove(sa.Engine, name, heard.get(name, watch.failed))
+    install.__globals__["_watches"][:] = [
+        (ref, watch) for ref, watch in install.__globals__["_watches"] if ref() is not sa.Engine
+    ]
+
+
+async def _asynchronously(engine: sa.Engine) -> float:
+    def work() -> None:
+        with engine.connect() as connection:
+            connection.execute(sa.text(LONG))
+
+    with collecting() as spent:
+        await greenlet_spawn(work)
+    return spent["db"]
+
+
+def test_an_asynchronous_engine_is_watched_where_it_works(memory: MemoryMeter) -> None:
+    """In a greenlet of SQLAlchemy's, which shares the context."""
+    engine = made()
+    engine.dialect.is_async = True  # there is no driver for it here
+    install(AsyncEngine(engine), memory)
+    assert asyncio.run(_asynchronously(engine)) > 0
+    assert recorded(memory).total() == 1
+    engine.dialect.is_async = False
+    engine.dispose()
+
+
+def test_a_watched_engine_can_be_forgotten(memory: MemoryMeter) -> None:
+    """Nothing of ours holds it."""
+    engine = made()
+    install(engine, memory)
+    gone = weakref.ref(engine)
+    engine.dispose()
+    del engine
+    gc.collect()
+    assert gone() is None
+
+
+def test_nothing_that_goes_wrong_here_reaches_the_application(
+    engine: sa.Engine, memory: MemoryMeter, monkeypatch: Any
+) -> None:
+    """It is counted."""
+    install(engine, memory)
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("of ours")
+
+    with monkeypatch.context() as patch, engine.connect() as connection:
+        patch.setattr(Queries, "_found", fail)
+        assert connection.execute(sa.text("SELECT 7")).scalar() == 7
+    assert memory.health().troubles == {"db": 1}
+    assert memory.health().last_trouble == "db: ZeroDivisionError: of ours"
+
+
+def test_a_meter_is_made_where_none_is_given(engine: sa.Engine, monkeypatch: Any) -> None:
+    """One for all hooks of the process; where it cannot be made, the log says so."""
+    monkeypatch.setattr(hooks, "_shared", [])
+    monkeypatch.setenv("REDMETER_URL", "http://nowhere")
+    install(engine)
+    assert hooks._shared == []
+    monkeypatch.setenv("REDMETER_URL", "off")
+    install(engine)
+    (meter,) = hooks._shared
+    assert hooks.meter_for(None, "") is meter
+    with engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT 7")).scalar() == 7
+
+
+def test_groups_and_texts_are_bounded(memory: MemoryMeter) -> None:
+    """Whoever writes values into names of tables gets one group for all further ones."""
+    queries = Queries(memory)
+    for number in range(TEXTS + 100):
+        queries.took(f"UPDATE table_{number}", 0.1, many=False, error=None)
+    found = recorded(memory)
+    assert len(found) == GROUPS + 1
+    assert found[seconds("(other)")] == TEXTS + 100 - GROUPS
+    assert len(queries._known) == TEXTS
+    assert memory.health().troubles == {}
+
+
+class Running(ManualClock):
+    """A clock by which durations are those of the machine."""
+
+    def monotonic(self) -> float:
+        """Return the machine's monotonic seconds."""
+        return time.monotonic()
+
+
+def _client_of(app: Any) -> Any:
+    """Return what asks an application."""
+    import httpx
+
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://shop")
+
+
+def test_a_request_that_waits_for_the_database_is_seen_as_such(engine: sa.Engine) -> None:
+    """End to end: a page that is slow by its query, one that is slow by itself, one without."""
+    meter = MemoryMeter(clock=Running())
+    install(engine, meter)
+
+    def report(request: Request) -> Response:  # in a thread
+        with engine.connect() as connection:
+            connection.execute(sa.text(LONG)).all()
+        return PlainTextResponse("report")
+
+    def page(request: Request) -> Response:
+        with engine.connect() as connection:
+            connection.execute(sa.select(ORDERS)).all()
+        time.sleep(0.05)
+        return PlainTextResponse("page")
+
+    async def plain(request: Request) -> Response:
+        return PlainTextResponse("plain")
+
+    shop = Starlette(
+        routes=[Route("/report/{day}", report), Route("/page", page), Route("/plain", plain)]
+    )
+    app = RedmeterMiddleware(shop, meter)
+
+    async def ask() -> None:
+        async with _client_of(app) as client:
+            for path in ("/report/today", "/page", "/plain", "/report/never"):
+                assert (await client.get(path)).status_code == 200
+
+    asyncio.run(ask())
+    labels = {"method": "GET", "route": "/report/{day}"}
+    took = meter.observed("http_request_seconds", labels=labels)
+    waited = meter.observed("http_request_db_seconds", labels=labels)
+    ratios = meter.observed("http_request_db_ratio", labels=labels)
+    assert len(waited) == 2
+    assert [w / t for w, t in zip(waited, took, strict=True)] == pytest.approx(ratios)
+    assert min(ratios) > 0.5
+    (ratio,) = meter.observed("http_request_db_ratio", labels={"method": "GET", "route": "/page"})
+    assert 0 < ratio < 0.5
+    assert not any("db" in e.series and "/plain" in e.series for e in meter.events)
+    assert meter.health().troubles == {}

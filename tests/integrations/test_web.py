@@ -1,0 +1,405 @@
+"""What is recorded of a request, whatever serves it; and that recording never fails it."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redmeter import Meter, settings
+from redmeter.errors import StoreUnavailable
+from redmeter.integrations import web
+from redmeter.integrations.web import (
+    DISCONNECTED,
+    METER_SETTINGS,
+    Arguments,
+    Cleaner,
+    Options,
+    Requests,
+    meter_of,
+)
+from redmeter.names import parse_name
+from redmeter.testing import MemoryMeter
+from support.servers import Server
+from support.waiting import eventually
+
+
+def series(meter: MemoryMeter, name: str) -> list[dict[str, str]]:
+    """Return the labels of all series of a name."""
+    parsed = map(parse_name, sorted({event.series for event in meter.events}))
+    return [dict(each.labels) for each in parsed if each.base == name]
+
+
+def requests_of(meter: Meter, **options: Any) -> Requests:
+    """Return what records, with some options."""
+    return Requests(meter, Options.of(options))
+
+
+def ask(requests: Requests, path: str = "/a", route: str | None = "/a", **more: Any) -> None:
+    """Record a request, if its path is watched."""
+    if requests.watched(path):
+        given: dict[str, Any] = {"method": "GET", "status": 200, "seconds": 0.25, **more}
+        requests.record(path=path, route=route, **given)
+
+
+# What is recorded
+
+
+def test_a_request_is_a_hit_an_outcome_and_a_duration(memory: MemoryMeter) -> None:
+    """Nothing else, and no message."""
+    ask(requests_of(memory))
+    assert [event.series for event in memory.events] == [
+        "hits",
+        'http_requests{method="GET",route="/a",status="2xx"}',
+        'http_request_seconds{method="GET",route="/a"}',
+    ]
+    assert memory.observed('http_request_seconds{method="GET",route="/a"}') == [0.25]
+    assert memory.messages == []
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "exact"),
+    [
+        (200, "2xx", "200"),
+        (100, "1xx", "100"),
+        (404, "4xx", "404"),
+        (599, "5xx", "599"),
+        (DISCONNECTED, DISCONNECTED, DISCONNECTED),
+        (600, "other", "600"),
+        (999, "other", "999"),
+        (99, "other", "other"),
+        (1000, "other", "other"),
+        (0, "other", "other"),
+        (-200, "other", "other"),
+        (None, "other", "other"),
+        ("200 OK", "other", "other"),
+    ],
+)
+def test_a_status_is_a_class_or_exact(
+    memory: MemoryMeter, status: Any, told: str, exact: str
+) -> None:
+    """What is no status is `other`, so that no value of it is a series of its own."""
+    for setting, wanted in ((False, told), (True, exact)):
+        memory.forget()
+        ask(requests_of(memory, exact_status=setting), status=status)
+        assert [each["status"] for each in series(memory, "http_requests")] == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [("GET", "GET"), ("QUERY", "QUERY"), ("get", "_OTHER"), ("PROPFIND", "_OTHER"), ("", "_OTHER")],
+)
+def test_a_method_that_is_not_known_is_other(memory: MemoryMeter, method: str, told: str) -> None:
+    """Whoever asks chooses the method."""
+    ask(requests_of(memory), method=method)
+    assert series(memory, "http_requests")[0]["method"] == told
+    assert series(memory, "http_request_seconds")[0]["method"] == told
+
+
+@pytest.mark.parametrize("route", [None, "", "\x00\u202e"])
+def test_a_request_without_a_route_is_unmatched(memory: MemoryMeter, route: str | None) -> None:
+    """Its path is no label."""
+    ask(requests_of(memory), "/secret/7", route)
+    assert series(memory, "http_requests")[0]["route"] == "(unmatched)"
+
+
+@given(st.text(), st.text(max_size=8), st.integers() | st.text(max_size=5))
+def test_any_request_has_names_that_are_allowed(route: str, method: str, status: Any) -> None:
+    """However long the route is, and whatever it holds; nothing goes wrong on the way."""
+    memory = MemoryMeter()
+    ask(requests_of(memory, sample_durations=1), "/", route, method=method, status=status)
+    assert len(series(memory, "http_requests")) == len(series(memory, "http_request_seconds")) == 1
+    assert memory.health().troubles == {}
+
+
+@pytest.mark.parametrize("route", ["/" + "x" * 500, "/" + "ü" * 100, "/" + '\\"' * 100])
+def test_a_long_route_is_cut_visibly(memory: MemoryMeter, route: str) -> None:
+    """By the bytes that it takes in a name, beside the longest of all other labels."""
+    requests = requests_of(memory, sample_durations=0.0001)
+    requests._share = 1.1  # always
+    ask(requests, "/", route, method="WEBSOCKET", status=DISCONNECTED)
+    (found,) = series(memory, "http_requests")
+    assert found["route"].endswith("…")
+    assert route.startswith(found["route"][:-1])
+    assert len(series(memory, "http_request_seconds")) == 1
+
+
+def test_an_exception_is_a_server_error_and_a_message(memory: MemoryMeter) -> None:
+    """Its pattern is method, route and place; its text says what the error says, masked."""
+    try:
+        raise ValueError("password=hunter2 is wrong")
+    except ValueError as error:
+        ask(requests_of(memory), error=error, status=200)
+        ask(requests_of(memory, exact_status=True), error=error, status=503)
+    assert [each["status"] for each in series(memory, "http_requests")] == ["503", "5xx"]
+    (found,) = memory.common("http")
+    assert found.pattern.startswith("GET /a [ValueError at test_web.py:")
+    assert (found.count, memory.logged("http", "error")[0][:6]) == (2, "GET /a")
+    assert "hunter2" not in memory.logged("http")[0]
+
+
+def test_a_slow_request_is_a_message_with_its_route(memory: MemoryMeter) -> None:
+    """From the threshold on; a failed one is told by its exception alone."""
+    requests = requests_of(memory, slow_request=2)
+    for seconds in (1.99, 2.0, 31.5):
+        ask(requests, seconds=seconds)
+    ask(requests, seconds=9.0, method="WEBSOCKET")
+    ask(requests, seconds=9.0, error=ValueError())
+    assert memory.logged("http", "warning") == [
+        "slow request GET /a: 2.000 s",
+        "slow request GET /a: 31.500 s",
+    ]
+    assert [each.pattern for each in memory.common("http", severity="warning")] == [
+        "slow request GET /a"
+    ]
+
+
+# Which requests, and what more of them
+
+
+@pytest.mark.parametrize(
+    ("options", "watched"),
+    [
+        ({}, ["/health", "/api/v1/a", "/api", "/a/health"]),
+        ({"ignore_paths": "/health"}, ["/api/v1/a", "/api", "/a/health"]),
+        ({"ignore_paths": ["*/health", "/api"]}, ["/api/v1/a"]),
+        ({"include_paths": "/api/*"}, ["/api/v1/a"]),
+        ({"include_paths": "/api*, /health", "ignore_paths": "*/v?/*"}, ["/health", "/api"]),
+        ({"include_paths": "/[ah]*"}, ["/health", "/api/v1/a", "/api", "/a/health"]),
+    ],
+)
+def test_patterns_of_paths_say_what_is_recorded(
+    memory: MemoryMeter, options: dict[str, Any], watched: list[str]
+) -> None:
+    """The whole path has to match; nothing at all is recorded of any other."""
+    requests = requests_of(memory, **options)
+    paths = ["/health", "/api/v1/a", "/api", "/a/health"]
+    assert [path for path in paths if requests.watched(path)] == watched
+    for path in paths:
+        ask(requests, path)
+    assert memory.recorded("hits") == len(watched)
+
+
+def test_a_pattern_may_have_a_counter_of_its_own(memory: MemoryMeter) -> None:
+    """Beside `hits`; a path may match several."""
+    requests = requests_of(memory, count_paths={"/shop/*": "shop_hits", "*/pay": "payments"})
+    for path in ("/shop/pay", "/shop/a", "/other"):
+        ask(requests, path)
+    assert [memory.recorded(name) for name in ("hits", "shop_hits", "payments")] == [3, 2, 1]
+
+
+def test_a_sample_of_durations_says_that_it_is_one(memory: MemoryMeter) -> None:
+    """By a label of the series; counts stay exact, and slow ones are all told."""
+    requests = requests_of(memory, sample_durations=0.1)
+    for _ in range(1000):
+        ask(requests, seconds=2.0)
+    assert memory.recorded('http_requests{method="GET",route="/a",status="2xx"}') == 1000
+    name = 'http_request_seconds{method="GET",route="/a",sampled="0.1"}'
+    assert 50 <= len(memory.observed(name)) <= 200
+    assert len(series(memory, "http_request_seconds")) == 1
+    assert len(memory.messages) == 1000
+
+
+def test_a_function_may_add_labels(memory: MemoryMeter) -> None:
+    """To the count and the duration; it is given what the server gave."""
+    requests = requests_of(memory, labels=lambda request: {"plan": request["plan"]})
+    for plan in ("pro", "free", "pro"):
+        ask(requests, request={"plan": plan})
+    for name in ("http_requests", "http_request_seconds"):
+        assert sorted(each["plan"] for each in series(memory, name)) == ["free", "pro"]
+    name = 'http_requests{method="GET",plan="pro",route="/a",status="2xx"}'
+    assert memory.recorded(name) == 2
+
+
+# What goes wrong
+
+
+def broken(request: object) -> Mapping[str, str]:
+    """Fail."""
+    raise LookupError("no plan")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        broken,
+        lambda _: 7,
+        lambda _: "plan",
+        lambda _: {"plan": 7},
+        lambda _: {"plan": ["a"]},
+        lambda _: {"not a key": "a"},
+        lambda _: {"plan": "x" * 300},
+        lambda _: {"plan": "\x00"},
+        lambda _: {"route": "/raw"},
+        lambda _: {"status": "fine"},
+        lambda _: {7: "a"},
+    ],
+)
+def test_labels_that_cannot_be_used_are_left_out_and_counted(
+    memory: MemoryMeter, caplog: pytest.LogCaptureFixture, labels: Any
+) -> None:
+    """The request is recorded without them, and the log says so once a minute."""
+    requests = requests_of(memory, labels=labels)
+    for _ in range(5):
+        ask(requests)
+    assert memory.recorded('http_requests{method="GET",route="/a",status="2xx"}') == 5
+    assert memory.health().troubles == {"web": 5}
+    assert len(caplog.records) == 1
+    assert "labels" in caplog.text
+
+
+@pytest.mark.parametrize("none", [{}, None])
+def test_no_labels_are_no_trouble(memory: MemoryMeter, none: Any) -> None:
+    """The request is counted as without the function."""
+    requests = requests_of(memory, labels=lambda _: none)
+    ask(requests)
+    ask(requests)
+    assert memory.recorded('http_requests{method="GET",route="/a",status="2xx"}') == 2
+    assert memory.health().troubles == {}
+
+
+class Unwell(Exception):
+    """An error without a text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("odd", [{"seconds": "long"}, {"method": []}, {"route": 7}, {"status": []}])
+def test_recording_never_raises(
+    memory: MemoryMeter, caplog: pytest.LogCaptureFixture, odd: dict[str, Any]
+) -> None:
+    """Whatever an integration hands over; it is counted, and said once a minute."""
+    requests = requests_of(memory)
+    for _ in range(3):
+        ask(requests, **odd)
+    assert memory.health().troubles == {"web": 3}
+    assert len(caplog.records) == 1
+
+
+def test_an_error_without_a_text_is_told_all_the_same(memory: MemoryMeter) -> None:
+    """Of the application, and of a function of it."""
+
+    def labels(request: object) -> dict[str, str]:
+        raise Unwell
+
+    ask(requests_of(memory, labels=labels), error=Unwell())
+    assert memory.recorded("hits") == 1
+    assert [each.pattern for each in memory.common("http")] == ["GET /a [Unwell]"]
+
+
+def test_a_store_that_is_away_is_no_trouble_of_a_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A meter that stores at once raises; the request does not."""
+    meter = Meter("redis://127.0.0.1:1", sync=True, timeout=0.1)
+    ask(requests_of(meter))
+    health = meter.health()
+    assert (health.dropped, "web" in health.troubles) == (1, False)
+    assert StoreUnavailable.__name__ in caplog.text
+
+
+def test_handles_are_remembered_within_a_limit(
+    memory: MemoryMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What does not fit is recorded all the same."""
+    monkeypatch.setattr(web, "HANDLES", 3)
+    requests = requests_of(memory)
+    for number in range(10):
+        ask(requests, route=f"/{number}")
+    assert len(requests._handles) == 3
+    assert len(series(memory, "http_requests")) == 10
+
+
+# Settings
+
+
+def test_options_are_named_as_settings_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code wins over the framework's settings, those over the environment, that over defaults."""
+    monkeypatch.setenv("REDMETER_IGNORE_PATHS", "/e")
+    monkeypatch.setenv("REDMETER_EXACT_STATUS", "yes")
+    monkeypatch.setenv("REDMETER_SLOW_REQUEST", "3")
+    framework = {"REDMETER_IGNORE_PATHS": ["/f", "/g"], "REDMETER_EXACT_STATUS": False}
+    found = Options.of({"slow_request": 5, "ignore_paths": None}, framework)
+    assert (found.slow_request, found.ignore_paths, found.exact_status) == (5.0, "/f /g", False)
+    found = Options.of({})
+    assert (found.slow_request, found.ignore_paths, found.exact_status) == (3.0, "/e", True)
+    assert found.sample_durations == 1.0
+
+
+def test_integrations_take_all_settings_by_their_names() -> None:
+    """What Arguments lists, for checkers of types, is what there is."""
+    functions = {"labels", "route"}
+    assert Arguments.__annotations__.keys() == {*METER_SETTINGS, *settings.WEB, *functions}
+    assert {each.name for each in fields(Options)} == {*settings.WEB, *functions}
+    both = {*METER_SETTINGS, *settings.WEB, *settings.EMBEDDED}
+    assert {each.name for each in settings.SETTINGS} == both
+
+
+def test_a_setting_that_cannot_be_used_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With an error in the log that names where it came from; the next source holds."""
+    monkeypatch.setenv("REDMETER_SLOW_REQUEST", "soon")
+    framework = {"REDMETER_SLOW_REQUEST": [], "REDMETER_COUNT_PATHS": "/a=a"}
+    found = Options.of({"slow_request": -1, "count_paths": "/a"}, framework)
+    assert (found.slow_request, found.count_paths) == (1.0, "/a=a")
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 4
+    assert "REDMETER_SLOW_REQUEST: 'soon'" in caplog.text
+
+
+@pytest.mark.parametrize("given", [{"slow": 1}, {"labels": "plan"}, {"route": 7}])
+def test_an_option_that_does_not_exist_is_a_mistake_in_code(given: dict[str, Any]) -> None:
+    """As any wrong argument is."""
+    with pytest.raises(TypeError):
+        Options.of(given)
+
+
+def test_a_meter_that_cannot_be_made_records_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """The application starts all the same."""
+    made = meter_of({"url": "http://wrong"})
+    assert repr(made) == "<Meter off>"
+    assert "requests are not counted" in caplog.text
+    assert not requests_of(made).watched("/")
+    assert not requests_of(Meter("off")).watched("/")
+
+
+def test_a_meter_is_made_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of code, then of the framework, then of the environment."""
+    monkeypatch.setenv("REDMETER_URL", "redis://environment")
+    for in_code, framework, wanted in (
+        ({"url": "redis://code"}, {"REDMETER_URL": "redis://framework"}, "code"),
+        ({}, {"REDMETER_URL": "redis://framework", "OTHER": 1}, "framework"),
+        ({"url": None}, {}, "environment"),
+    ):
+        assert f"//{wanted}:6379" in repr(meter_of(in_code, framework))
+
+
+# The cleaner
+
+
+def test_a_cleaner_cleans_until_it_is_stopped(server: Server) -> None:
+    """In a thread of its own, which ends promptly; it may be started again."""
+    with Meter(server.url) as meter:
+        store = meter._store
+        assert store is not None
+        cleaner = Cleaner(meter)
+        cleaner.stop()
+        for _ in range(2):
+            store.ask([("DEL", store.keys.cleaned)])
+            cleaner.start()
+            cleaner.start()
+            eventually(lambda: store.ask([("EXISTS", store.keys.cleaned)]) == [1], 5, "cleaned")
+            cleaner.stop()
+            assert cleaner._thread is not None
+            assert not cleaner._thread.is_alive()
+
+
+def test_a_cleaner_of_a_meter_that_is_off_does_nothing() -> None:
+    """There is no store."""
+    cleaner = Cleaner(Meter("off"))
+    cleaner.start()
+    assert cleaner._thread is None

@@ -1,0 +1,45 @@
+"""The public names."""
+
+import inspect
+import typing
+from collections.abc import Iterator
+
+import redmeter
+from redmeter import Meter
+
+
+def ours(hint: object) -> Iterator[type]:
+    """Yield the classes of this library that a type mentions."""
+    if isinstance(hint, type) and hint.__module__.startswith("redmeter."):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from ours(part)
+
+
+def mentioned(kind: type) -> set[type]:
+    """Return the classes that a class has to do with: of its calls, and of fields of a value."""
+    members = [inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"]
+    calls = [m.fget if isinstance(m, property) else m for m in members]
+    told = [typing.get_type_hints(call) for call in calls if inspect.isfunction(call)]
+    if kind.__module__ == "redmeter.model":
+        told.append(typing.get_type_hints(kind))
+    return {found for hints in told for hint in hints.values() for found in ours(hint)}
+
+
+def test_what_a_meter_takes_and_returns_has_a_public_name() -> None:
+    """So that it can be named in annotations; what values consist of included."""
+    waiting: set[type] = mentioned(Meter)
+    seen: set[type] = {Meter}
+    while waiting:
+        kind = waiting.pop()
+        seen.add(kind)
+        if kind.__module__ == "redmeter.model":
+            waiting |= mentioned(kind) - seen
+    assert {kind.__name__ for kind in seen} <= set(redmeter.__all__)
+    assert {"Hour", "Loss", "Timer"} <= {kind.__name__ for kind in seen}
+
+
+def test_all_names_are_there_in_order() -> None:
+    """Each of them once."""
+    assert all(hasattr(redmeter, name) for name in redmeter.__all__)
+    assert redmeter.__all__ == sorted(set(redmeter.__all__))
