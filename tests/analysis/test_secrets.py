@@ -73,7 +73,9 @@ plain_forms = st.sampled_from(
         (r"Cookie: a=b; c=d\nAccept: e", r"Cookie: ***\nAccept: e"),
         ("curl -H 'Cookie: a=b; c=d' http://x", "curl -H 'Cookie: ***' http://x"),
         ("HTTP_COOKIE=a=1; b=2", "HTTP_COOKIE=***"),
+        ("HTTP_COOKIE=a; b=2", "HTTP_COOKIE=***"),
         ("cookie=a=1; b=2", "cookie=***"),
+        ("Authorization: Basic a, Own b", "Authorization: ***"),
         ("[(b'authorization', b'Bearer S'), (b'cookie', b'a=b'), (b'a', b'b')]",
          "[(b'authorization', b'***'), (b'cookie', b'***'), (b'a', b'b')]"),
         ('[["x-api-key", "S1"], ["a", "b"]]', '[["x-api-key", "***"], ["a", "b"]]'),
@@ -124,7 +126,8 @@ def test_a_secret_becomes_three_stars_and_the_rest_stays(text: str, masked: str)
         "sig=11", "sig=SIGTERM", "signature=(self, x)", "signature: ok", "csrf=True", "bypass=a",
         "compass: north", "credentials: none", "allow-credentials: true", "session_id=17",
         "tokens: 1,234", '{"total_tokens": 12}', "secrets: 2 found", "cookies: 5", "code=200",
-        "session=<Session at 1>", "use --password to set one", "required: --password, --token",
+        "session=<Session at 1>", "use --password to set one", "--token is gone",
+        "required: --password, --token",
         "docker run --user 1000:1000 x", "python -u worker.py: 5", "('email', 'password')",
         "['password', 'email']", "ssh://bob@host/x", "design: 5", "hotplug: 7", "sk-learn", "ghp_x",
         "disk-0123456789abcdef0123456789abcdef", "npm_config_cache", "desktop-xoxo", "AIzawa",
@@ -264,6 +267,9 @@ mixtures = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 @given(mixtures)
 @example('authorization: password"AKIAIOSFODNN7EXAMPLE=>')
 @example("://passwordcookie:=>password… (3 more)")
+@example("Cookie: (a) b")
+@example("-u " + PEM + ":a")
+@example("AKIAIOSFODNN7EXAMPLE--token =")
 def test_masking_twice_is_masking_once(text: str) -> None:
     """Nothing that was masked makes a secret of what stands beside it."""
     once = mask(text)

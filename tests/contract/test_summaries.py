@@ -288,7 +288,8 @@ def test_a_window_as_a_whole_is_read_from_fewer_slices(
             with exchanges(monkeypatch) as seen:
                 found = merged_slices(store, ["x", "none"], fields)
         assert len(seen) == 1
-        assert sum(map(len, fields.values())) < 60
+        # What ends before now need not hold a whole hour.
+        assert sum(map(len, fields.values())) < (80 if "until" in options else 60)
         assert found["x"].buckets() == exact.buckets()
         moments = found["x"].moments
         assert (moments.count, moments.low, moments.high) == (exact.count, exact.low, exact.high)

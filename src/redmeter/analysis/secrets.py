@@ -27,14 +27,14 @@ master, session); their plurals, but for a plain number (max_tokens=100). As wor
 pass, csrf, xsrf, sig, signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that
 may be harmless (code, sid, session) need = and 16 characters with a digit.
 
-Where a value ends: a quoted one at its quote, escapes inside and newlines included; one that
-begins with a bracket, or calls something with a literal, at the bracket that closes it. Where the
-quote or the bracket is missing, all to the end is the value. One without quotes ends at white
-space, at \r\n written as an escape, and at a bracket, quote, comma, semicolon or ampersand behind
-which no value goes on: the text ends, or space, another of these or `word=` follows. Cookies, and
-Authorization of a scheme that has more than one word, end with their line, or with the quote that
-stands right before the header. In doubt more is masked rather than less; but what begins with ***
-is taken as masked.
+Where a value ends: a quoted one at its quote, escapes inside and newlines included; one that begins
+with a bracket, or calls something with a literal, at the bracket that closes it. Where the quote or
+the bracket is missing, all to the end is the value. One without quotes ends at white space, at \r\n
+written as an escape, and at a bracket, quote, comma, semicolon or ampersand behind which no value
+goes on: the text ends, or space, another of these or `word=` follows. Cookies, and Authorization of
+a scheme that has more than one word, end with their line, or with the quote that stands right
+before the header; so does a list of schemes. In doubt more is masked rather than less; but what
+begins with *** is taken as masked.
 
 Cuts: a text that clean() has cut may end within a secret. It is known by its mark, and there the
 end of the text ends every form that is still open. So mask(clean(text)) is the order.
@@ -135,7 +135,7 @@ _FORMS: Final = r"""
       (?: cookie (?: s NO_COUNT | 2 )? [ \t]*+ : [ \t]*+ (?!\*{3})
         | cookie = (?: (?<=http_cookie=) (?!\*{3}) | (?=[\w.-]{1,60}=) )
         | authorization [ \t]*+ (?: : [ \t]*+ (?!\*{3}) | = [ \t]*+ (?=SCHEME) )
-          (?! ONE_WORD [ \t]++ \S ) (?: SCHEME [ \t]++ )? )
+          (?! ONE_WORD [ \t]++ (?: \*{3} | [^\s,;]++ (?![,;]) ) ) (?: SCHEME [ \t]++ )? )
       (?! \s | b?["'] | [\[({] ) )
     (?: (?(open) (?!(?P=open)) | ) LINE_CHARACTER )++
   | (?P<named>
