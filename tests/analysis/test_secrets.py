@@ -279,7 +279,7 @@ def test_masking_twice_is_masking_once(text: str) -> None:
 @given(mixtures)
 def test_each_form_begins_with_what_is_looked_for(text: str) -> None:
     """Looking everywhere finds no more than looking where a form may begin."""
-    for forms in (secrets._IN_WHOLE, secrets._IN_CUT):
+    for forms in (secrets._in_whole(), secrets._in_cut()):
         quick = secrets._masked(forms, text, text.replace("\u0130", "i").lower())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(secrets, "_BEGINNINGS", re.compile(r"(?=.)", re.DOTALL))
@@ -290,7 +290,9 @@ def test_each_form_begins_with_what_is_looked_for(text: str) -> None:
 def test_each_form_has_a_trigger(text: str) -> None:
     """A text that is let pass at a glance holds nothing that would have been masked."""
     if not secrets._triggered(text.lower()):
-        assert secrets._masked(secrets._IN_WHOLE, text, text.replace("\u0130", "i").lower()) == text
+        assert (
+            secrets._masked(secrets._in_whole(), text, text.replace("\u0130", "i").lower()) == text
+        )
 
 
 @given(mixtures, st.integers(32, 80))

@@ -44,7 +44,7 @@ not add up. Writers tell theirs with their reports, and `redmeter doctor` where 
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from redmeter.analysis.texts import EMPTY
@@ -68,8 +68,7 @@ _QUOTED: Final = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-_THING: Final = re.compile(
-    r"""
+_THING: Final = r"""
     (?P<url>
       (?<![\w>]) [A-Za-z][A-Za-z0-9+.-]{1,20}+ :// [^"'`<>…]*[^"'`<>….,:;)\]}!?] (?!…)
   ) | (?P<email>
@@ -113,9 +112,7 @@ _THING: Final = re.compile(
       (?!…|\d)
     | (?<![\w>]) v \d++ (?: \.\d++ )++ (?!…)
   )
-    """,
-    re.VERBOSE | re.ASCII,
-)
+"""
 #: What a word must have to hold a thing.
 _HINT: Final = re.compile(r"[0-9/@\\]")
 _SPACED: Final = re.compile(
@@ -163,7 +160,12 @@ def pattern_of(text: str) -> str:
 
 @lru_cache(WORDS)
 def _word(word: str) -> str:
-    return _THING.sub(_placeholder, word) if _HINT.search(word) else word
+    return _thing().sub(_placeholder, word) if _HINT.search(word) else word
+
+
+@cache  # by the first word that needs it, or it would be a good part of an import
+def _thing() -> re.Pattern[str]:
+    return re.compile(_THING, re.VERBOSE | re.ASCII)
 
 
 def _placeholder(match: re.Match[str]) -> str:

@@ -58,6 +58,7 @@ Source: RFC 3986, section 3.2.1; RFC 6265; RFC 7235; RFC 7519; RFC 7468.
 """
 
 import re
+from functools import cache
 from typing import Final
 
 from redmeter.analysis.texts import CUT
@@ -199,9 +200,24 @@ def _compiled(source: str, cut_here: str) -> re.Pattern[str]:
     return re.compile(source, re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
-_IN_WHOLE: Final = _compiled(_FORMS, "(?!)")
-_IN_CUT: Final = _compiled(_FORMS, r"\Z")
-_UNQUOTED: Final = _compiled("UNQUOTED*+", "(?!)")
+# Compiled by the first message, since that takes longer than all the rest of an import.
+
+
+@cache
+def _in_whole() -> re.Pattern[str]:
+    return _compiled(_FORMS, "(?!)")
+
+
+@cache
+def _in_cut() -> re.Pattern[str]:
+    return _compiled(_FORMS, r"\Z")
+
+
+@cache
+def _unquoted() -> re.Pattern[str]:
+    return _compiled("UNQUOTED*+", "(?!)")
+
+
 #: Brackets, and the strings in which they do not count.
 _BRACKETS: Final = re.compile(
     r"""
@@ -232,9 +248,9 @@ def mask(text: str) -> str:
         lowered = text.replace("\u0130", "i").lower()
     cut = CUT.search(text) if text.endswith(" more)") else None
     if cut is None:
-        return _masked(_IN_WHOLE, text, lowered)
+        return _masked(_in_whole(), text, lowered)
     end = cut.start()
-    return _masked(_IN_CUT, text[:end], lowered[:end]) + cut[0]
+    return _masked(_in_cut(), text[:end], lowered[:end]) + cut[0]
 
 
 def _triggered(lowered: str) -> bool:
@@ -263,7 +279,7 @@ def _masked(forms: re.Pattern[str], text: str, lowered: str) -> str:
         parts += text[done:start], found[kept] if kept else "", MASK
         done = found.end()
         if found["nested"] is not None:
-            rest = _UNQUOTED.match(text, _closed(text, done))
+            rest = _unquoted().match(text, _closed(text, done))
             done = rest.end() if rest else len(text)
         beginning = _BEGINNINGS.search(lowered, done)
     return "".join((*parts, text[done:])) if parts else text
