@@ -33,7 +33,7 @@ test: check ## everything that CI runs
 	$(PYTEST)
 
 quick: check ## checks, unit and contract tests without the slow ones
-	$(PYTEST) -q -m "not slow" --ignore=tests/faults
+	$(PYTEST) -q -m "not slow" --ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo
 
 check: $(READY) ## formatting, lint, types, docs
 	$(BIN)/ruff format --check
