@@ -10,6 +10,7 @@ Everything that other programs may rely on is decided here and told in docs/stor
            …:start …:last …:pstart   of the last two: the hour, the hour before, and which that is
     OWN    messages:                 sorted set, LOGGER:SEVERITY, score: when the last one was
     OWN    patterns:LOGGER:SEVERITY  hash, pattern -> first and last time, a sample
+    OWN    distinct:LOGGER           hash, hour -> how many patterns, of all severities
     OWN    gauges:                   sorted set, every gauge hash as PRECISION:NAME, score 0
     OWN    gauge:PRECISION:NAME      hash, slice start -> last value and its time
     OWN    hists:                    sorted set, every histogram hash as PRECISION:NAME, score 0
@@ -274,6 +275,7 @@ class Keys:
         self._hist = f"{own}hist:"
         self._moments = f"{own}moments:"
         self._patterns = f"{own}patterns:"
+        self._distinct = f"{own}distinct:"
         #: How many bytes of a counter's key stand before its entry in `known:`.
         self.count_bytes = len(self._count.encode())
         #: How many bytes of a gauge's key stand before its entry in `gauges:`.
@@ -319,7 +321,11 @@ class Keys:
 
     def common(self, logger: str, severity: str) -> tuple[str, str, str, str]:
         """Return the keys of the frequencies of messages: see hourly()."""
-        return hourly(f"{self.prefix}common:{logger}:{severity}")
+        return hourly(self.common_of(f"{logger}:{severity}"))
+
+    def common_of(self, entry: str) -> str:
+        """Return the first of the keys that an entry of `messages:` stands for."""
+        return f"{self.prefix}common:{entry}"
 
     def stats(self, name: str) -> tuple[str, str, str, str]:
         """Return the keys of the statistics of a series: see hourly().
@@ -336,6 +342,10 @@ class Keys:
     def patterns(self, logger: str, severity: str) -> str:
         """Return the key of what is known of the patterns of messages."""
         return f"{self._patterns}{logger}:{severity}"
+
+    def distinct(self, logger: str) -> str:
+        """Return the key of how many patterns a logger has by the hour, of all severities."""
+        return f"{self._distinct}{logger}"
 
     def series_of(self, key: str) -> tuple[int, str] | None:
         """Return precision and name of a key; None where it is none of a series."""

@@ -26,6 +26,10 @@ from redmeter.errors import InvalidName, shown
 #: Longest name, labels included, in bytes of UTF-8.
 MAX_BYTES = 200
 
+#: What the parts of redmeter that watch web applications and read their logs call it: requests to
+#: pages; all of them, by method, route and status; and how long these took, by method and route.
+HITS, REQUESTS, SECONDS = "hits", "http_requests", "http_request_seconds"
+
 #: Control characters, surrogates, line and paragraph separators, direction marks and overrides.
 _FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -38,7 +42,6 @@ SEQUENCE = r"""
   | (?: \x1b\[ | \x9b ) [0-?]*+ [ -/]*+ [@-~]?                        # CSI
   | \x1b [ -/]*+ [0-~]?                                               # the others of ESC
 """
-_SEQUENCE = re.compile(SEQUENCE, re.VERBOSE)
 _LABEL_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|$)', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -106,7 +109,7 @@ def cleaned(text: str, most: int = MAX_BYTES) -> str:
 
 def without_sequences(text: str) -> str:
     """Return a text without terminal sequences; each goes as a whole, colours for instance."""
-    return text if text.isprintable() else _SEQUENCE.sub("", text)
+    return text if text.isprintable() else re.sub(SEQUENCE, "", text, flags=re.VERBOSE)
 
 
 def parse_name(name: str) -> SeriesName:

@@ -32,8 +32,6 @@ FOLLOWING_BYTES, AWAY_SECONDS = 16 * 2**20, 5.0
 #: Malformed lines that are kept, and how much of each.
 SHOWN, SHOWN_CHARACTERS = 5, 120
 
-HITS = "hits"
-REQUESTS = "http_requests"
 
 
 @dataclass(slots=True)

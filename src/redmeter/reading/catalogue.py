@@ -41,15 +41,25 @@ def read_names(
         LimitExceeded: over MAX_NAMES have to be looked at.
         StoreError: the server cannot be reached or refuses.
     """
+    kind = "histograms" if histograms else "gauges" if gauges else "counters"
+    return read_names_now(store, pattern, kind)[1]
+
+
+def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[str]]:
+    """Return how the store stands, and names: see read_names().
+
+    Args:
+        kind: `counters`, `gauges` or `histograms`.
+    """
     view, _ = store.read()
-    kept, index = view.retention, store.keys.gauges if gauges else store.keys.known
-    if histograms:
-        kept, index = view.histograms, store.keys.hists
+    keys = store.keys
+    index = {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
+    kept = view.histograms if kind == "histograms" else view.retention
     commands = [_matching_range(index, precision, pattern) for precision in kept]
     found: set[str] = set()
     for precision, reply in zip(kept, store.ask(commands), strict=True):
         found.update(_names_of(reply, precision, _NARROW_PATTERN))
-    return sorted(matching(found, pattern))
+    return view, sorted(matching(found, pattern))
 
 
 class Candidates(NamedTuple):
@@ -108,13 +118,24 @@ def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
 
 
 def _matching_range(index: str, precision: int, pattern: str) -> Command:
-    """All entries that can match: the one of that name, or those that begin as the pattern does."""
+    return "ZRANGEBYLEX", index, *matching_ends(precision, pattern), "LIMIT", 0, MAX_NAMES + 1
+
+
+def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
+    """Return where those entries of an index begin and end that can match, for ZRANGEBYLEX.
+
+    The one of that name, or those that begin as the pattern does.
+    """
     found = _HEAD.match(pattern)
     head = found[0] if found else ""
-    return _range(index, entry(precision, head), alone=head == pattern)
+    return _ends(entry(precision, head), alone=head == pattern)
 
 
-def _range(index: str, start: str, *, alone: bool = False) -> Command:
+def _range(index: str, start: str) -> Command:
+    return "ZRANGEBYLEX", index, *_ends(start), "LIMIT", 0, MAX_NAMES + 1
+
+
+def _ends(start: str, *, alone: bool = False) -> tuple[bytes, bytes]:
     """All entries that begin with a text: up to, and without, the next text of its length.
 
     Args:
@@ -122,7 +143,7 @@ def _range(index: str, start: str, *, alone: bool = False) -> Command:
     """
     first = start.encode()
     end = b"[" + first if alone else b"(" + first[:-1] + bytes([first[-1] + 1])
-    return "ZRANGEBYLEX", index, b"[" + first, end, "LIMIT", 0, MAX_NAMES + 1
+    return b"[" + first, end
 
 
 def _names_of(reply: Reply, precision: int, fix: str) -> Sequence[str]:

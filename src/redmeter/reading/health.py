@@ -1,9 +1,9 @@
 """Is the store well? What `redmeter doctor` says, and how it knows.
 
-Asked in four round trips at most, each bounded: what the server says of itself and how large the
-indexes are, which also shows whether another program's counters lie beside ours; a sample of the
-counters; the same of gauges, histograms and messages; and what there is by precision. What writers
-tell of themselves comes with the first. Nothing here needs CONFIG, which managed services forbid;
+Asked in two round trips, each bounded: what the server says of itself, how large the indexes are,
+which also shows whether another program's counters lie beside ours, and what writers tell of
+themselves; then a sample of counters, gauges, histograms and messages, and what there is by
+precision. Nothing here needs CONFIG, which managed services forbid;
 where the server allows it, more is said.
 """
 
@@ -47,6 +47,8 @@ class Health:
     #: Bytes by kind, None where the server does not tell; estimated where there are many of it.
     bytes: dict[str, int | None]
     estimated: bool
+    #: When the cleaner's last pass ended, Unix seconds; None where none is known.
+    cleaned: float | None
     #: Producers that wrote within the last day; None where there are too many keys to look.
     producers: int | None
     #: Those who told of themselves within the last day, the newest first.
@@ -94,8 +96,12 @@ def examine(store: Store) -> Health:
     usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
     count = raised(number) if usable else 0
     members = [m for m in raised(drawn) if isinstance(m, bytes)] if usable else []
-    sample = _examine_sample(store, members)
-    parts = _examine_others(store, asked)
+    counters, beside = _Counters(members, keys), _Others(asked, keys)
+    by_precision = _precisions_asked(keys, view.retention)
+    answers = store.ask([*by_precision, *counters.commands, *beside.commands])
+    precisions, answers = answers[: len(by_precision)], answers[len(by_precision) :]
+    sample = counters.examined(answers[: len(counters.commands)])
+    parts = beside.examined(answers[len(counters.commands) :])
     health = Health(
         location=store.location,
         prefix=keys.prefix,
@@ -104,7 +110,7 @@ def examine(store: Store) -> Health:
         clock_difference=difference,
         retention=view.retention,
         histogram_retention=view.histograms,
-        series=_by_precision(store, view.retention, count),
+        series=_by_precision(view.retention, precisions, usable),
         others={name: part.count for name, part in parts.items()},
         bytes={
             "counters": sample.estimate(count),
@@ -113,6 +119,7 @@ def examine(store: Store) -> Health:
             **{name: part.bytes() for name, part in parts.items()},
         },
         estimated=count > len(members) or any(p.count > p.sample.size for p in parts.values()),
+        cleaned=int(cleaned) if isinstance(cleaned, bytes) and cleaned.isdigit() else None,
         producers=_producers(scanned),
     )
     found = health.findings
@@ -143,29 +150,38 @@ def examine(store: Store) -> Health:
     return health
 
 
-def _examine_sample(store: Store, members: list[bytes]) -> Sample:
-    before = store.keys.count_of("").encode()
-    commands: list[Command] = []
-    for member in members:
-        key = before + member
-        commands += [("MEMORY", "USAGE", key), ("TTL", key), ("TYPE", key)]
-    replies = store.ask(commands) if commands else []
-    sample = Sample(size=len(members))
-    for at, member in enumerate(members):
-        size, ttl, kind = replies[3 * at : 3 * at + 3]
-        text = member.decode(errors="replace")
-        if parse_entry(text) is None:
-            sample.strange.append(text)
-        elif kind == b"none":
-            sample.bare += 1
-        elif kind != b"hash" and not isinstance(kind, StoreError):  # an ACL may forbid to ask
-            sample.wrong.append(text)
-        else:
-            if isinstance(size, int):
-                sample.measured += 1
-                sample.bytes += size
-            sample.endless += ttl == -1
-    return sample
+class _Counters:
+    """Looks at some entries of the index of counters.
+
+    Args:
+        members: of the index.
+    """
+
+    def __init__(self, members: list[bytes], keys: Keys) -> None:
+        self._members = members
+        self.commands: list[Command] = []
+        for member in members:
+            key = keys.count_of("").encode() + member
+            self.commands += [("MEMORY", "USAGE", key), ("TTL", key), ("TYPE", key)]
+
+    def examined(self, replies: list[Reply]) -> Sample:
+        """Sum up what the server replied to the commands."""
+        sample = Sample(size=len(self._members))
+        for at, member in enumerate(self._members):
+            size, ttl, kind = replies[3 * at : 3 * at + 3]
+            text = member.decode(errors="replace")
+            if parse_entry(text) is None:
+                sample.strange.append(text)
+            elif kind == b"none":
+                sample.bare += 1
+            elif kind != b"hash" and not isinstance(kind, StoreError):  # an ACL may forbid to ask
+                sample.wrong.append(text)
+            else:
+                if isinstance(size, int):
+                    sample.measured += 1
+                    sample.bytes += size
+                sample.endless += ttl == -1
+        return sample
 
 
 # --- Gauges, histograms, messages ----------------------------------------------------------
@@ -202,40 +218,50 @@ def _other_questions(keys: Keys) -> list[Command]:
     return commands
 
 
-def _examine_others(store: Store, replies: list[Reply]) -> dict[str, _Part]:
-    keys = store.keys
-    parts: dict[str, _Part] = {}
-    commands: list[Command] = []
-    named: list[tuple[str, str, list[tuple[str, bytes]]]] = []
-    for at, (name, attribute) in enumerate(_OTHERS.items()):
-        kind, count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
-        usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
-        told = "" if isinstance(kind, StoreError) else kind.decode()
-        number = raised(count) if usable else 0
-        part = _Part(getattr(keys, attribute), told, number, _size(size), Sample())
-        parts[name] = part
-        for member in raised(drawn) if usable else []:
-            entry = member.decode(errors="replace")
-            part.sample.size += 1
-            of_it = _keys_of(keys, name, entry)
-            if not of_it:
-                part.sample.strange.append(entry)
-                continue
-            named.append((name, entry, of_it))
-            for key, _ in of_it:
-                commands += [("MEMORY", "USAGE", key), ("TYPE", key)]
-    answers = iter(store.ask(commands) if commands else [])
-    for name, _, of_it in named:
-        sample, measured = parts[name].sample, False
-        for key, wanted in of_it:
-            size, kind = next(answers), next(answers)
-            if not isinstance(kind, StoreError) and kind not in (wanted, b"none"):
-                sample.wrong.append(key)
-            elif isinstance(size, int):
-                sample.bytes += size
-                measured = True
-        sample.measured += measured
-    return parts
+class _Others:
+    """Looks at the indexes of gauges, histograms and messages, and at some entries of each.
+
+    Args:
+        replies: to _other_questions().
+    """
+
+    def __init__(self, replies: list[Reply], keys: Keys) -> None:
+        self.commands: list[Command] = []
+        self._parts: dict[str, _Part] = {}
+        # Of each entry the sample it belongs to, and its keys with their types.
+        self._named: list[tuple[Sample, list[tuple[str, bytes]]]] = []
+        for at, (name, attribute) in enumerate(_OTHERS.items()):
+            kind, count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
+            usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
+            told = "" if isinstance(kind, StoreError) else kind.decode()
+            number = raised(count) if usable else 0
+            sample = Sample()
+            self._parts[name] = _Part(getattr(keys, attribute), told, number, _size(size), sample)
+            for member in raised(drawn) if usable else []:
+                entry = member.decode(errors="replace")
+                sample.size += 1
+                of_it = _keys_of(keys, name, entry)
+                if not of_it:
+                    sample.strange.append(entry)
+                    continue
+                self._named.append((sample, of_it))
+                for key, _ in of_it:
+                    self.commands += [("MEMORY", "USAGE", key), ("TYPE", key)]
+
+    def examined(self, replies: list[Reply]) -> dict[str, _Part]:
+        """Sum up what the server replied to the commands."""
+        answers = iter(replies)
+        for sample, of_it in self._named:
+            measured = False
+            for key, wanted in of_it:
+                size, kind = next(answers), next(answers)
+                if not isinstance(kind, StoreError) and kind not in (wanted, b"none"):
+                    sample.wrong.append(key)
+                elif isinstance(size, int):
+                    sample.bytes += size
+                    measured = True
+            sample.measured += measured
+        return self._parts
 
 
 def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
@@ -249,6 +275,7 @@ def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
             (keys.recent(logger, severity), b"list"),
             *((key, b"zset") for key in (now, last)),
             (keys.patterns(logger, severity), b"hash"),
+            (keys.distinct(logger), b"hash"),
         ]
     if parse_entry(entry) is None:
         return []
@@ -257,14 +284,14 @@ def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
     return [(keys.hist_of(entry), b"hash"), (keys.moments_of(entry), b"hash")]
 
 
-def _by_precision(store: Store, retention: Retention, count: int) -> dict[int, int]:
-    if not count:
+def _precisions_asked(keys: Keys, retention: Retention) -> list[Command]:
+    return [("ZLEXCOUNT", keys.known, f"[{width}:", f"({width};") for width in retention]
+
+
+def _by_precision(retention: Retention, replies: list[Reply], usable: bool) -> dict[int, int]:
+    if not usable:
         return dict.fromkeys(retention, 0)
-    known = store.keys.known
-    replies = store.ask(
-        [("ZLEXCOUNT", known, f"[{precision}:", f"({precision};") for precision in retention]
-    )
-    return {p: raised(reply) for p, reply in zip(retention, replies, strict=True)}
+    return {width: raised(reply) for width, reply in zip(retention, replies, strict=True)}
 
 
 def _producers(reply: Reply) -> int | None:

@@ -67,7 +67,7 @@ def read_recent(
 
     def add(found: Mapping[Source, Sequence[Reply]]) -> None:
         for (name, level), (reply,) in readable(found).items():
-            messages.extend(_messages(name, level, reply))
+            messages.extend(messages_of(name, level, reply))
         # The sort keeps the order of a list where times are the same.
         messages.sort(key=lambda one: one[0], reverse=True)
         del messages[limit:]
@@ -98,7 +98,9 @@ def check_limit(limit: object) -> None:
         raise LimitExceeded("messages", limit, MAX_MESSAGES, "ask for fewer")
 
 
-def _messages(logger: str, severity: str, entries: Sequence[bytes]) -> list[tuple[float, Message]]:
+def messages_of(
+    logger: str, severity: str, entries: Sequence[bytes]
+) -> list[tuple[float, Message]]:
     """Return the messages of a list, the newest first, and by which time each is put in order.
 
     A message without a time stands where it stands in the list: right after the one before it.
@@ -137,7 +139,7 @@ def read_loggers(store: Store) -> list[LogSource]:
         StoreError: see read_recent().
     """
     (reply,) = store.ask([_index(store)])
-    return _sources(reply)
+    return sources_of(reply)
 
 
 class Compared(NamedTuple):
@@ -194,7 +196,7 @@ def read_frequencies(
         view, found = _ask(store, some, lambda source: _hours(store, source))
         now = view.now
         for source, replies in readable(found).items():
-            counted += _frequencies(source, replies, (), now)
+            counted += frequencies_of(source, replies, (), now)
         compared += len(some)
     found_all = ordered(counted)
     told = len(found_all) if known is None else known
@@ -210,7 +212,7 @@ def _one(store: Store, logger: str, severity: str | None) -> Compared:
     view, found = _read(store, logger, severity, commands)
     both = readable(found).items()
     frequencies = ordered(
-        f for source, (*hours, seen) in both for f in _frequencies(source, hours, seen, view.now)
+        f for source, (*hours, seen) in both for f in frequencies_of(source, hours, seen, view.now)
     )
     return Compared(frequencies, view.now, len(found), len(found))
 
@@ -235,7 +237,7 @@ def _with_seen(store: Store, frequencies: Sequence[Frequency]) -> list[Frequency
                     seen[source, pattern] = value
         for f in some:
             value = seen.get(((f.logger, f.severity), f.pattern))
-            made.append(f if value is None else f.known(*_seen(value)))
+            made.append(f if value is None else f.known(*seen_of(value)))
     return made
 
 
@@ -249,11 +251,11 @@ def _index(store: Store) -> Command:
 def _known(store: Store, severity: str | None) -> tuple[list[LogSource], int]:
     """Read which loggers there are with a severity, or with any, and how many of them."""
     index, number = store.ask([_index(store), ("ZCARD", store.keys.messages)])
-    found = [s for s in _sources(index) if severity in (None, s.severity)]
+    found = [s for s in sources_of(index) if severity in (None, s.severity)]
     return found, len(found) + max(0, raised(number) - MAX_SOURCES)
 
 
-def _sources(reply: Reply) -> list[LogSource]:
+def sources_of(reply: Reply) -> list[LogSource]:
     found = []
     for member, last in scored(raised(reply)):
         logger, severity = parse_name(member.decode(errors="replace"))
@@ -285,7 +287,7 @@ def _read(
     standard = [(logger, name) for name in SEVERITY.values()]
     view, found = _ask(store, standard, commands, _index(store))
     (index,) = found.pop(("", ""))
-    others = [(s.logger, s.severity) for s in _sources(index) if s.logger == logger]
+    others = [(s.logger, s.severity) for s in sources_of(index) if s.logger == logger]
     others = [source for source in others if source not in found]
     if others:
         found |= _ask(store, others, commands)[1]
@@ -303,7 +305,7 @@ def _hours(store: Store, source: Source) -> list[Command]:
     ]
 
 
-def _frequencies(
+def frequencies_of(
     source: Source, hours: Sequence[Reply], known: Reply, now: float
 ) -> list[Frequency]:
     """Return how often each pattern came in the hour that is running, and in the one before.
@@ -324,7 +326,7 @@ def _frequencies(
     before = hour_of(pstart, now)
     if before == hour - HOUR and before != begun:
         by_hour[before] = _counts(older)
-    seen = {_text(pattern): _seen(value) for pattern, value in pairs(known)}
+    seen = {_text(pattern): seen_of(value) for pattern, value in pairs(known)}
     counts, earlier = by_hour[hour], by_hour[hour - HOUR]
     found = []
     for pattern in {**counts, **earlier}:
@@ -343,7 +345,7 @@ def _counts(reply: Reply) -> dict[str, int]:
     return found
 
 
-def _seen(value: bytes) -> tuple[float | None, float | None, str]:
+def seen_of(value: bytes) -> tuple[float | None, float | None, str]:
     """Read "FIRST LAST SAMPLE"."""
     first, _, rest = _text(value).partition(" ")
     last, _, sample = rest.partition(" ")

@@ -110,14 +110,14 @@ def read_sums(
         whole = Sum()
         for reply in some:
             for text in reply:
-                if text is not None and (part := _sum(text)) is not None:
+                if text is not None and (part := sum_of(text)) is not None:
                     whole.merge(part)
         if whole.count:
             found[name] = whole
     return found
 
 
-def _sum(text: bytes) -> Sum | None:
+def sum_of(text: bytes) -> Sum | None:
     """Read "COUNT TOTAL M2"; None where it is something else: see kinds/packed.py."""
     try:
         count, total, m2 = text.split(b" ")

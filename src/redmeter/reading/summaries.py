@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from redmeter.errors import InvalidName, LimitExceeded, shown
-from redmeter.keys import Retention, slice_start
+from redmeter.keys import Keys, Retention, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import merged
 from redmeter.names import parse_name
@@ -59,7 +59,7 @@ def read_summaries(
     if len(names) > MAX_SERIES:
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
     view, replies = store.read(_whole_hashes(store, names, precision))
-    grid = _Grid(view.histograms, precision, view.now, since, until, slices)
+    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices)
     found = readable(dict(zip(names, _two(replies), strict=True)))
     return {name: grid.summary(name, [hashes]) for name, hashes in found.items()}
 
@@ -90,7 +90,7 @@ def read_merged(
     """
     found = candidates(store, precision, base=base)
     view = found.view
-    grid = _Grid(view.histograms, precision, view.now, since, until, slices)
+    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices)
     names = [name for name in found.histograms if not labels or has_labels(name, labels)]
     if len(names) > MAX_MERGED:
         raise LimitExceeded("series", len(names), MAX_MERGED, "say more labels")
@@ -122,13 +122,27 @@ def merged_slices(
 def _merged_slices(
     store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
 ) -> dict[str, Distribution]:
-    commands: list[Command] = [
+    commands = slices_asked(store.keys, names, fields)
+    replies = store.ask(commands) if commands else []
+    return slices_answered(names, fields, replies)
+
+
+def slices_asked(
+    keys: Keys, names: Sequence[str], fields: Mapping[int, Sequence[int]]
+) -> list[Command]:
+    """Return the commands that read slices of many series: see merged_slices()."""
+    return [
         ("HMGET", key(precision, name), *starts)
         for name in names
         for precision, starts in fields.items()
-        for key in (store.keys.hist, store.keys.moments)
+        for key in (keys.hist, keys.moments)
     ]
-    replies = store.ask(commands) if commands else []
+
+
+def slices_answered(
+    names: Sequence[str], fields: Mapping[int, Sequence[int]], replies: Sequence[Reply]
+) -> dict[str, Distribution]:
+    """Read the replies to slices_asked(): see merged_slices()."""
     each = 2 * len(fields)
     by_name = {n: replies[at * each : (at + 1) * each] for at, n in enumerate(names)}
     found = {}
@@ -263,7 +277,7 @@ def _spreads(rows: Sequence[Sequence[Texts]]) -> list[Spread | None]:
     return [spread_of(row) for row in rows]
 
 
-class _Grid:
+class SummaryGrid:
     """The slices of a window, on which hashes are laid."""
 
     def __init__(

@@ -1,0 +1,251 @@
+"""Everything that the page of one series shows, in two round trips.
+
+A name without labels, of which nothing is stored, stands for all its label sets: then the busiest
+of them are added up, and it is told how many of how many.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from redmeter.errors import InvalidName
+from redmeter.keys import Kept, Keys, entry
+from redmeter.kinds.mark import MAX_MARKS, parse
+from redmeter.model import Mark
+from redmeter.names import parse_name
+from redmeter.reading.curves import (
+    Curve,
+    asked_counts,
+    asked_spreads,
+    counted,
+    measured,
+    percentile,
+    summed,
+)
+from redmeter.reading.join import Joined, join, of_window
+from redmeter.reading.observed import sum_of
+from redmeter.reading.overview import Span, span_of
+from redmeter.reading.spread import Summary
+from redmeter.reading.together import Question, ask
+from redmeter.reading.traffic import counts_of, whole
+from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
+from redmeter.store import Store, View
+from redmeter.store.link import Command, Reply, raised
+
+_KINDS = ("counter", "gauge", "histogram")
+
+#: Label sets that are looked at, that are added up, and that are named.
+MAX_SETS, MAX_ADDED, MAX_SHOWN = 500, 50, 50
+#: Values of a label that are named.
+MAX_VALUES = 20
+
+
+@dataclass(slots=True)
+class Part:
+    """A value of a label, or a label set, and how often it came within the window."""
+
+    name: str
+    count: int
+    #: Its part of all, 0 to 1.
+    share: float
+
+
+@dataclass(slots=True)
+class Label:
+    """A label, and what each value of it has, the most first."""
+
+    label: str
+    values: list[Part]
+    of: int
+
+
+@dataclass(slots=True)
+class Detail:
+    """What is known of a series, or of all label sets of a name."""
+
+    name: str
+    #: counter, gauge or histogram; "" where nothing is known of the name.
+    kind: str
+    window: Span
+    #: Everything ever counted; None of gauges, observed values, and more label sets than are added.
+    total: int | None = None
+    #: The same at every precision, the finest first; of observed values, their p95.
+    curves: list[Curve] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    #: The label sets of its name, the busiest first.
+    sets: list[Part] = field(default_factory=list)
+    #: How many label sets there are, how many were looked at, and added up where there is no series
+    #: without labels.
+    sets_of: int = 0
+    sets_looked_at: int = 0
+    sets_added: int = 0
+    #: Of observed values: how they were spread within the window, and over time.
+    summary: Summary | None = None
+    marks: list[Mark] = field(default_factory=list)
+
+
+def read_detail(store: Store, name: str, precision: int) -> Detail:
+    """Read what is known of a series.
+
+    Args:
+        name: in its stored spelling.
+        precision: slice width, seconds; its samples are the window.
+
+    Raises:
+        UnknownPrecision: the store does not keep it.
+        StoreError: the server cannot be reached or refuses.
+    """
+    return ask(store, lambda kept: detail(store.keys, kept, name, precision))[1]
+
+
+def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail]:
+    """Ask the same."""
+    window = whole_window(kept.series, precision)
+    observed = histogram_window(kept.histograms, window)
+    base = _base(name)
+    own = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
+    view, replies = yield [
+        ("ZREVRANGEBYSCORE", keys.marks, "+inf", "-inf", "LIMIT", 0, MAX_MARKS),
+        ("HGET", keys.total, name),
+        *_sets_asked(keys.known, keys.count_of(""), base, window),
+        *_sets_asked(keys.hists, keys.moments_of(""), base, observed),
+        *(command for commands in own.values() for command in commands),
+    ]
+    marks, total = replies[:2]
+    sets = {"counter": _sets(replies[2:4], _count), "histogram": _sets(replies[4:6], _values)}
+    span = span_of(window, observed, view.now)
+    found = Detail(name, "", span, marks=_marks(marks, span.start))
+    at = 6
+    for kind, commands in own.items():
+        answers = replies[at : at + len(commands)]
+        at += len(commands)
+        if not found.kind:
+            _tell(found, kind, answers, [name], observed, view)
+    if not found.kind and any(some.counts for some in sets.values()):
+        # What nobody stored under this name, its label sets have.
+        kind = next(kind for kind, some in sets.items() if some.counts)
+        counts = sets[kind].counts
+        chosen = sorted(counts, key=lambda one: (-counts[one], one))[:MAX_ADDED]
+        view, replies = yield [
+            ("HMGET", keys.total, *chosen),
+            *_asked(kind, keys, kept, chosen),
+        ]
+        found.sets_added = len(chosen)
+        _tell(found, kind, replies[1:], chosen, observed, view)
+        total = sum(map(whole, replies[0])) if len(chosen) == sets[kind].of else None
+    if found.kind == "counter" and total is not None:
+        found.total = whole(total)
+    if found.kind in sets:
+        known = sets[found.kind]
+        found.sets_of, found.sets_looked_at = known.of, len(known.counts)
+        found.labels = _labels(known.counts)
+        found.sets = _parts(known.counts)[:MAX_SHOWN]
+    return found
+
+
+def _asked(kind: str, keys: Keys, kept: Kept, names: Sequence[str]) -> list[Command]:
+    """Return the commands that read some series at every precision."""
+    if kind == "histogram":
+        return [c for width in kept.histograms for c in asked_spreads(keys, names, width)]
+    if kind == "counter":
+        return [c for width in kept.series for c in asked_counts(keys, names, width)]
+    return [("HGETALL", keys.gauge(width, name)) for width in kept.series for name in names]
+
+
+def _tell(
+    found: Detail,
+    kind: str,
+    replies: Sequence[Reply],
+    names: Sequence[str],
+    observed: Window,
+    view: View,
+) -> None:
+    """Write down how series went at every precision, added up; nothing where they have nothing."""
+    kept = view.histograms if kind == "histogram" else view.retention
+    each = len(replies) // len(kept)
+    curves = []
+    for at, width in enumerate(kept):
+        some = replies[at * each : (at + 1) * each]
+        start = kept.oldest(width, view.now)
+        if kind == "histogram":
+            of_width = window_of(kept, width, kept[width])
+            summary = summed(found.name, some, of_width, kept, view.now)
+            if width == observed.fine:
+                found.summary = summary
+            curves.append(percentile(summary, len(names), len(names)))
+        elif kind == "counter":
+            curves.append(counted(found.name, some, width, start, view.now, len(names)))
+        else:
+            curves.append(measured(found.name, some[0], width, start, view.now))
+    if any(curve.values for curve in curves):
+        found.kind, found.curves = kind, curves
+    else:
+        found.summary = None
+
+
+# --- Label sets ----------------------------------------------------------------------------
+
+
+class _Sets(NamedTuple):
+    """The label sets of a name: how often each came within the window, and how many there are."""
+
+    counts: dict[str, int]
+    of: int
+
+
+def _sets_asked(index: str, family: str, base: str, window: Window) -> list[Command]:
+    start = entry(window.fine, base)
+    ends = f"[{start}{{", f"({start}|"
+    selection = ("ZRANGEBYLEX", *ends, "LIMIT", 0, MAX_SETS)
+    return [
+        join(index, selection, len(entry(window.fine, "")), [of_window(family, window)]),
+        ("ZLEXCOUNT", index, *ends),
+    ]
+
+
+def _sets(replies: Sequence[Reply], number: Callable[[Sequence[bytes]], int]) -> _Sets:
+    reply, of = replies
+    counts = {
+        member.decode(errors="replace").partition(":")[2]: number(answers[0])
+        for member, answers in Joined(reply, 1).readable()
+    }
+    return _Sets(counts, raised(of))
+
+
+def _count(reply: Sequence[bytes]) -> int:
+    return sum(counts_of(reply).values())
+
+
+def _values(reply: Sequence[bytes]) -> int:
+    parts = map(sum_of, reply[1::2])
+    return sum(part.count for part in parts if part is not None)
+
+
+def _labels(counts: Mapping[str, int]) -> list[Label]:
+    """Sum label sets up by each of their labels."""
+    sums: dict[str, dict[str, int]] = {}
+    for name, count in counts.items():
+        with contextlib.suppress(InvalidName):  # written by someone else
+            for label, value in parse_name(name).labels:
+                by_value = sums.setdefault(label, {})
+                by_value[value] = by_value.get(value, 0) + count
+    return [Label(label, _parts(some)[:MAX_VALUES], len(some)) for label, some in sums.items()]
+
+
+def _parts(counts: Mapping[str, int]) -> list[Part]:
+    everything = sum(counts.values())
+    parts = [Part(n, c, c / everything if everything else 0.0) for n, c in counts.items()]
+    return sorted(parts, key=lambda part: (-part.count, part.name))
+
+
+def _base(name: str) -> str:
+    try:
+        return parse_name(name).base
+    except InvalidName:
+        return name
+
+
+def _marks(reply: Reply, since: float) -> list[Mark]:
+    found = (parse(member) for member in raised(reply))
+    return sorted(mark for mark in found if mark is not None and mark.time >= since)

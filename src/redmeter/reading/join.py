@@ -1,0 +1,93 @@
+"""A join: the members of an index, and what their keys hold, in one round trip.
+
+What is asked is in lua/join.lua; here it is put into words, and its answer read.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from redmeter.reading.windows import Window
+from redmeter.store.link import Command, Reply, is_misplaced, raised, translate
+from redmeter.store.scripts import Script
+
+_JOIN = Script("join")
+
+
+class Ask(NamedTuple):
+    """What is asked of a key of each member."""
+
+    command: str
+    #: What stands before the name in the key, and after it.
+    head: str
+    tail: str = ""
+    arguments: tuple[str | int, ...] = ()
+
+
+def of_window(family: str, window: Window) -> Ask:
+    """Ask the slices of a window: [start, value, …].
+
+    Args:
+        family: what stands in a key before the precision.
+    """
+    return Ask("WINDOW", family, arguments=(window.fine, window.count, window.coarse))
+
+
+def of_before(family: str, window: Window) -> Ask:
+    """Ask the slices of as long a time right before a window; the window must have one."""
+    assert window.earlier is not None, "look whether there is one"
+    earlier, size = window.earlier
+    return Ask("BEFORE", family, arguments=(window.fine, window.count, earlier, size))
+
+
+def join(
+    index: str, selection: Sequence[str | bytes | int], cut: int, asks: Sequence[Ask]
+) -> Command:
+    """Return the command.
+
+    Args:
+        index: key of a sorted set.
+        selection: the command that selects members, without its key.
+        cut: bytes of a member that are no part of the name that keys are made of.
+    """
+    args: list[str | bytes | int] = [len(selection), *selection, cut]
+    for ask in asks:
+        args += (ask.command, ask.head, ask.tail, len(ask.arguments), *ask.arguments)
+    # Whole: it stands among other commands, where nobody could send it again.
+    return _JOIN.command([index], args, whole=True)
+
+
+class Joined:
+    """The answer to a join.
+
+    Args:
+        reply: what the server replied.
+        asks: how many there were.
+
+    Raises:
+        StoreError: the reply is an error.
+    """
+
+    def __init__(self, reply: Reply, asks: int) -> None:
+        seconds, microseconds, members, self._replies = raised(reply)
+        #: By the server's clock, Unix seconds.
+        self.now = int(seconds) + int(microseconds) / 1e6
+        self.members: list[bytes] = members
+        self._asks = asks
+
+    def readable(self) -> Iterator[tuple[bytes, Sequence[Reply]]]:
+        """Yield each member with the replies to what was asked of it.
+
+        Those whose keys hold something else, another program's, are left out.
+
+        Raises:
+            StoreError: a reply is another error.
+        """
+        size = self._asks
+        for at, member in enumerate(self.members):
+            replies = self._replies[at * size : (at + 1) * size]
+            errors = [translate(r, "") for r in replies if isinstance(r, Exception)]
+            for error in errors:
+                if not is_misplaced(error):
+                    raise error
+            if not errors:
+                yield member, replies

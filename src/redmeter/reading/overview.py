@@ -1,0 +1,265 @@
+"""Everything that the first page shows, in two round trips.
+
+The panels are questions of their own: traffic.py, listing.py, talk.py. Here they are put together,
+with five numbers that sum them up and the curves of the main chart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from redmeter.errors import LimitExceeded
+from redmeter.keys import Kept, Keys, slice_start
+from redmeter.kinds.mark import MAX_MARKS, parse
+from redmeter.model import Change, Frequency, Mark
+from redmeter.reading import reports, writers
+from redmeter.reading.curves import Curve, curves
+from redmeter.reading.findings import Finding
+from redmeter.reading.listing import Listing, Row, listing
+from redmeter.reading.talk import Talk, talk
+from redmeter.reading.together import Question, ask, together
+from redmeter.reading.traffic import Page, Traffic, traffic
+from redmeter.reading.windows import Window, histogram_window, whole_window
+from redmeter.store import Store
+from redmeter.store.link import raised
+
+#: Rows of the panels.
+PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
+#: Curves that may be asked for.
+MAX_CURVES = 20
+#: Label sets that are added up for one curve, the busiest.
+MAX_ADDED = 100
+
+
+@dataclass(slots=True)
+class Number:
+    """One of the five numbers; None where nothing is known."""
+
+    value: float | None = None
+    #: The same of as long a time before.
+    before: float | None = None
+    #: What it is of: a series or a route.
+    name: str = ""
+    #: Whether it is an estimate from a sample.
+    sampled: bool = False
+    #: Series that were read for it, and that there are.
+    looked_at: int = 0
+    of: int = 0
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Is it normal now?"""
+
+    #: A second.
+    hits: Number = field(default_factory=Number)
+    #: Failed requests, part of all, 0 to 1.
+    errors: Number = field(default_factory=Number)
+    #: Of all requests, seconds.
+    p95: Number = field(default_factory=Number)
+    #: The page that is slowest by p95, seconds.
+    slowest: Number = field(default_factory=Number)
+    #: Messages of severity error or critical in this hour, and in the one before.
+    logged: Number = field(default_factory=Number)
+
+
+@dataclass(slots=True)
+class Span:
+    """The time that is shown, Unix seconds."""
+
+    precision: int
+    start: int
+    end: int
+    #: Slice width of the histograms that belong to it, and where they begin.
+    histograms: int
+    histograms_start: int
+    #: Whether anything keeps what was before.
+    before: bool
+
+
+@dataclass(slots=True)
+class PagesPanel:
+    """The busiest pages."""
+
+    rows: list[Page]
+    #: Label sets of requests that there are, and that were looked at.
+    of: int
+    looked_at: int
+    sampled: bool
+
+
+@dataclass(slots=True)
+class MessagesPanel:
+    """What changed in the log, and what comes most often."""
+
+    changes: list[Change]
+    frequent: list[Frequency]
+    sources: int
+    compared: int
+
+
+@dataclass(slots=True)
+class CountersPanel:
+    """The busiest counters."""
+
+    rows: list[Row]
+    total: int
+    looked_at: int
+    values_start: int
+    values_precision: int
+
+
+@dataclass(slots=True)
+class HealthPanel:
+    """What is not well with those who write."""
+
+    level: str
+    findings: list[Finding]
+    writers: int
+
+
+@dataclass(slots=True)
+class Overview:
+    """What the first page shows."""
+
+    window: Span
+    numbers: Numbers
+    chart: list[Curve]
+    marks: list[Mark]
+    pages: PagesPanel
+    values_start: int
+    values_precision: int
+    messages: MessagesPanel
+    counters: CountersPanel
+    health: HealthPanel
+
+
+def read_overview(store: Store, precision: int, *, series: Sequence[str] = ()) -> Overview:
+    """Read what the first page shows.
+
+    Args:
+        precision: slice width, seconds; its samples are the window.
+        series: names in their stored spelling, whose curves are wanted instead of the usual ones.
+
+    Raises:
+        UnknownPrecision: the store does not keep it.
+        LimitExceeded: over MAX_CURVES series.
+        StoreError: the server cannot be reached or refuses.
+    """
+    if len(series) > MAX_CURVES:
+        raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
+    return ask(store, lambda kept: overview(store.keys, kept, precision, series))[1]
+
+
+def overview(
+    keys: Keys, kept: Kept, precision: int, series: Sequence[str] = ()
+) -> Question[Overview]:
+    """Ask the same."""
+    window = whole_window(kept.series, precision)
+    observed = histogram_window(kept.histograms, window)
+    questions: list[Question[Any]] = [
+        _now(),
+        traffic(keys, window, observed, curves=not series),
+        listing(keys, window, grouped=True, order="count", limit=COUNTERS),
+        talk(keys, limit=0),
+        _marks(keys),
+        _health(keys),
+        *([curves(keys, series, window, observed)] if series else []),
+    ]
+    now, pages, counters, said, marks, health, *asked = yield from together(questions)
+    chart = asked[0] if asked else _usual(pages, counters)
+    span = span_of(window, observed, now)
+    busiest = sorted(pages.pages, key=lambda page: (-page.count, page.route))
+    return Overview(
+        span,
+        _numbers(pages, said, window),
+        chart,
+        [mark for mark in marks if mark.time >= span.start],
+        PagesPanel(busiest[:PAGES], pages.of, pages.looked_at, pages.sampled),
+        pages.values_start,
+        pages.values_precision,
+        MessagesPanel(
+            said.changes[:CHANGES], said.frequent[:FREQUENT], said.sources, said.compared
+        ),
+        CountersPanel(
+            counters.rows,
+            counters.total,
+            counters.looked_at,
+            counters.values_start,
+            counters.values_precision,
+        ),
+        health,
+    )
+
+
+def span_of(window: Window, observed: Window, now: float) -> Span:
+    """Return the time that windows of counters and of histograms have."""
+    return Span(
+        window.fine,
+        window.start(now),
+        slice_start(now, window.fine) + window.fine,
+        observed.fine,
+        observed.start(now),
+        window.earlier is not None,
+    )
+
+
+def _numbers(pages: Traffic, said: Talk, window: Window) -> Numbers:
+    numbers = Numbers()
+    seconds = window.before_seconds()
+    if pages.hits_name:
+        before = None if pages.hits_before is None else pages.hits_before / seconds
+        numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)
+    if pages.count:
+        before = None
+        if pages.count_before and pages.failed_before is not None:
+            before = pages.failed_before / pages.count_before
+        numbers.errors = Number(pages.failed / pages.count, before)
+        numbers.errors.looked_at, numbers.errors.of = pages.looked_at, pages.of
+    numbers.p95 = Number(pages.p95, pages.p95_before, sampled=pages.sampled)
+    numbers.p95.looked_at, numbers.p95.of = pages.timed_read, pages.timed
+    if pages.slowest is not None:
+        slowest = pages.slowest
+        numbers.slowest = Number(slowest.p95, pages.slowest_before, slowest.route)
+    if said.sources:
+        numbers.logged = Number(said.errors, said.errors_before)
+        numbers.logged.looked_at, numbers.logged.of = said.compared, said.sources
+    return numbers
+
+
+def _usual(pages: Traffic, counters: Listing) -> list[Curve]:
+    """Return the curves of a web application, or, where there is none, of the busiest counters."""
+    found = [curve for curve in pages.curves if curve.values]
+    if found:
+        return found
+    return [
+        Curve(
+            row.name,
+            "counter",
+            counters.values_precision,
+            counters.values_start,
+            row.values,
+            partial=True,
+        )
+        for row in counters.rows[:5]
+    ]
+
+
+def _now() -> Question[float]:
+    view, _ = yield ()
+    return view.now
+
+
+def _marks(keys: Keys) -> Question[list[Mark]]:
+    _, (reply,) = yield [("ZREVRANGEBYSCORE", keys.marks, "+inf", "-inf", "LIMIT", 0, MAX_MARKS)]
+    return sorted(mark for member in raised(reply) if (mark := parse(member)) is not None)
+
+
+def _health(keys: Keys) -> Question[HealthPanel]:
+    view, replies = yield writers.questions(keys)
+    found, unreadable = writers.answers(view.now, replies)
+    told = [f for f in reports.writers(view.now, found, unreadable) if f.level != "ok"]
+    levels = {finding.level for finding in told}
+    level = "fail" if "fail" in levels else "warn" if levels else "ok"
+    alive = sum(writer.alive(view.now) for writer in found)
+    return HealthPanel(level, told[:FINDINGS], alive)

@@ -1,0 +1,84 @@
+"""The pages of a web application as a list: see traffic.py."""
+
+from dataclasses import dataclass
+
+from redmeter.errors import InvalidValue, LimitExceeded
+from redmeter.reading.overview import Span, span_of
+from redmeter.reading.together import ask
+from redmeter.reading.traffic import Page, traffic
+from redmeter.reading.windows import histogram_window, whole_window
+from redmeter.store import Store
+
+#: Most rows.
+MAX_ROWS = 200
+
+ORDERS = ("count", "p95", "failing", "total")
+
+
+@dataclass(slots=True)
+class Pages:
+    """The highest first."""
+
+    window: Span
+    rows: list[Page]
+    #: Pages that were found.
+    found: int
+    #: Label sets of requests that there are, and that were looked at.
+    of: int
+    looked_at: int
+    #: Series of durations, and those of which percentiles were read.
+    timed: int
+    timed_read: int
+    sampled: bool
+    values_start: int
+    values_precision: int
+
+
+def read_pages(store: Store, precision: int, *, order: str = "count", limit: int = 50) -> Pages:
+    """Read the pages of a web application, in two round trips.
+
+    Args:
+        precision: slice width, seconds; its samples are the window.
+        order: `count`, `p95`, `failing` (the number of requests that failed), or `total`: the time
+            that all requests to a page take together, hits x mean.
+        limit: how many rows.
+
+    Raises:
+        InvalidValue: there is no such order.
+        UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.rankings.rank.
+    """
+    return read_pages_now(store, precision, order=order, limit=limit)[1]
+
+
+def read_pages_now(store: Store, precision: int, *, order: str, limit: int) -> tuple[float, Pages]:
+    """Return the pages, and the server's clock, Unix seconds: see read_pages()."""
+    if order not in ORDERS:
+        raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
+    if not 1 <= limit <= MAX_ROWS:
+        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
+    view, found = ask(
+        store,
+        lambda kept: traffic(
+            store.keys,
+            window := whole_window(kept.series, precision),
+            histogram_window(kept.histograms, window),
+        ),
+    )
+    window = whole_window(view.retention, precision)
+    return view.now, Pages(
+        span_of(window, histogram_window(view.histograms, window), view.now),
+        sorted(found.pages, key=lambda page: (-_value(page, order), page.route))[:limit],
+        len(found.pages),
+        found.of,
+        found.looked_at,
+        found.timed,
+        found.timed_read,
+        found.sampled,
+        found.values_start,
+        found.values_precision,
+    )
+
+
+def _value(page: Page, order: str) -> float:
+    value = {"count": page.count, "p95": page.p95, "failing": page.failed, "total": page.total}
+    return value[order] or 0.0

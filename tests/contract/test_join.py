@@ -1,0 +1,157 @@
+"""Joins and questions that are asked together, on real servers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from redmeter import StoreRefused
+from redmeter.keys import Keys, Retention, entry
+from redmeter.reading.join import Ask, Joined, join, of_before, of_window
+from redmeter.reading.together import Question, ask, together
+from redmeter.reading.windows import Window, whole_window
+from redmeter.store.link import Command, Reply
+from support.stores import OpenStore, exchanges, server_time
+
+KEYS = Keys()
+
+
+def put(client: Any, name: str, precision: int, now: float, slices: int) -> dict[int, int]:
+    """Write slices of a counter, the newest first: 1, 2, 3 …; return them."""
+    newest = int(now // precision * precision)
+    values = {newest - n * precision: n + 1 for n in range(slices)}
+    client.hset(KEYS.count(precision, name), mapping=values)
+    client.zadd(KEYS.known, {entry(precision, name): 0})
+    return values
+
+
+def joined(store: Any, asks: Sequence[Ask], *, low: str = "-", high: str = "+") -> Joined:
+    """Ask of all counters at 60 s."""
+    command = join(KEYS.known, ("ZRANGEBYLEX", low, high), len("60:"), asks)
+    return Joined(store.read([command])[1][0], len(asks))
+
+
+@pytest.mark.parametrize("precision", [1, 5, 60, 300, 3600, 18000, 86400])
+def test_the_script_reads_the_slices_that_a_window_says(
+    client: Any, open_store: OpenStore, precision: int
+) -> None:
+    """Those of the window, and those before it; each slice has another value."""
+    store = open_store()
+    window = whole_window(store.seen.series, precision)
+    now = server_time(client)
+    written = {p: put(client, "x", p, now, 250) for p in store.seen.series}
+    client.delete(KEYS.known)
+    client.zadd(KEYS.known, {"60:x": 0})
+    asks = [of_window(KEYS.count_of(""), window)]
+    if window.earlier:
+        asks.append(of_before(KEYS.count_of(""), window))
+    answer = joined(store, asks)
+    ((member, replies),) = answer.readable()
+    assert member == b"60:x"
+    found = [dict(zip(map(int, r[::2]), map(int, r[1::2]), strict=True)) for r in replies]
+    for slices, some in zip(
+        (window.slices(answer.now), window.slices_before(answer.now)), found, strict=False
+    ):
+        expected = {
+            s: written[p][s] for p, starts in slices.items() for s in starts if s in written[p]
+        }
+        assert expected.keys() == some.keys()
+        assert sum(expected.values()) == sum(some.values())
+
+
+def test_members_come_with_what_was_asked_of_them(client: Any, open_store: OpenStore) -> None:
+    """In the order of the index; what is not there is nothing."""
+    now = server_time(client)
+    put(client, "a", 60, now, 1)
+    client.zadd(KEYS.known, {"60:b": 0})
+    answer = joined(open_store(), [Ask("HLEN", "redmeter:count:60:"), Ask("GET", "no:", ":such")])
+    assert list(answer.readable()) == [(b"60:a", [1, None]), (b"60:b", [0, None])]
+    assert abs(answer.now - now) < 5
+
+
+def test_a_member_whose_key_holds_something_else_is_left_out(
+    client: Any, open_store: OpenStore
+) -> None:
+    """The others are answered."""
+    put(client, "a", 60, server_time(client), 1)
+    client.zadd(KEYS.known, {"60:b": 0})
+    client.set(KEYS.count(60, "b"), "x")
+    window = Window(60, 120, 300, None)
+    for one in (Ask("HGETALL", "redmeter:count:60:"), of_window(KEYS.count_of(""), window)):
+        assert [member for member, _ in joined(open_store(), [one]).readable()] == [b"60:a"]
+
+
+def test_another_error_is_raised(client: Any, open_store: OpenStore) -> None:
+    """Of a part, and of the whole."""
+    put(client, "a", 60, server_time(client), 1)
+    with pytest.raises(StoreRefused):
+        list(joined(open_store(), [Ask("NOSUCHCOMMAND", "x:")]).readable())
+    client.set(KEYS.known, "no index")
+    with pytest.raises(StoreRefused):
+        joined(open_store(), [Ask("HGETALL", "x:")])
+
+
+def echo(*rounds: str) -> Question[list[bytes]]:
+    """Ask the server to say some words, a round trip for each."""
+    said: list[bytes] = []
+    for word in rounds:
+        _, (reply,) = yield [("ECHO", word)]
+        said.append(reply)
+    return said
+
+
+def test_questions_share_their_round_trips(open_store: OpenStore, monkeypatch: Any) -> None:
+    """As many as the longest has; the answers are in the order of the questions."""
+    store = open_store()
+    with exchanges(monkeypatch) as seen:
+        _, answers = ask(
+            store, lambda _: together([echo("a"), echo("b", "c", "d"), echo(), echo("e", "f")])
+        )
+    assert answers == [[b"a"], [b"b", b"c", b"d"], [], [b"e", b"f"]]
+    assert [number - 2 * (at == 0) for at, number in enumerate(seen)] == [3, 2, 1]
+
+
+def test_a_question_that_fails_ends_the_others(open_store: OpenStore) -> None:
+    """Each is closed."""
+    closed: list[str] = []
+
+    def failing() -> Question[None]:
+        yield [("PING",)]
+        raise ValueError
+
+    def waiting() -> Question[None]:
+        try:
+            while True:
+                yield [("PING",)]
+        finally:
+            closed.append("waiting")
+
+    with pytest.raises(ValueError):
+        ask(open_store(), lambda _: together([waiting(), failing()]))
+    assert closed == ["waiting"]
+
+
+def test_a_question_is_made_again_where_the_store_keeps_something_else(
+    open_store: OpenStore, monkeypatch: Any
+) -> None:
+    """Who only reads learns it from the first answer, at the price of one more round trip."""
+    open_store(retention="60=10 3600=24").binding()
+    made: list[dict[int, int]] = []
+
+    def make(kept: Any) -> Question[Reply]:
+        made.append(dict(kept.series))
+
+        def question() -> Question[Reply]:
+            commands: list[Command] = [("PING",)]
+            view, replies = yield commands
+            return view.retention, replies[0]
+
+        return question()
+
+    reader = open_store()
+    with exchanges(monkeypatch) as seen:
+        _, (retention, _) = ask(reader, make)
+        assert retention == Retention({60: 10, 3600: 24}) == made[-1]
+        assert len(made) == len(seen) == 2
+        ask(reader, make)
+    assert len(made) == len(seen) == 3

@@ -1,0 +1,454 @@
+"""What the page shows, on real servers: each figure against what was written."""
+
+import json
+import random
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from redmeter import InvalidValue, LimitExceeded, UnknownPrecision
+from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.names import canonical
+from redmeter.reading.detail import read_detail
+from redmeter.reading.listing import Listing, listing
+from redmeter.reading.overview import read_overview
+from redmeter.reading.pages import read_pages
+from redmeter.reading.talk import read_talk
+from redmeter.reading.together import ask
+from redmeter.reading.traffic import MAX_READ, MAX_REQUESTS
+from redmeter.reading.windows import histogram_window, whole_window
+from redmeter.store import Store
+from support.observed import exact_quantile, near, put_observed
+from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time
+
+PRECISIONS = sorted(DEFAULT_RETENTION)
+
+
+def requests(route: str, status: str = "2xx", method: str = "GET") -> str:
+    """Return the series of some requests."""
+    return canonical("http_requests", {"method": method, "route": route, "status": status})
+
+
+def durations(route: str, **more: str) -> str:
+    """Return the series of their durations."""
+    return canonical("http_request_seconds", {"method": "GET", "route": route} | more)
+
+
+def rows(store: Store, precision: int = 60, **options: Any) -> Listing:
+    """Read a list."""
+    histograms = options.get("kind") == "histograms"
+
+    def question(kept: Any) -> Any:
+        window = whole_window(kept.series, precision)
+        if histograms:
+            window = histogram_window(kept.histograms, window)
+        return listing(store.keys, window, **options)
+
+    found: Listing = ask(store, question)[1]
+    return found
+
+
+def minutes_ago(client: Any, minutes: float) -> int:
+    """Return a second by the server's clock."""
+    return int(server_time(client) - 60 * minutes)
+
+
+def test_five_numbers_are_those_of_the_window_and_of_the_one_before(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Counts are exact, percentiles within the bound."""
+    store, now = open_store(), server_time(client)
+    rng = random.Random(1)
+    recent = [slice_start(now, 3600) + 1 - 60 * n for n in range(20)]
+    long_ago = [int(now) - 3 * 3600 - 60 * n for n in range(10)]
+    count_all(store, {"hits": dict.fromkeys(recent, 6) | dict.fromkeys(long_ago, 5)})
+    count_all(
+        store,
+        {
+            requests("/"): dict.fromkeys(recent, 4) | dict.fromkeys(long_ago, 5),
+            requests("/buy", "5xx", "POST"): dict.fromkeys(recent, 1),
+            requests("/buy", "2xx", "POST"): dict.fromkeys(recent, 1),
+        },
+    )
+    fast = [(at + 0.5, rng.uniform(0.001, 0.002)) for at in recent]
+    slow = [(at + 0.5, rng.uniform(0.5, 0.9)) for at in recent[:5]]
+    put_observed(client, {durations("/"): fast, durations("/buy"): slow})
+    found = read_overview(store, 60)
+    numbers = found.numbers
+    window = now - found.window.start
+    assert numbers.hits.name == "hits"
+    assert numbers.hits.value == pytest.approx(120 / window, rel=0.01)
+    assert numbers.hits.before == pytest.approx(50 / 7200)
+    assert numbers.errors.value == pytest.approx(20 / 120)
+    assert numbers.errors.before == 0.0
+    everything = [value for _, value in fast + slow]
+    assert near(numbers.p95.value, exact_quantile(everything, 0.95))
+    assert numbers.slowest.name == "/buy"
+    assert near(numbers.slowest.value, exact_quantile([value for _, value in slow], 0.95))
+    first, second = found.pages.rows
+    assert (first.route, first.count, first.failed, first.before) == ("/", 80, 0, 50)
+    assert (second.route, second.count, second.failed, second.failing) == ("/buy", 40, 20, 0.5)
+    assert first.share == pytest.approx(80 / 120)
+    assert first.total == pytest.approx(sum(value for _, value in fast), rel=1e-6)
+    assert second.total_share == pytest.approx(
+        sum(value for _, value in slow) / sum(everything), rel=1e-6
+    )
+    assert sum(value or 0 for value in first.values) == 80
+    hits, failed, p95 = found.chart
+    assert (hits.name, hits.kind, sum(value or 0 for value in hits.values)) == (
+        "hits",
+        "counter",
+        120,
+    )
+    assert sum(value or 0 for value in failed.values) == 20
+    assert p95.kind == "histogram"
+    assert hits.start == min(recent) // 60 * 60
+
+
+def test_a_store_that_began_within_the_window_is_not_taken_for_a_slow_one(
+    client: Any, open_store: OpenStore
+) -> None:
+    """A second's hits are of the time since the first one, where nothing was before."""
+    store = open_store()
+    now = server_time(client)
+    count_all(store, {"hits": {int(now) - 100: 50, int(now) - 5: 50}})
+    number = read_overview(store, 60).numbers.hits
+    assert number.value is not None
+    assert 100 / 165 <= number.value <= 100 / 100
+
+
+def test_where_nobody_counts_hits_all_requests_are_told(client: Any, open_store: OpenStore) -> None:
+    """As of another name."""
+    store = open_store()
+    count_all(store, {requests("/"): {minutes_ago(client, 1): 7}})
+    number = read_overview(store, 60).numbers.hits
+    assert number.name == "http_requests"
+    assert number.value
+
+
+def test_an_empty_store_has_no_numbers(open_store: OpenStore) -> None:
+    """And nothing that looks like one."""
+    found = read_overview(open_store(), 60)
+    assert [n["value"] for n in asdict(found.numbers).values()] == [None] * 5
+    assert (found.chart, found.pages.rows, found.counters.rows, found.marks) == ([], [], [], [])
+
+
+def test_counters_without_a_web_application_are_drawn(client: Any, open_store: OpenStore) -> None:
+    """The busiest ones, label sets added up."""
+    store, then = open_store(), minutes_ago(client, 1)
+    count_all(
+        store, {'jobs{queue="a"}': {then: 3}, 'jobs{queue="b"}': {then: 4}, "mails": {then: 1}}
+    )
+    found = read_overview(store, 60)
+    assert [(curve.name, sum(v or 0 for v in curve.values)) for curve in found.chart] == [
+        ("jobs", 7),
+        ("mails", 1),
+    ]
+    assert [(row.name, row.series, row.count) for row in found.counters.rows] == [
+        ("jobs", 2, 7),
+        ("mails", 1, 1),
+    ]
+
+
+def test_curves_that_are_asked_for_may_be_of_any_kind(
+    client: Any, open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """A counter, a gauge, observed values, and a name that nobody has."""
+    now = server_time(client)
+    with open_meter() as meter:
+        meter.count("sales", 3)
+        meter.gauge("depth").set(17)
+    put_observed(client, {"took": [(now, 0.5)]})
+    found = read_overview(open_store(), 60, series=["sales", "depth", "took", "nobody"])
+    assert [(curve.name, curve.kind, curve.values[-1:]) for curve in found.chart[:2]] == [
+        ("sales", "counter", [3]),
+        ("depth", "gauge", [17]),
+    ]
+    took, nobody = found.chart[2:]
+    assert took.kind == "histogram"
+    assert near(took.values[-1], 0.5)
+    assert nobody.values == []
+
+
+def test_errors_of_this_hour_and_of_the_one_before(
+    open_meter: OpenMeter, open_store: OpenStore
+) -> None:
+    """Of all loggers, with what changed, and what came last."""
+    meter = open_meter()
+    for text in ("one", "two", "one"):
+        meter.log("shop", text, severity="error")
+    meter.log("jobs", "lost %d", 3, severity="critical")
+    meter.log("jobs", "fine", severity="info")
+    store = open_store()
+    number = read_overview(store, 60).numbers.logged
+    assert (number.value, number.before) == (4, 0)
+    found = read_talk(store)
+    assert found.frequent[0].pattern == "one"
+    assert found.frequent[0].count == 2
+    assert {change.what for change in found.changes} == {"new"}
+    assert [message.text for message in found.recent][:2] == ["fine", "lost 3"]
+    assert len(found.recent) == 5
+    only = read_talk(store, logger="jobs")
+    assert {f.logger for f in only.frequent} == {"jobs"}
+    assert [message.text for message in only.recent] == ["fine", "lost 3"]
+    assert [m.text for m in read_talk(store, severity="critical").recent] == ["lost 3"]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_two_round_trips_whatever_is_shown(
+    client: Any, open_store: OpenStore, monkeypatch: Any, precision: int
+) -> None:
+    """A thousand pages, a hundred loggers, at every precision."""
+    store, now = open_store(), server_time(client)
+    count_all(store, {requests(f"/{n}"): {int(now): n + 1} for n in range(300)}, trim=False)
+    put_observed(client, {durations(f"/{n}"): [(now, n + 0.1)] for n in range(100)})
+    with exchanges(monkeypatch) as seen:
+        found = read_overview(store, precision)
+        assert len(seen) == 2
+        read_pages(store, precision, order="p95")
+        assert len(seen) == 4
+        read_detail(store, "http_requests", precision)
+        assert len(seen) == 6
+        read_detail(store, "http_request_seconds", precision)
+        assert len(seen) == 8
+        read_talk(store)
+        assert len(seen) <= 10
+    assert found.pages.looked_at == found.pages.of == 300
+    assert found.numbers.p95.looked_at == MAX_READ
+    assert found.numbers.p95.of == 100
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_of_very_many_series_some_are_looked_at_and_it_is_told(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Nothing is read without a bound."""
+    store, now = open_store(), int(server_time(client))
+    names = {requests(f"/{n}"): {now: 1} for n in range(MAX_REQUESTS + 200)}
+    for at in range(0, len(names), 300):
+        count_all(store, dict(list(names.items())[at : at + 300]), trim=False)
+    found = read_overview(store, 60)
+    assert (found.pages.looked_at, found.pages.of) == (MAX_REQUESTS, MAX_REQUESTS + 200)
+    assert found.counters.total == MAX_REQUESTS + 200
+
+
+def test_the_slowest_page_is_found_among_many_that_are_busier(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Though histograms of only some are read."""
+    now = server_time(client)
+    given = {durations(f"/{n}"): [(now, 0.1)] * 5 for n in range(3 * MAX_READ)}
+    given[durations("/slow")] = [(now, 9.0)]
+    put_observed(client, given)
+    found = read_pages(open_store(), 60, order="p95", limit=3)
+    assert found.rows[0].route == "/slow"
+    assert near(found.rows[0].p95, 9.0)
+    assert (found.timed, found.timed_read) == (3 * MAX_READ + 1, MAX_READ)
+
+
+def test_where_only_some_requests_are_timed_the_total_is_an_estimate(
+    client: Any, open_store: OpenStore
+) -> None:
+    """By the share that the label tells."""
+    put_observed(client, {durations("/", sampled="0.1"): [(server_time(client), 2.0)]})
+    found = read_pages(open_store(), 60)
+    assert found.sampled
+    assert found.rows[0].total == pytest.approx(20.0)
+
+
+def test_another_programs_keys_are_left_out(client: Any, open_store: OpenStore) -> None:
+    """The rest is shown."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {requests("/"): {now: 3}, requests("/x"): {now: 4}})
+    for precision in PRECISIONS:
+        client.set(store.keys.count(precision, requests("/x")), "a text")
+    assert [(page.route, page.count) for page in read_pages(store, 60).rows] == [("/", 3)]
+    client.set(store.keys.count(60, "hits"), "a text")
+    assert [page.route for page in read_overview(store, 60).pages.rows] == ["/"]
+
+
+@pytest.mark.parametrize("order", ["count", "p95", "failing", "total"])
+def test_pages_come_in_the_order_that_is_asked_for(
+    client: Any, open_store: OpenStore, order: str
+) -> None:
+    """The highest first."""
+    store, now = open_store(), server_time(client)
+    count_all(
+        store,
+        {
+            requests("/count"): {int(now): 50},
+            requests("/p95"): {int(now): 2},
+            requests("/failing", "5xx"): {int(now): 3},
+            requests("/total"): {int(now): 9},
+        },
+    )
+    put_observed(
+        client,
+        {
+            durations("/p95"): [(now, 5.0)],
+            durations("/total"): [(now, 1.0)] * 9,
+            durations("/count"): [(now, 0.01)] * 50,
+        },
+    )
+    assert read_pages(store, 60, order=order).rows[0].route == f"/{order}"
+
+
+def test_orders_and_limits_are_checked(open_store: OpenStore) -> None:
+    """Before anything is asked."""
+    store = open_store()
+    with pytest.raises(InvalidValue):
+        read_pages(store, 60, order="beauty")
+    with pytest.raises(LimitExceeded):
+        read_pages(store, 60, limit=1000)
+    with pytest.raises(LimitExceeded):
+        read_overview(store, 60, series=["x"] * 21)
+    with pytest.raises(UnknownPrecision):
+        read_overview(store, 61)
+
+
+# --- Lists ---------------------------------------------------------------------------------
+
+
+def test_a_list_by_name_goes_on_page_by_page(client: Any, open_store: OpenStore) -> None:
+    """Each page reads its own rows alone."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {f"n{n:03}": {now: n + 1} for n in range(50)})
+    first, second = (rows(store, limit=20, offset=offset) for offset in (0, 20))
+    assert [row.name for row in first.rows + second.rows] == [f"n{n:03}" for n in range(40)]
+    assert (first.total, first.looked_at, second.found) == (50, 20, 50)
+    assert [row.count for row in second.rows[:2]] == [21, 22]
+
+
+def test_a_pattern_narrows_a_list_down(client: Any, open_store: OpenStore) -> None:
+    """Wherever its stars are; total is of what begins as it does."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {name: {now: 1} for name in ("sales", "sales_eu", "visits", "resales")})
+    assert [row.name for row in rows(store, pattern="sales*").rows] == ["sales", "sales_eu"]
+    assert [row.name for row in rows(store, pattern="*sales").rows] == ["resales", "sales"]
+    assert [row.name for row in rows(store, pattern="s?les*").rows] == ["sales", "sales_eu"]
+    assert [row.name for row in rows(store, pattern="sales").rows] == ["sales"]
+
+
+def test_lists_by_count_and_by_change(client: Any, open_store: OpenStore) -> None:
+    """Change is against as long a time before."""
+    store, now = open_store(), int(server_time(client))
+    count_all(
+        store,
+        {"steady": {now: 50, now - 3 * 3600: 50}, "grown": {now: 30}, "small": {now: 2}},
+    )
+    assert [row.name for row in rows(store, order="count").rows] == ["steady", "grown", "small"]
+    assert [row.name for row in rows(store, order="change").rows] == ["grown", "small", "steady"]
+    steady = rows(store, pattern="steady").rows[0]
+    assert (steady.count, steady.before) == (50, 50)
+
+
+def test_gauges_and_observed_values_have_lists_too(
+    client: Any, open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """A gauge shows its newest sample, with gaps; observed values their mean."""
+    now = server_time(client)
+    with open_meter() as meter:
+        meter.gauge("depth").set(17)
+    put_observed(client, {'t{a="1"}': [(now, 1.0)] * 3, 't{a="2"}': [(now, 5.0)]})
+    store = open_store()
+    (gauge,) = rows(store, kind="gauges").rows
+    assert (gauge.name, gauge.value, gauge.values[-1], gauge.values[0]) == ("depth", 17, 17, None)
+    (observed,) = rows(store, kind="histograms", grouped=True).rows
+    assert (observed.name, observed.series, observed.count, observed.value) == ("t", 2, 4, 2.0)
+
+
+# --- One series ----------------------------------------------------------------------------
+
+
+def test_a_counter_is_told_at_every_precision(
+    client: Any, open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """With its grand total, and marks of the window."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {"hits": {now: 3, now - 400: 4, now - 90_000: 5}})
+    with open_meter() as meter:
+        meter.mark("v2")
+        meter.mark("v1", at=now - 50_000)
+    found = read_detail(store, "hits", 60)
+    sums = {curve.precision: sum(v or 0 for v in curve.values) for curve in found.curves}
+    assert sums == {1: 3, 5: 7, 60: 7, 300: 7, 3600: 12, 18000: 12, 86400: 12}
+    assert (found.kind, found.total) == ("counter", 12)
+    assert [mark.label for mark in found.marks] == ["v2"]
+    assert [mark.label for mark in read_detail(store, "hits", 3600).marks] == ["v1", "v2"]
+
+
+def test_a_name_without_a_series_of_its_own_stands_for_its_label_sets(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Added up; its labels are broken down."""
+    store, now = open_store(), int(server_time(client))
+    count_all(
+        store,
+        {
+            requests("/"): {now: 6},
+            requests("/", "5xx"): {now: 2},
+            requests("/a"): {now: 2},
+        },
+    )
+    found = read_detail(store, "http_requests", 60)
+    assert (found.kind, found.total) == ("counter", 10)
+    assert [curve.values[-1] for curve in found.curves if curve.precision == 60] == [10]
+    labels = {
+        label.label: [(v.name, v.count, v.share) for v in label.values] for label in found.labels
+    }
+    assert labels["status"] == [("2xx", 8, 0.8), ("5xx", 2, 0.2)]
+    assert labels["route"] == [("/", 8, 0.8), ("/a", 2, 0.2)]
+    assert (found.sets[0].name, found.sets_of, found.sets_added) == (requests("/"), 3, 3)
+    alone = read_detail(store, requests("/a"), 60)
+    assert (alone.total, alone.sets_of, alone.sets_added) == (2, 3, 0)
+
+
+def test_observed_values_are_summed_up(client: Any, open_store: OpenStore) -> None:
+    """Over all label sets; percentiles over time at every precision of histograms."""
+    now = server_time(client)
+    values = [random.Random(2).lognormvariate(0, 1) for _ in range(200)]
+    put_observed(
+        client,
+        {
+            'took{a="1"}': [(now, v) for v in values[:120]],
+            'took{a="2"}': [(now, v) for v in values[120:]],
+        },
+    )
+    found = read_detail(open_store(), "took", 60)
+    assert found.kind == "histogram"
+    assert found.total is None
+    assert found.summary is not None
+    assert found.summary.count == 200
+    assert near(found.summary.quantile(0.95), exact_quantile(values, 0.95))
+    assert [curve.precision for curve in found.curves] == [5, 60, 3600]
+    assert [part.count for part in found.sets] == [120, 80]
+
+
+def test_a_gauge_is_told_at_every_precision(open_meter: OpenMeter, open_store: OpenStore) -> None:
+    """Without a total."""
+    meter = open_meter()
+    meter.gauge("depth").set(4.5)
+    found = read_detail(open_store(), "depth", 60)
+    assert (found.kind, found.total, found.sets) == ("gauge", None, [])
+    assert {curve.values[-1] for curve in found.curves} == {4.5}
+
+
+def test_a_name_that_nobody_has_is_told_as_such(open_store: OpenStore) -> None:
+    """Nothing is invented."""
+    found = read_detail(open_store(), "nobody", 60)
+    assert (found.kind, found.curves, found.summary, found.total) == ("", [], None, None)
+
+
+def test_ten_thousand_other_counters_do_not_make_the_page_dearer(
+    client: Any, open_store: OpenStore
+) -> None:
+    """What is read is bounded by what is looked at."""
+    store, now = open_store(), int(server_time(client))
+    pipe = client.pipeline(transaction=False)
+    for n in range(10_000):
+        pipe.zadd(store.keys.known, {f"60:zzz{n:05}": 0})
+    pipe.execute()
+    count_all(store, {"hits": {now: 1}})
+    found = read_overview(store, 60)
+    assert (found.counters.total, found.counters.looked_at) == (10_001, 1_000)
