@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from redmeter import InvalidValue, LimitExceeded, UnknownPrecision
+from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
 from redmeter.reading.detail import read_detail
 from redmeter.reading.listing import Listing, listing
-from redmeter.reading.overview import read_overview
+from redmeter.reading.overview import LOOKED_AT, PANELS_SECONDS, Watch, read_overview
 from redmeter.reading.pages import read_pages
 from redmeter.reading.talk import read_talk
 from redmeter.reading.together import ask
@@ -307,6 +308,23 @@ def test_orders_and_limits_are_checked(open_store: OpenStore) -> None:
         read_overview(store, 61)
 
 
+def test_who_watches_has_figures_at_once_and_panels_now_and_then(
+    client: Any, open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """Panels that change slowly are kept for some seconds; numbers and curves are not."""
+    clock = ManualClock()
+    store, now = open_store(clock=clock), int(server_time(client))
+    watch = Watch(store)
+    assert watch.read(60).counters.rows == []
+    with open_meter() as meter:
+        meter.count("hits", 3, at=now)
+    found = watch.read(60)
+    assert sum(value or 0 for value in found.chart[0].values) == 3
+    assert found.counters.rows == []
+    clock.advance(PANELS_SECONDS + 1)
+    assert [row.name for row in watch.read(60).counters.rows] == ["hits"]
+
+
 # --- Lists ---------------------------------------------------------------------------------
 
 
@@ -451,4 +469,4 @@ def test_ten_thousand_other_counters_do_not_make_the_page_dearer(
     pipe.execute()
     count_all(store, {"hits": {now: 1}})
     found = read_overview(store, 60)
-    assert (found.counters.total, found.counters.looked_at) == (10_001, 1_000)
+    assert (found.counters.total, found.counters.looked_at) == (10_001, LOOKED_AT)

@@ -54,31 +54,40 @@ def test_what_was_before_ends_where_the_window_begins_or_up_to_one_slice_earlier
     window = whole_window(KEPT, precision)
     covered = seconds_of(window.slices_before(now))
     if not covered:
-        assert window.earlier is None
+        assert not window.earlier
         return
-    width = covered[0][1] - covered[0][0]
-    assert 0 <= window.start(now) - covered[-1][1] < width
-    assert covered[-1][1] - covered[0][0] == window.before_seconds() <= window.length
+    assert 0 <= window.start(now) - covered[-1][1] < window.earlier[0]
+    assert covered[-1][1] - covered[0][0] == window.before <= window.length
+    assert all(one[1] == other[0] for one, other in pairwise(covered))
 
 
 @pytest.mark.parametrize(
-    ("precision", "coarse", "earlier"),
+    ("precision", "widths", "drawn", "earlier", "before"),
     [
-        (1, 5, (5, 24)),
-        (5, 60, (60, 10)),
-        (60, 300, (300, 24)),
-        (300, 3600, (3600, 10)),
-        (3600, 18000, (18000, 24)),
-        (18000, 18000, (86400, 25)),
-        (86400, 86400, None),
+        (1, (1, 5, 60), 5, (5, 60), 120),
+        (5, (5, 60, 300), 60, (60, 300), 600),
+        (60, (60, 300, 3600), 300, (300, 3600), 7200),
+        (300, (300, 3600, 18000), 3600, (3600, 18000), 36000),
+        (3600, (3600, 18000), 18000, (18000,), 432000),
+        (18000, (18000,), 18000, (86400,), 2160000),
+        (86400, (86400,), 86400, (), 0),
     ],
 )
-def test_a_window_is_read_from_the_coarsest_slices_that_still_draw_a_curve(
-    precision: int, coarse: int, earlier: tuple[int, int] | None
+def test_a_window_is_read_from_the_coarsest_slices_that_fit(
+    precision: int, widths: tuple[int, ...], drawn: int, earlier: tuple[int, ...], before: int
 ) -> None:
     """With the retention that nobody has changed."""
     window = whole_window(KEPT, precision)
-    assert window == Window(precision, 120, coarse, earlier)
+    assert window == Window(precision, 120, widths, earlier, before)
+    assert window.drawn() == drawn
+
+
+@given(times, st.sampled_from(sorted(DEFAULT_RETENTION)))
+def test_a_window_takes_few_slices(now: float, precision: int) -> None:
+    """Of those that nobody has changed: 120 would be read one by one, and the hash for each."""
+    window = whole_window(KEPT, precision)
+    number = sum(map(len, window.slices(now).values()))
+    assert number <= (120 if len(window.widths) == 1 else 40)
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,14 @@ def of_window(family: str, window: Window) -> Ask:
     Args:
         family: what stands in a key before the precision.
     """
-    return Ask("WINDOW", family, arguments=(window.fine, window.count, window.coarse))
+    return Ask("WINDOW", family, arguments=(window.fine, window.count, *window.widths[1:]))
 
 
 def of_before(family: str, window: Window) -> Ask:
     """Ask the slices of as long a time right before a window; the window must have one."""
-    assert window.earlier is not None, "look whether there is one"
-    earlier, size = window.earlier
-    return Ask("BEFORE", family, arguments=(window.fine, window.count, earlier, size))
+    finest, *coarser = window.earlier
+    arguments = (window.fine, window.count, finest, window.before, *coarser)
+    return Ask("BEFORE", family, arguments=arguments)
 
 
 def join(

@@ -1,11 +1,12 @@
 """What there is, with a small curve of each: the rows of a list, of one kind of series.
 
-One round trip. Of a great many series, those are looked at that come first by their names, up to a
+Two round trips: which series there are, and what sums each has; then the curves of those rows that
+are shown. Of a great many series, those are looked at that come first by their names, up to a
 number of them; a pattern that begins with literal text leads to the others, and so does going
 through the list page by page, where it is ordered by name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from redmeter.errors import InvalidName
@@ -16,14 +17,17 @@ from redmeter.reading.gauges import value_of
 from redmeter.reading.join import Ask, Joined, join, of_before, of_window
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.together import Question
-from redmeter.reading.traffic import counts_of, filled
+from redmeter.reading.traffic import counts_of, drawn, whole
 from redmeter.reading.windows import Window
-from redmeter.store.link import Reply, pairs, raised
+from redmeter.store.link import Command, Reply, is_misplaced, pairs, raised
 
 #: Series that are looked at for one list.
 MAX_LISTED = 1_000
+#: Series of one row that its curve is made of; those of further ones are not in it.
+MAX_DRAWN = 50
 
-KINDS = ("counters", "gauges", "histograms")
+#: What is listed -> what one of it is called.
+KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
 ORDERS = ("name", "count", "change")
 
 
@@ -34,11 +38,12 @@ class Row:
     name: str
     #: counter, gauge or histogram.
     kind: str
-    #: How many label sets it stands for.
+    #: How many label sets it stands for, and of how many its curve is.
     series: int = 1
-    #: How often it happened, within the window and within as long a time before; of a gauge, how
-    #: many samples there are. None where nothing keeps what was before.
+    drawn: int = 1
+    #: How often it happened within the window; of a gauge, how many of its slices have a sample.
     count: int = 0
+    #: The same within as long a time before; None where nobody keeps that, or it was not read.
     before: int | None = None
     #: Of observed values their mean, of a gauge its newest sample; None where there is none.
     value: float | None = None
@@ -72,6 +77,7 @@ def listing(
     order: str = "name",
     limit: int = 50,
     offset: int = 0,
+    most: int = MAX_LISTED,
 ) -> Question[Listing]:
     """Read rows.
 
@@ -82,98 +88,92 @@ def listing(
         grouped: one row for all label sets of a name.
         order: one of ORDERS; `change` puts first what differs most from what was before.
         limit, offset: which rows.
+        most: series that are looked at.
     """
     index = {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
-    asks = _asks(keys, kind, window)
+    asks = _asks(keys, kind, window, before=order == "change")
     ends = matching_ends(window.fine, pattern)
     # By name the list goes on where the page before ended; else all is put in order.
-    literal = ends[0].startswith(b"[") and pattern.rstrip("*") == pattern.split("*")[0]
-    pages = order == "name" and not grouped and literal and not any(c in pattern for c in "?[")
-    first, most = (offset, limit) if pages else (0, MAX_LISTED)
+    pages = order == "name" and not grouped and _is_a_beginning(pattern)
+    first, most = (offset, limit) if pages else (0, most)
+    selection = ("ZRANGEBYLEX", *ends, "LIMIT", first, most)
     _, (reply, number) = yield [
-        join(
-            index,
-            ("ZRANGEBYLEX", *ends, "LIMIT", first, most),
-            len(entry(window.fine, "")),
-            asks,
-        ),
+        join(index, selection, len(entry(window.fine, "")), asks),
         ("ZLEXCOUNT", index, *ends),
     ]
     joined = Joined(reply, len(asks))
-    width = window.fine if kind == "gauges" else window.coarse
-    start = slice_start(window.start(joined.now), width)
-    size = (slice_start(joined.now, width) - start) // width + 1
-    read = {"counters": _counter, "gauges": _gauge, "histograms": _histogram}[kind]
-    slots = range(start, start + size * width, width)
-    rows: dict[str, Row] = {}
+    groups = _grouped(joined, KINDS[kind], pattern, grouped=grouped)
+    total, found = raised(number), len(groups)
+    shown = sorted(groups, key=lambda group: _place(group.row, order))
+    if pages:
+        found = total
+    else:
+        shown = shown[offset : offset + limit]
+    width = window.fine if kind == "gauges" else window.drawn()
+    slots = range(slice_start(window.start(joined.now), width), int(joined.now) + 1, width)
+    if shown:
+        earlier = window.slices_before(joined.now) if order != "change" else {}
+        parts = [_Part(group, slots, earlier, keys) for group in shown]
+        _, replies = yield [command for part in parts for command in part.commands]
+        answers = iter(replies)
+        for part in parts:
+            part.tell([next(answers) for _ in part.commands])
+    rows = [group.row for group in shown]
+    return Listing(rows, total, len(joined.members), found, slots.start, width)
+
+
+def _asks(keys: Keys, kind: str, window: Window, *, before: bool) -> list[Ask]:
+    if kind == "gauges":
+        return []
+    family = keys.count_of("") if kind == "counters" else keys.moments_of("")
+    some = [of_window(family, window)]
+    return [*some, of_before(family, window)] if before and window.earlier else some
+
+
+def _is_a_beginning(pattern: str) -> bool:
+    """Tell whether a pattern asks for all that begins with a text, or for one name."""
+    return not any(c in pattern.removesuffix("*") for c in "*?[")
+
+
+def _place(row: Row, order: str) -> tuple[int, str]:
+    by = {"count": row.count, "change": abs(row.count - (row.before or 0))}
+    return -by.get(order, 0), row.name
+
+
+# --- Sums ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Group:
+    """A row, and the series that it stands for with their counts."""
+
+    row: Row
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, replies: Sequence[Reply]) -> None:
+        """Add a series, with what was asked of it."""
+        row = self.row
+        wholes = [_sum(row.kind, reply) for reply in replies] or [Sum()]
+        if row.kind == "histogram" and wholes[0].count:
+            known = (row.value or 0.0) * row.count
+            row.value = (known + wholes[0].total) / (row.count + wholes[0].count)
+        self.counts[name] = wholes[0].count
+        row.series = len(self.counts)
+        row.count += wholes[0].count
+        if len(wholes) > 1:
+            row.before = (row.before or 0) + wholes[1].count
+
+
+def _grouped(joined: Joined, kind: str, pattern: str, *, grouped: bool) -> list[_Group]:
+    groups: dict[str, _Group] = {}
     names = {m: m.decode(errors="replace").partition(":")[2] for m in joined.members}
     wanted = set(matching(names.values(), pattern))
     for member, replies in joined.readable():
         name = names[member]
         if name in wanted:
-            row = read(name, replies, slots)
-            _add(rows, _base(name) if grouped else name, row)
-    total = raised(number)
-    for row in rows.values():
-        if row.kind != "gauge":
-            row.values = filled(row.values)
-    ordered = _ordered(rows.values(), order)
-    shown = ordered if pages else ordered[offset : offset + limit]
-    return Listing(shown, total, len(joined.members), total if pages else len(rows), start, width)
-
-
-def _asks(keys: Keys, kind: str, window: Window) -> list[Ask]:
-    if kind == "gauges":
-        return [Ask("HGETALL", keys.gauge_of(entry(window.fine, "")))]
-    family = keys.count_of("") if kind == "counters" else keys.moments_of("")
-    return [of_window(family, window), *([of_before(family, window)] if window.earlier else [])]
-
-
-def _counter(name: str, replies: Sequence[Reply], slots: range) -> Row:
-    row = Row(name, "counter", values=[None] * len(slots))
-    for at, count in counts_of(replies[0]).items():
-        _count(row, at, count, slots)
-    if len(replies) > 1:
-        row.before = sum(counts_of(replies[1]).values())
-    return row
-
-
-def _histogram(name: str, replies: Sequence[Reply], slots: range) -> Row:
-    row = Row(name, "histogram", values=[None] * len(slots))
-    whole = Sum()
-    for at, one in _sums(replies[0]):
-        whole.merge(one)
-        _count(row, at, one.count, slots)
-    if whole.count:
-        row.value = whole.mean
-    if len(replies) > 1:
-        row.before = sum(one.count for _, one in _sums(replies[1]))
-    return row
-
-
-def _gauge(name: str, replies: Sequence[Reply], slots: range) -> Row:
-    row = Row(name, "gauge")
-    texts = dict(pairs(replies[0]))
-    row.values = [value_of(texts.get(b"%d" % at), at, slots.step) for at in slots]
-    known = [value for value in row.values if value is not None]
-    row.count = len(known)
-    if known:
-        row.value = known[-1]
-    return row
-
-
-def _sums(reply: Sequence[bytes]) -> Iterable[tuple[int, Sum]]:
-    for start, text in zip(reply[::2], reply[1::2], strict=True):
-        one = sum_of(text)
-        if one is not None:
-            yield int(start), one
-
-
-def _count(row: Row, at: int, count: int, slots: range) -> None:
-    row.count += count
-    place = (at - slots.start) // slots.step
-    if 0 <= place < len(row.values):
-        row.values[place] = (row.values[place] or 0) + count
+            shown = _base(name) if grouped else name
+            groups.setdefault(shown, _Group(Row(shown, kind))).add(name, replies)
+    return list(groups.values())
 
 
 def _base(name: str) -> str:
@@ -183,35 +183,75 @@ def _base(name: str) -> str:
         return name  # written by someone else
 
 
-def _add(rows: dict[str, Row], name: str, row: Row) -> None:
-    """Add a row to those of its name."""
-    before = rows.get(name)
-    if before is None:
-        row.name = name
-        rows[name] = row
-        return
-    whole, both = before.count + row.count, (before.value, row.value)
-    if row.kind == "histogram" and None not in both and whole:
-        before.value = ((both[0] or 0.0) * before.count + (both[1] or 0.0) * row.count) / whole
-    elif before.value is None or row.kind == "gauge":
-        before.value = None if row.kind == "gauge" else row.value  # of several there is no newest
-    before.series += 1
-    before.count = whole
-    if row.before is not None:
-        before.before = (before.before or 0) + row.before
-    if row.kind == "gauge":
-        before.values = []
-    else:
-        both_values = zip(before.values, row.values, strict=True)
-        before.values = [
-            None if one is None and other is None else (one or 0) + (other or 0)
-            for one, other in both_values
-        ]
+def _sum(kind: str, reply: Sequence[bytes]) -> Sum:
+    found = Sum()
+    if kind == "counter":
+        found.count = sum(counts_of(reply).values())
+        return found
+    for text in reply[1::2]:
+        if (part := sum_of(text)) is not None:
+            found.merge(part)
+    return found
 
 
-def _ordered(rows: Iterable[Row], order: str) -> list[Row]:
-    if order == "count":
-        return sorted(rows, key=lambda row: (-row.count, row.name))
-    if order == "change":
-        return sorted(rows, key=lambda row: (-abs(row.count - (row.before or 0)), row.name))
-    return sorted(rows, key=lambda row: row.name)
+# --- Curves --------------------------------------------------------------------------------
+
+
+class _Part:
+    """The curve of a row: what it asks, and what it makes of the answers.
+
+    Args:
+        slots: starts of its slices.
+        earlier: the slices of the time before, where that is not known yet: precision -> starts.
+    """
+
+    def __init__(
+        self, group: _Group, slots: range, earlier: dict[int, list[int]], keys: Keys
+    ) -> None:
+        self._row, self._slots = group.row, slots
+        names = sorted(group.counts, key=lambda name: (-group.counts[name], name))[:MAX_DRAWN]
+        self._row.drawn = len(names)
+        key = {"counter": keys.count, "gauge": keys.gauge, "histogram": keys.moments}
+        of_kind = key[self._row.kind]
+        self.commands: list[Command] = [("HGETALL", of_kind(slots.step, name)) for name in names]
+        # Of all or of none: a part of it would be no number to compare with.
+        whole_row = len(names) == self._row.series and self._row.kind != "gauge"
+        self._curves = len(self.commands)
+        if whole_row:
+            self.commands += [
+                ("HMGET", of_kind(width, name), *starts)
+                for name in names
+                for width, starts in earlier.items()
+            ]
+
+    def tell(self, replies: Sequence[Reply]) -> None:
+        """Write down what was answered to the commands."""
+        row, curves = self._row, replies[: self._curves]
+        before = [reply for reply in replies[self._curves :] if not is_misplaced(reply)]
+        if row.kind == "gauge":
+            self._tell_gauge(curves)
+        else:
+            read = _counts_of_moments if row.kind == "histogram" else None
+            row.values = drawn(curves, self._slots, read)
+        if before:
+            count = whole if row.kind == "counter" else _values
+            row.before = sum(count(value) for reply in before for value in raised(reply))
+
+    def _tell_gauge(self, replies: Sequence[Reply]) -> None:
+        row, slots = self._row, self._slots
+        if row.series > 1 or is_misplaced(replies[0]):
+            return  # of several there is no newest
+        texts = dict(pairs(raised(replies[0])))
+        row.values = [value_of(texts.get(b"%d" % at), at, slots.step) for at in slots]
+        known = [value for value in row.values if value is not None]
+        row.count, row.value = len(known), known[-1] if known else None
+
+
+def _values(text: bytes | None) -> int:
+    part = None if text is None else sum_of(text)
+    return part.count if part else 0
+
+
+def _counts_of_moments(reply: Reply) -> dict[int, int]:
+    """Read how many values each slice has."""
+    return {int(start): _values(text) for start, text in pairs(raised(reply)) if start.isdigit()}

@@ -4,9 +4,10 @@ The panels are questions of their own: traffic.py, listing.py, talk.py. Here the
 with five numbers that sum them up and the curves of the main chart.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Kept, Keys, slice_start
@@ -27,8 +28,10 @@ from redmeter.store.link import raised
 PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
 #: Curves that may be asked for.
 MAX_CURVES = 20
-#: Label sets that are added up for one curve, the busiest.
-MAX_ADDED = 100
+#: Counters that are looked at for the busiest of them.
+LOOKED_AT = 250
+#: For how long those panels are kept that change slowly, seconds.
+PANELS_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -146,36 +149,77 @@ def read_overview(store: Store, precision: int, *, series: Sequence[str] = ()) -
         LimitExceeded: over MAX_CURVES series.
         StoreError: the server cannot be reached or refuses.
     """
-    if len(series) > MAX_CURVES:
-        raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
-    return ask(store, lambda kept: overview(store.keys, kept, precision, series))[1]
+    return Watch(store).read(precision, series=series)
+
+
+class Watch:
+    """Reads the first page again and again: what changes slowly is kept for a few seconds.
+
+    Args:
+        store: to read from.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        # Slice width -> when they were read, monotonic, and the panels.
+        self._kept: dict[int, tuple[float, _Panels]] = {}
+
+    def read(self, precision: int, *, series: Sequence[str] = ()) -> Overview:
+        """Read it: see read_overview(). May be called by several threads."""
+        if len(series) > MAX_CURVES:
+            raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
+        now = self._store.clock.monotonic()
+        read, kept = self._kept.get(precision, (-math.inf, None))
+        if now - read > PANELS_SECONDS:
+            kept = None
+        keys = self._store.keys
+        found, panels = ask(self._store, lambda k: overview(keys, k, precision, series, kept))[1]
+        if kept is None:
+            self._kept[precision] = now, panels
+        return found
+
+
+class _Panels(NamedTuple):
+    """What changes slowly."""
+
+    counters: Listing
+    talk: Talk
+    marks: list[Mark]
+    health: HealthPanel
 
 
 def overview(
-    keys: Keys, kept: Kept, precision: int, series: Sequence[str] = ()
-) -> Question[Overview]:
-    """Ask the same."""
+    keys: Keys, kept: Kept, precision: int, series: Sequence[str], panels: _Panels | None
+) -> Question[tuple[Overview, _Panels]]:
+    """Ask the same.
+
+    Args:
+        panels: which were read a moment ago, and are not read again.
+    """
     window = whole_window(kept.series, precision)
     observed = histogram_window(kept.histograms, window)
     questions: list[Question[Any]] = [
         _now(),
-        traffic(keys, window, observed, curves=not series),
-        listing(keys, window, grouped=True, order="count", limit=COUNTERS),
-        talk(keys, limit=0),
-        _marks(keys),
-        _health(keys),
-        *([curves(keys, series, window, observed)] if series else []),
+        traffic(keys, window, observed, limit=PAGES, curves=not series),
+        curves(keys, series, window, observed),
     ]
-    now, pages, counters, said, marks, health, *asked = yield from together(questions)
-    chart = asked[0] if asked else _usual(pages, counters)
+    if panels is None:
+        questions += [
+            listing(keys, window, grouped=True, order="count", limit=COUNTERS, most=LOOKED_AT),
+            talk(keys, limit=0),
+            _marks(keys),
+            _health(keys),
+        ]
+    now, pages, chart, *asked = yield from together(questions)
+    panels = panels or _Panels(*asked)
+    counters, said = panels.counters, panels.talk
     span = span_of(window, observed, now)
-    busiest = sorted(pages.pages, key=lambda page: (-page.count, page.route))
-    return Overview(
+    found = Overview(
         span,
         _numbers(pages, said, window),
-        chart,
-        [mark for mark in marks if mark.time >= span.start],
-        PagesPanel(busiest[:PAGES], pages.of, pages.looked_at, pages.sampled),
+        chart if series else _usual(pages, counters),
+        [mark for mark in panels.marks if mark.time >= span.start],
+        PagesPanel(pages.pages, pages.of, pages.looked_at, pages.sampled),
         pages.values_start,
         pages.values_precision,
         MessagesPanel(
@@ -188,8 +232,9 @@ def overview(
             counters.values_start,
             counters.values_precision,
         ),
-        health,
+        panels.health,
     )
+    return found, panels
 
 
 def span_of(window: Window, observed: Window, now: float) -> Span:
@@ -200,13 +245,13 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
         slice_start(now, window.fine) + window.fine,
         observed.fine,
         observed.start(now),
-        window.earlier is not None,
+        bool(window.earlier),
     )
 
 
 def _numbers(pages: Traffic, said: Talk, window: Window) -> Numbers:
     numbers = Numbers()
-    seconds = window.before_seconds()
+    seconds = max(window.before, 1)
     if pages.hits_name:
         before = None if pages.hits_before is None else pages.hits_before / seconds
         numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)

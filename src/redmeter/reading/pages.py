@@ -62,13 +62,15 @@ def read_pages_now(store: Store, precision: int, *, order: str, limit: int) -> t
             store.keys,
             window := whole_window(kept.series, precision),
             histogram_window(kept.histograms, window),
+            order=order,
+            limit=limit,
         ),
     )
     window = whole_window(view.retention, precision)
     return view.now, Pages(
         span_of(window, histogram_window(view.histograms, window), view.now),
-        sorted(found.pages, key=lambda page: (-_value(page, order), page.route))[:limit],
-        len(found.pages),
+        found.pages,
+        found.found,
         found.of,
         found.looked_at,
         found.timed,
@@ -77,8 +79,3 @@ def read_pages_now(store: Store, precision: int, *, order: str, limit: int) -> t
         found.values_start,
         found.values_precision,
     )
-
-
-def _value(page: Page, order: str) -> float:
-    value = {"count": page.count, "p95": page.p95, "failing": page.failed, "total": page.total}
-    return value[order] or 0.0

@@ -6,21 +6,22 @@ those routes of which percentiles are shown, and what the curves are made of. Wh
 are, the moments tell: the busiest, and those that may be the slowest, see observed.py.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from redmeter.errors import InvalidName
-from redmeter.keys import Keys, entry
+from redmeter.keys import Keys, entry, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.names import HITS, REQUESTS, SECONDS, SeriesName, parse_name
 from redmeter.reading.curves import Curve, asked_counts, asked_spreads, counted, percentile, summed
 from redmeter.reading.join import Ask, Joined, join, of_before, of_window
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.rankings import OTHER
+from redmeter.reading.series import slices_of
 from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply
+from redmeter.store.link import Command, Reply, is_misplaced
 
 #: Label sets that are looked at: of requests, and of their durations.
 MAX_REQUESTS, MAX_SECONDS = 1_000, 500
@@ -28,6 +29,8 @@ MAX_REQUESTS, MAX_SECONDS = 1_000, 500
 MAX_READ = 40
 #: Series of which curves are made: failed requests that are added up, durations that are merged.
 MAX_ADDED, MAX_CURVED = 100, 20
+#: Series of requests of which small curves are made.
+MAX_DRAWN = 300
 
 #: The quantile by which pages are slow.
 SLOW = 0.95
@@ -53,9 +56,14 @@ class Page:
     #: Of all durations together, seconds, and its part of that of all pages.
     total: float | None = None
     total_share: float | None = None
-    #: Its counts by slices of `Traffic.values_precision`, from `Traffic.values_start` on.
-    #: None before its first request.
+    #: Its counts by slices of `Traffic.values_precision`, from `Traffic.values_start` on; None
+    #: before its first request, nothing where there are too many pages.
     values: list[float | None] = field(default_factory=list)
+
+    def value(self, order: str) -> float:
+        """Return what pages are put in order by: see pages.py."""
+        values = {"count": self.count, "p95": self.p95, "failing": self.failed}
+        return values.get(order, self.total) or 0.0
 
 
 @dataclass(slots=True)
@@ -63,6 +71,8 @@ class Traffic:
     """What was asked for within a window, and right before it."""
 
     pages: list[Page]
+    #: Pages that there are.
+    found: int = 0
     #: Label sets of requests that there are, and how many were looked at.
     of: int = 0
     looked_at: int = 0
@@ -95,17 +105,24 @@ class Traffic:
 
 
 def traffic(
-    keys: Keys, window: Window, observed: Window, *, curves: bool = False
+    keys: Keys,
+    window: Window,
+    observed: Window,
+    *,
+    order: str = "count",
+    limit: int = 50,
+    curves: bool = False,
 ) -> Question[Traffic]:
     """Read what was asked for.
 
     Args:
         window: of counters.
         observed: of histograms.
+        order, limit: which pages are told, see pages.py.
         curves: read also how hits, failed requests and p95 went.
     """
     counts = _asks(keys.count_of(""), window)
-    moments = _asks(keys.moments_of(""), observed)
+    moments = _asks(keys.moments_of(""), observed, before=False)
     cut = len(entry(window.fine, ""))
     alone = f"[{entry(window.fine, HITS)}"
     view, replies = yield [
@@ -118,17 +135,19 @@ def traffic(
     durations = Joined(replies[3], len(moments))
     found = Traffic([], of=whole(replies[2]), timed=whole(replies[4]))
     pages, timings = _Pages(found, window, requests), _Timings(durations)
-    now, start = durations.now, window.start(view.now)
-    curve = counted(HITS, replies[5:], window.fine, start, view.now)
+    curve = counted(HITS, replies[5:], window.fine, window.start(view.now), view.now)
     _tell_hits(found, window, hits, curve.start if curve.values else None)
     pages.tell(found)
+    timings.tell_sums(found, pages.by_route)
 
-    chosen = timings.chosen()
+    now = durations.now
+    chosen, drawn = timings.chosen(), pages.drawn(order, limit)
     fields, before = observed.slices(now), observed.slices_before(now)
     failing, busiest = pages.failing(), timings.busiest()[:MAX_CURVED]
     asked = [
         slices_asked(keys, chosen, fields),
         slices_asked(keys, chosen, before) if before else [],
+        asked_counts(keys, drawn, window.drawn()),
         asked_counts(keys, failing[:MAX_ADDED], window.fine) if curves else [],
         asked_spreads(keys, busiest, observed.fine) if curves else [],
     ]
@@ -139,15 +158,17 @@ def traffic(
         parts = [[next(answers) for _ in some] for some in asked]
     spreads = slices_answered(chosen, fields, parts[0])
     spreads_before = slices_answered(chosen, before, parts[1]) if before else {}
-    timings.tell(found, pages.by_route, spreads, spreads_before)
-    found.pages = list(pages.by_route.values())
+    timings.tell_percentiles(found, pages.by_route, spreads, spreads_before)
+    pages.draw(found, window, drawn, parts[2], now)
+    told = sorted(pages.by_route.values(), key=lambda page: (-page.value(order), page.route))
+    found.pages, found.found = told[:limit], len(told)
     if curves:
-        width = window.fine
+        width, start = window.fine, window.start(view.now)
         found.curves = [
             curve,
-            counted(f"{REQUESTS} 5xx", parts[2], width, start, view.now, len(failing)),
+            counted(f"{REQUESTS} 5xx", parts[3], width, start, view.now, len(failing)),
             percentile(
-                summed(SECONDS, parts[3], observed, view.histograms, view.now),
+                summed(SECONDS, parts[4], observed, view.histograms, view.now),
                 len(busiest),
                 found.timed,
             ),
@@ -177,9 +198,9 @@ def _tell_hits(found: Traffic, window: Window, hits: Joined, oldest: int | None)
         found.seconds = min(found.seconds, max(hits.now - started, 1.0))
 
 
-def _asks(family: str, window: Window) -> list[Ask]:
+def _asks(family: str, window: Window, *, before: bool = True) -> list[Ask]:
     asks = [of_window(family, window)]
-    if window.earlier:
+    if before and window.earlier:
         asks.append(of_before(family, window))
     return asks
 
@@ -211,57 +232,64 @@ class _Pages:
 
     def __init__(self, found: Traffic, window: Window, requests: Joined) -> None:
         self.by_route: dict[str, Page] = {}
-        start, width = window.start(requests.now) // window.coarse * window.coarse, window.coarse
-        size = int(requests.now // width * width - start) // width + 1
-        found.values_start, found.values_precision = start, width
-        if window.earlier:
-            found.count_before = found.failed_before = 0
-        self._failing: dict[str, int] = {}
+        self._series: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+        self._failing: list[str] = []
+        before = 0 if window.earlier else None
+        found.count_before = found.failed_before = before
         for name, (_, labels), replies in _series(requests):
             found.looked_at += 1
-            page = self._page(_route(labels), size, bool(window.earlier))
-            failed = dict(labels).get("status", "").startswith("5")
-            count = 0
-            for at, value in counts_of(replies[0]).items():
-                count += value
-                found.oldest = at if found.oldest is None else min(found.oldest, at)
-                if 0 <= (place := (at - start) // width) < size:
-                    page.values[place] = (page.values[place] or 0) + value
+            route, failed = _route(labels), dict(labels).get("status", "").startswith("5")
+            page = self.by_route.setdefault(route, Page(route, before=before))
+            self._series.setdefault(route, []).append(name)
+            counts = counts_of(replies[0])
+            if counts:
+                oldest = min(counts)
+                found.oldest = oldest if found.oldest is None else min(found.oldest, oldest)
+            count = self._counts[name] = sum(counts.values())
             page.count += count
             found.count += count
             if failed:
                 page.failed += count
                 found.failed += count
-                self._failing[name] = count
+                self._failing.append(name)
             if len(replies) > 1:
-                before = sum(counts_of(replies[1]).values())
-                assert found.count_before is not None
-                assert found.failed_before is not None
-                assert page.before is not None
-                found.count_before += before
-                page.before += before
+                earlier = sum(counts_of(replies[1]).values())
+                page.before = (page.before or 0) + earlier
+                found.count_before = (found.count_before or 0) + earlier
                 if failed:
-                    found.failed_before += before
+                    found.failed_before = (found.failed_before or 0) + earlier
 
     def failing(self) -> list[str]:
         """Return the series of requests that failed, those of most of them first."""
-        return sorted(self._failing, key=lambda name: -self._failing[name])
+        return sorted(self._failing, key=lambda name: -self._counts[name])
 
     def tell(self, found: Traffic) -> None:
         """Write down what part of all each page has."""
         for page in self.by_route.values():
-            page.values = filled(page.values)
             page.per_second = page.count / found.seconds
             page.share = page.count / found.count if found.count else 0.0
             page.failing = page.failed / page.count if page.count else 0.0
 
-    def _page(self, route: str, size: int, before: bool) -> Page:
-        page = self.by_route.get(route)
-        if page is None:
-            page = self.by_route[route] = Page(
-                route, before=0 if before else None, values=[None] * size
-            )
-        return page
+    def drawn(self, order: str, limit: int) -> list[str]:
+        """Return the series of the pages that are likely to be told, of which curves are drawn."""
+        likely = "total" if order == "p95" else order
+        pages = sorted(self.by_route.values(), key=lambda page: (-page.value(likely), page.route))
+        names = [name for page in pages[:limit] for name in self._series.get(page.route, ())]
+        return names[:MAX_DRAWN]
+
+    def draw(
+        self, found: Traffic, window: Window, names: list[str], replies: Sequence[Reply], now: float
+    ) -> None:
+        """Draw the curves of the pages."""
+        width = window.drawn()
+        slots = range(slice_start(window.start(now), width), int(now) + 1, width)
+        found.values_start, found.values_precision = slots.start, width
+        answers = dict(zip(names, replies, strict=True))
+        for route, some in self._series.items():
+            if some[0] in answers:
+                parts = [answers[name] for name in some if name in answers]
+                self.by_route[route].values = drawn(parts, slots)
 
 
 # --- Durations -----------------------------------------------------------------------------
@@ -299,14 +327,8 @@ class _Timings:
         half = [*busiest[: MAX_READ // 2], *slowest[: MAX_READ // 2]]
         return list(dict.fromkeys([*half, *busiest[:MAX_READ]]))[:MAX_READ]
 
-    def tell(
-        self,
-        found: Traffic,
-        pages: dict[str, Page],
-        spreads: Mapping[str, Distribution],
-        before: Mapping[str, Distribution],
-    ) -> None:
-        """Write down what is known of each page, and of all together."""
+    def tell_sums(self, found: Traffic, pages: dict[str, Page]) -> None:
+        """Write down how long each page took in all, and on average."""
         totals: dict[str, float] = {}
         for route, names in self._routes.items():
             page = pages.setdefault(route, Page(route))
@@ -315,12 +337,22 @@ class _Timings:
                 whole.merge(self._sums[name])
             page.mean = whole.mean
             totals[route] = sum(self._sums[n].total / self._shares.get(n, 1.0) for n in names)
-            page.p95 = _quantile(spreads.get(name) for name in names)
         everything = sum(totals.values())
         for route, total in totals.items():
             pages[route].total = total
             pages[route].total_share = total / everything if everything > 0 else 0.0
         found.sampled = bool(self._shares)
+
+    def tell_percentiles(
+        self,
+        found: Traffic,
+        pages: dict[str, Page],
+        spreads: Mapping[str, Distribution],
+        before: Mapping[str, Distribution],
+    ) -> None:
+        """Write down how slow each page is, and all together."""
+        for route, names in self._routes.items():
+            pages[route].p95 = _quantile(spreads.get(name) for name in names)
         found.timed_read = len(spreads)
         found.p95 = _quantile(spreads.values())
         found.p95_before = _quantile(before.values())
@@ -365,8 +397,26 @@ def _route(labels: Iterable[tuple[str, str]]) -> str:
     return found.get("route", OTHER if found.get("overflow") == "true" else "")
 
 
-def filled(values: list[float | None]) -> list[float | None]:
-    """Return counts with zeros for those that are not there, from the oldest that is."""
+def drawn(
+    replies: Iterable[Reply],
+    slots: range,
+    read: Callable[[Reply], Mapping[int, int]] | None = None,
+) -> list[float | None]:
+    """Add hashes up to a small curve; None before the first count.
+
+    Args:
+        replies: the hashes; those that are none are left out.
+        slots: starts of the slices.
+        read: reads a hash: start -> count; None: that of a counter.
+    """
+    values: list[float | None] = [None] * len(slots)
+    for reply in replies:
+        if is_misplaced(reply):
+            continue
+        for start, count in (read or slices_of)(reply).items():
+            if start in slots:
+                place = slots.index(start)
+                values[place] = (values[place] or 0) + count
     oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
     return [*values[:oldest], *(value or 0 for value in values[oldest:])]
 

@@ -3,7 +3,7 @@
 Everything on the page is about one window. Its curves have the precision that was chosen, its sums
 are read from fewer slices: coarser ones as far as they fit, finer ones for the rest, so that they
 are those of exactly this window. What came right before it is kept by coarser precisions alone;
-therefore the time before is as long, but may end by less than one of these slices earlier.
+therefore the time before is about as long, and may end by less than one of these slices earlier.
 
 Histograms have precisions of their own. For those the finest is taken that is no finer than the
 one that was chosen and reaches as far back; or that which reaches farthest, which is told.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from redmeter.keys import Retention, slice_start
 
-#: Sums are read from the coarsest slices of which a window has so many: its small curves.
-MIN_SLICES = 10
+#: How many values a small curve has at least.
+PIECES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,11 @@ class Window:
     #: Width of its slices, seconds, and how many there are.
     fine: int
     count: int
-    #: Width of those that most of it is read from; `fine`, or a multiple.
-    coarse: int
-    #: Width and number of the slices that hold what was before; None where nothing keeps it.
-    earlier: tuple[int, int] | None
+    #: What it is read from: `fine`, and multiples of that and of each other, ascending.
+    widths: tuple[int, ...]
+    #: The same of the time before it, and how long that is, seconds; nothing where nobody keeps it.
+    earlier: tuple[int, ...] = ()
+    before: int = 0
 
     def start(self, now: float) -> int:
         """Return where it begins, Unix seconds."""
@@ -39,69 +40,53 @@ class Window:
         """How long it is, seconds, the rest of the running slice included."""
         return self.fine * self.count
 
-    def slices(self, now: float) -> dict[int, list[int]]:
-        """Return what is read for it: precision -> starts, as lua/join.lua does."""
-        start, end = self.start(now), slice_start(now, self.fine) + 1
-        turn = min(-(-start // self.coarse) * self.coarse, end)
-        found = {self.coarse: list(range(turn, end, self.coarse))}
-        if turn > start:
-            found[self.fine] = list(range(start, turn, self.fine))
-        return found
-
-    def slices_before(self, now: float) -> dict[int, list[int]]:
-        """Return the same of what was before; nothing where nothing keeps it."""
-        if self.earlier is None:
-            return {}
-        width, number = self.earlier
-        end = self.start(now) // width * width
-        return {width: list(range(end - number * width, end, width))}
-
     def seconds(self, now: float) -> float:
         """Return how much of it has passed."""
         return max(now - self.start(now), 1.0)
 
-    def before_seconds(self) -> int:
-        """Return how long the time before it is, seconds; 0 where nothing keeps it."""
-        return self.earlier[0] * self.earlier[1] if self.earlier else 0
+    def drawn(self, pieces: int = PIECES) -> int:
+        """Return the coarsest of its widths of which it has so many: for a small curve."""
+        return max((w for w in self.widths if w * pieces <= self.length), default=self.fine)
+
+    def slices(self, now: float) -> dict[int, list[int]]:
+        """Return what is read for it: precision -> starts, as lua/join.lua does."""
+        coarsest = self.widths[-1]
+        return _cover(self.start(now), slice_start(now, coarsest) + coarsest, self.widths)
+
+    def slices_before(self, now: float) -> dict[int, list[int]]:
+        """Return the same of the time before; nothing where nobody keeps it."""
+        if not self.earlier:
+            return {}
+        end = slice_start(self.start(now), self.earlier[0])
+        return _cover(end - self.before, end, self.earlier)
 
 
-def window_of(
-    kept: Mapping[int, int], precision: int, count: int, *, pieces: int = MIN_SLICES
-) -> Window:
+def window_of(kept: Mapping[int, int], precision: int, count: int) -> Window:
     """Return the window of the newest slices of a precision.
 
     Args:
         kept: precision -> samples; the precision is one of them.
         count: how many slices.
-        pieces: how many of its coarse slices it shall have at least.
     """
     length = precision * count
-    coarse = max(
-        (
-            p
-            for p in kept
-            if p % precision == 0 and p * pieces <= length and _reaches(kept, p, length)
-        ),
-        default=precision,
-    )
-    earlier = min(
-        (p for p in kept if precision <= p <= length and _reaches(kept, p, 2 * length + p)),
-        default=None,
-    )
-    before = None if earlier is None else (earlier, length // earlier)
-    return Window(precision, count, max(coarse, precision), before)
+    widths = _nested(kept, precision, length, 0)
+    # Twice the window, and what it may lie earlier.
+    able = (p for p in kept if precision <= p <= length and _reaches(kept, p, 2 * length + p))
+    finest = min(able, default=None)
+    if finest is None:
+        return Window(precision, count, widths)
+    before = length // finest * finest
+    return Window(precision, count, widths, _nested(kept, finest, before, length), before)
 
 
-def whole_window(
-    retention: Mapping[int, int], precision: int, *, pieces: int = MIN_SLICES
-) -> Window:
+def whole_window(retention: Mapping[int, int], precision: int) -> Window:
     """Return the window of all samples that a precision keeps.
 
     Raises:
         UnknownPrecision: it is not kept.
     """
     Retention(retention).check(precision)
-    return window_of(retention, precision, retention[precision], pieces=pieces)
+    return window_of(retention, precision, retention[precision])
 
 
 def histogram_window(histograms: Mapping[int, int], window: Window) -> Window:
@@ -110,9 +95,39 @@ def histogram_window(histograms: Mapping[int, int], window: Window) -> Window:
     able = [p for p in histograms if p >= window.fine and _reaches(histograms, p, length)]
     precision = min(able) if able else max(histograms, key=lambda p: p * histograms[p])
     count = max(1, min(-(-length // precision), histograms[precision]))
-    return window_of(histograms, precision, count, pieces=1)
+    return window_of(histograms, precision, count)
+
+
+def _nested(kept: Mapping[int, int], finest: int, length: int, ago: int) -> tuple[int, ...]:
+    """Return precisions, each a multiple of the one before, that hold a time of some length.
+
+    Args:
+        ago: how long it has been over, seconds.
+    """
+    found = [finest]
+    for width in sorted(kept):
+        nested = width > found[-1] and width % found[-1] == 0
+        if nested and width <= length and _reaches(kept, width, length + ago + width):
+            found.append(width)
+    return tuple(found)
 
 
 def _reaches(kept: Mapping[int, int], precision: int, seconds: int) -> bool:
     """Tell whether the samples of a precision reach so far back at any time."""
     return (kept[precision] - 1) * precision >= seconds - precision
+
+
+def _cover(start: int, end: int, widths: tuple[int, ...]) -> dict[int, list[int]]:
+    """Return the slices that cover a time, the coarsest that fit: precision -> starts."""
+    *finer, width = widths
+    first, last = -(-start // width) * width, end // width * width
+    if not finer:
+        return {width: list(range(first, last, width))}
+    if first >= last:
+        return _cover(start, end, tuple(finer))
+    found = {width: list(range(first, last, width))}
+    for one, other in ((start, first), (last, end)):
+        if one < other:
+            for precision, starts in _cover(one, other, tuple(finer)).items():
+                found.setdefault(precision, []).extend(starts)
+    return found

@@ -10,15 +10,17 @@
 --   Then as often as wanted: a command, what stands before the name in the key, what stands after
 --   it, how many arguments follow, and these. Commands of our own, whose key has a precision
 --   between what stands before and the name:
---     WINDOW  FINE COUNT COARSE       the newest COUNT slices of FINE, as [start, value, …] of
---                                     those that are there: read from slices of COARSE, which is
---                                     FINE or a multiple of it, but for what lies before the first
---                                     of these
---     BEFORE  FINE COUNT COARSE SIZE  SIZE slices of COARSE, right before such a window
+--     WINDOW FINE COUNT WIDTH …   the newest COUNT slices of FINE, as [start, value, …] of those that
+--                                 are there: read from the fewest slices of FINE and of these
+--                                 widths, ascending, each a multiple of the one before
+--     BEFORE FINE COUNT EARLIER LENGTH WIDTH …   the same of LENGTH seconds right before that
+--                                 window, from slices of EARLIER and of these widths
 -- Returns the server's clock, seconds and microseconds; the members; and the replies to the
 --   commands, those of the first member first. What a command fails by is its reply.
--- Cost: 2 µs for each member and command, 0.3 µs for each slice.
+-- Cost: 3 µs for each member and command, 1 µs for each slice.
 -- Retry: safe. Cluster: the keys of the members lie in the slot of the index.
+
+local MANY = 40  -- fields of a hash
 
 local call = redis.call
 local at = 0
@@ -37,49 +39,68 @@ end
 local time = call('TIME')
 local now = tonumber(time[1])
 
-local function running(precision)
-  return now - now % precision
-end
-
--- Return the starts from one to another, the latter left out, as fields.
-local function starts(from, to, precision)
+-- Return the slices that cover a time, the coarsest that fit: {{width, field, …}, …}.
+local function cover(from, to, widths, level, found)
+  local width = widths[level]
+  local first, last = from + (-from) % width, to - to % width
+  if level > 1 and first >= last then return cover(from, to, widths, level - 1, found) end
+  if level > 1 and from < first then cover(from, first, widths, level - 1, found) end
   local fields = {}
-  for start = from, to - 1, precision do fields[#fields + 1] = string.format('%d', start) end
-  return fields
+  for start = first, last - 1, width do fields[#fields + 1] = string.format('%d', start) end
+  if #fields > 0 then found[#found + 1] = {width, fields} end
+  if level > 1 and last < to then cover(last, to, widths, level - 1, found) end
+  return found
 end
 
-local function window(fine, count, coarse)
-  local from = running(fine) - (count - 1) * fine
-  if coarse == fine then
-    return {{fine, starts(from, now + 1, fine)}}
+local function window(fine, count, ...)
+  local widths = {fine, ...}
+  local from = now - now % fine - (count - 1) * fine
+  -- The end of the coarsest slice that is running: nothing lies behind now.
+  local coarsest = widths[#widths]
+  return cover(from, now - now % coarsest + coarsest, widths, #widths, {})
+end
+
+local function before(fine, count, earlier, length, ...)
+  local widths = {earlier, ...}
+  local to = now - now % fine - (count - 1) * fine
+  to = to - to % earlier
+  return cover(to - length, to, widths, #widths, {})
+end
+
+-- Add the slices of one precision of a name; return the error where there is one. A field is looked
+-- up by going through the hash, so of many fields the hash is read as a whole.
+local function add(key, part, found)
+  local fields, many = part[2], #part[2] > MANY
+  local values = many and redis.pcall('HGETALL', key) or redis.pcall('HMGET', key, unpack(fields))
+  if values.err then return values end
+  if many then
+    for i = 1, #values, 2 do
+      if part[3][values[i]] then
+        found[#found + 1] = values[i]
+        found[#found + 1] = values[i + 1]
+      end
+    end
+    return
   end
-  local turn = from + (-from) % coarse
-  return {{fine, starts(from, math.min(turn, now + 1), fine)}, {coarse, starts(turn, now + 1, coarse)}}
-end
-
-local function before(fine, count, coarse, size)
-  local stop = running(fine) - (count - 1) * fine
-  stop = stop - stop % coarse
-  return {{coarse, starts(stop - size * coarse, stop, coarse)}}
+  for i, value in ipairs(values) do
+    if value then
+      found[#found + 1] = fields[i]
+      found[#found + 1] = value
+    end
+  end
 end
 
 -- Return a function that asks some slices of a name.
 local function slices(parts, head, tail)
+  for _, part in ipairs(parts) do
+    part[3] = {}
+    for _, field in ipairs(part[2]) do part[3][field] = true end
+  end
   return function(name)
     local found = {}
     for _, part in ipairs(parts) do
-      local fields = part[2]
-      if #fields > 0 then
-        local key = head .. string.format('%d', part[1]) .. ':' .. name .. tail
-        local values = redis.pcall('HMGET', key, unpack(fields))
-        if values.err then return values end
-        for i, value in ipairs(values) do
-          if value then
-            found[#found + 1] = fields[i]
-            found[#found + 1] = value
-          end
-        end
-      end
+      local error = add(head .. string.format('%d', part[1]) .. ':' .. name .. tail, part, found)
+      if error then return error end
     end
     return found
   end
