@@ -19,7 +19,7 @@ from redmeter.errors import InvalidName, StoreError, StoreUnavailable
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
-from redmeter.names import canonical
+from redmeter.names import HITS, REQUESTS, canonical
 from redmeter.recording.bulk import Bulk
 from redmeter.recording.tally import AGED, MEMORY, RETENTION
 from redmeter.store import Store
@@ -31,7 +31,6 @@ PENDING = 200_000
 FOLLOWING_BYTES, AWAY_SECONDS = 16 * 2**20, 5.0
 #: Malformed lines that are kept, and how much of each.
 SHOWN, SHOWN_CHARACTERS = 5, 120
-
 
 
 @dataclass(slots=True)
