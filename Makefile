@@ -5,6 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PAGE := src/redmeter/dashboard/static/index.html
 # No more workers than cores: the servers need them too.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
@@ -21,7 +22,12 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-up: $(READY) ## start the embedded server and the cleaner in the background
+# The page: made by the install above, and anew where its sources are newer.
+$(PAGE): $(READY) $(shell find frontend -name node_modules -prune -o -type f -print)
+	$(BIN)/python hatch_build.py
+	@touch $@
+
+up: $(READY) $(PAGE) ## start the embedded server and the cleaner in the background
 	@$(BIN)/redmeter up --detach
 	@echo "the command is here: $(BIN)/redmeter"
 	@echo "a log is here too:   $(BIN)/redmeter replay tests/data/access.log --shift-to-now"
@@ -29,10 +35,11 @@ up: $(READY) ## start the embedded server and the cleaner in the background
 stop: $(READY) ## end what `make up` started
 	@$(BIN)/redmeter stop
 
-test: check ## everything that CI runs
+test: check $(PAGE) ## everything that CI runs
+	tools/npm run --silent test
 	$(PYTEST)
 
-quick: check ## checks, unit and contract tests without the slow ones
+quick: check $(PAGE) ## checks, unit and contract tests without the slow ones
 	$(PYTEST) -q -m "not slow" --ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo
 
 check: $(READY) ## formatting, lint, types, docs
@@ -40,11 +47,16 @@ check: $(READY) ## formatting, lint, types, docs
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/python tools/docs.py --check
+	$(BIN)/python tools/openapi.py --check
+	tools/npm run --silent check
 
 format: $(READY) ## format the code, write the generated docs
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/openapi.py
+	tools/npm run --silent types
+	tools/npm run --silent format
 
 bench: $(READY) ## measure against the listings of the book, and exporters; one table
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
@@ -60,4 +72,5 @@ build: $(READY) ## sdist and wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		src/redmeter/dashboard/static frontend/node_modules

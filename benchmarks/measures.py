@@ -123,7 +123,8 @@ def readings(
     newest = int(time.time()) // 60 * 60
     pipe = conn.pipeline(transaction=False)
     for name in names:
-        slices = {str(newest - 60 * age): age for age in range(120)}
+        # In order of time, as counting writes them.
+        slices = {str(newest - 60 * age): age for age in reversed(range(120))}
         for prefix in ("redmeter:", ""):
             pipe.hset(f"{prefix}count:60:{name}", mapping=slices)  # type: ignore[arg-type]
     pipe.execute()

@@ -218,7 +218,7 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
         for name in names:
             meter.count(name)
         clock.advance(1)
-        recorder._collect()
+        recorder._collector.collect()
     gc.collect()
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()

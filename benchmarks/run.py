@@ -21,6 +21,8 @@ import redis
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
+import dashboard  # noqa: E402
+import forecasting  # noqa: E402
 import measures  # noqa: E402
 import messages  # noqa: E402
 import observing  # noqa: E402
@@ -138,6 +140,8 @@ ROWS = {
     **observing.ROWS,
     **web.ROWS,
     **web_wsgi.ROWS,
+    **forecasting.ROWS,
+    **dashboard.ROWS,
 }
 
 

@@ -2,7 +2,7 @@
 
 As in web.py; each side is called as a server calls it, its body read, and closed.
 
-    python benchmarks/web_wsgi.py SIDE URL      what run.py starts: prints this process' memory
+    python benchmarks/web_wsgi.py FRAMEWORK SIDE URL   what run.py starts: prints its memory
 """
 
 import gc
@@ -19,6 +19,7 @@ from typing import Any
 import prometheus_client
 import redis
 
+from redmeter import Meter
 from table import Row
 from web import PATH, ROUTES, SERVED, Timed, compared, missing
 
@@ -80,11 +81,11 @@ def flask_app() -> Any:
     return app
 
 
-def flask_with_ours(url: str) -> Any:
+def flask_with_ours(meter: Meter) -> Any:
     from redmeter.integrations.flask import Redmeter
 
     app = flask_app()
-    Redmeter(app, url=url)
+    Redmeter(app, meter)
     return app
 
 
@@ -100,12 +101,13 @@ def flask_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
     """What a request of a Flask application takes longer."""
     if missing("prometheus_flask_exporter"):
         return
-    sides = {
-        "bare": wsgi(flask_app()),
-        "ours": wsgi(flask_with_ours(url)),
-        "prometheus-flask-exporter": wsgi(flask_with_exporter()),
-    }
-    yield compared("added to a request, Flask", sides)
+    with Meter(url) as meter:
+        sides = {
+            "bare": wsgi(flask_app()),
+            "ours": wsgi(flask_with_ours(meter)),
+            "prometheus-flask-exporter": wsgi(flask_with_exporter()),
+        }
+        yield compared("added to a request, Flask", sides)
 
 
 def django_handler(**settings: Any) -> Any:
@@ -136,19 +138,27 @@ def django_handler(**settings: Any) -> Any:
         return WSGIHandler()
 
 
+def django_with_ours(meter: Meter) -> Any:
+    ours = ["redmeter.integrations.django.RedmeterMiddleware"]
+    return django_handler(MIDDLEWARE=ours, REDMETER_METER=meter)
+
+
+def django_with_exporter() -> Any:
+    theirs = "django_prometheus.middleware.Prometheus{}Middleware"
+    return django_handler(MIDDLEWARE=[theirs.format("Before"), theirs.format("After")])
+
+
 def django_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
     """What a request of a Django project takes longer."""
     if missing("django_prometheus"):
         return
-    theirs = "django_prometheus.middleware.Prometheus{}Middleware"
-    both = [theirs.format("Before"), theirs.format("After")]
-    ours = ["redmeter.integrations.django.RedmeterMiddleware"]
-    sides = {
-        "bare": wsgi(django_handler(MIDDLEWARE=[])),
-        "ours": wsgi(django_handler(MIDDLEWARE=ours, REDMETER_URL=url)),
-        "django-prometheus": wsgi(django_handler(MIDDLEWARE=both)),
-    }
-    yield compared("added to a request, Django", sides)
+    with Meter(url) as meter:
+        sides = {
+            "bare": wsgi(django_handler(MIDDLEWARE=[])),
+            "ours": wsgi(django_with_ours(meter)),
+            "django-prometheus": wsgi(django_with_exporter()),
+        }
+        yield compared("added to a request, Django", sides)
 
 
 def wsgi_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
@@ -173,36 +183,45 @@ def wsgi_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
         meter.close()
 
 
-#: Side -> makes what times it, of the store's URL.
-MEMORY: dict[str, Callable[[str], Timed]] = {
-    "bare": lambda _url: wsgi(flask_app()),
-    "ours": lambda url: wsgi(flask_with_ours(url)),
-    "theirs": lambda _url: wsgi(flask_with_exporter()),
+#: Framework -> side -> makes what times it, of the store's URL; the last is its exporter's.
+MEMORY: dict[str, dict[str, Callable[[str], Timed]]] = {
+    "Flask": {
+        "bare": lambda _url: wsgi(flask_app()),
+        "ours": lambda url: wsgi(flask_with_ours(Meter(url))),
+        "prometheus_flask_exporter": lambda _url: wsgi(flask_with_exporter()),
+    },
+    "Django": {
+        "bare": lambda _url: wsgi(django_handler(MIDDLEWARE=[])),
+        "ours": lambda url: wsgi(django_with_ours(Meter(url))),
+        "django_prometheus": lambda _url: wsgi(django_with_exporter()),
+    },
 }
 
 
 def memory_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
-    """What a worker of a Flask application takes more."""
-    if missing("prometheus_flask_exporter"):
-        return
+    """What a worker takes more."""
 
-    def taken(side: str) -> int:
-        command = [sys.executable, str(Path(__file__)), side, url]
+    def taken(framework: str, side: str) -> int:
+        command = [sys.executable, str(Path(__file__)), framework, side, url]
         return int(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
-    bare, ours, theirs = (
-        statistics.median(taken(side) for _ in range(3)) / 2**20 for side in MEMORY
-    )
-    added = ours - bare, theirs - bare
-    floor = f"other: prometheus-flask-exporter; bare application {bare:.1f} MB"
-    row = f"{added[0]:.1f} MB", f"{added[1]:.1f} MB", added[0] / added[1], "told", floor
-    yield Row("memory added to a worker, Flask", *row)
+    for framework, sides in MEMORY.items():
+        exporter = list(sides)[-1]
+        if missing(exporter):
+            continue
+        bare, ours, theirs = (
+            statistics.median(taken(framework, side) for _ in range(3)) / 2**20 for side in sides
+        )
+        added = ours - bare, theirs - bare
+        floor = f"other: {exporter}; bare application {bare:.1f} MB"
+        row = f"{added[0]:.1f} MB", f"{added[1]:.1f} MB", added[0] / added[1], "told", floor
+        yield Row(f"memory added to a worker, {framework}", *row)
 
 
-def _serve_and_tell(side: str, url: str) -> None:
+def _serve_and_tell(framework: str, side: str, url: str) -> None:
     import psutil  # type: ignore[import-untyped]
 
-    MEMORY[side](url)(SERVED)
+    MEMORY[framework][side](url)(SERVED)
     time.sleep(1.2)  # so that what was recorded has been stored
     gc.collect()
     print(psutil.Process().memory_info().rss)
@@ -212,7 +231,7 @@ ROWS = {
     "flask": flask_rows,
     "django": django_rows,
     "wsgi": wsgi_rows,
-    "flask memory": memory_rows,
+    "wsgi memory": memory_rows,
 }
 
 if __name__ == "__main__":

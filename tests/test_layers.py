@@ -17,11 +17,12 @@ PACKAGE = SRC / "redmeter"
 #: A module imports from rows above its own in this list, and from its own folder. The pure row is
 #: in two parts, since settings and kinds are written in terms of names and keys.
 ROWS = (
-    {"errors", "model", "clock"},
+    {"errors", "model", "clock", "expressions"},
     {"names", "keys"},
     {"settings", "kinds", "analysis", "formats"},
     {"store"},
     {"recording", "reading", "cleaning", "migrating"},
+    {"answers"},
     {"asking"},
     {"meter"},
     {"book", "integrations", "doors", "dashboard", "testing"},

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redmeter import settings
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Retention
-from redmeter.settings import SETTINGS, Setting, resolve
+from redmeter.settings import SETTINGS, Setting, named_patterns, resolve
 
 NUMBERS = [setting for setting in SETTINGS if setting.unit == "seconds"]
 
@@ -178,7 +178,28 @@ def test_patterns_with_a_counter_are_text_a_list_or_a_mapping(value: Any) -> Non
     assert resolve("count_paths", value) == "/a*=as /b=bs"
 
 
-@pytest.mark.parametrize("value", ["/a", "=a", "/a=", "/a=x{", {"/a": "no name"}, {"": "a"}, 7])
+LABELLED = '/a=x{kind="y, z",shop="tea"} /b?c=d*=b'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        LABELLED,
+        '/a=x{shop="tea", kind="y, z"},/b?c=d*=b',
+        ['/a=x{shop="tea",kind="y, z"}', "/b?c=d*=b"],
+        {"/a": 'x{shop="tea",kind="y, z"}', "/b?c=d*": "b"},
+    ],
+)
+def test_a_counter_of_a_pattern_may_have_labels(value: Any) -> None:
+    """What stands within them, equals signs and commas too, separates nothing."""
+    assert resolve("count_paths", value) == LABELLED
+    assert named_patterns(LABELLED) == [("/a", 'x{kind="y, z",shop="tea"}'), ("/b?c=d*", "b")]
+
+
+REFUSED = ["/a", "=a", "/a=", "/a=x{", {"/a": "no name"}, {"": "a"}, 7, [7], {"/a b": "c"}]
+
+
+@pytest.mark.parametrize("value", REFUSED)
 def test_a_pattern_without_a_counter_is_refused(value: Any) -> None:
     """And so is a counter whose name is not allowed."""
     with pytest.raises(InvalidSetting, match="count_paths: "):

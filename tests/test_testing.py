@@ -59,6 +59,8 @@ def test_what_was_observed_can_be_asserted(meter: MemoryMeter) -> None:
     assert meter.observed("size_bytes") == [3.0, 1.5, -2.0]
     assert meter.observed("size_bytes", labels={"a": "b"}) == [4.0]
     assert meter.observed("other") == []
+    health = meter.health()
+    assert (health.recorded, health.dropped, health.lost()) == (2, 2, {"not-finite": {0: 2}})
     assert (meter.recorded("size_bytes"), meter.value("size_bytes")) == (1, 7.0)
     assert meter.events[2] == Event("size_bytes", DAY, None, None, 3.0)
     with pytest.raises(TypeError):

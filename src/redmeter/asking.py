@@ -1,40 +1,39 @@
-"""What a Meter answers, through reading/. What it records is in meter.py."""
+"""What a Meter may be asked: every question once, with the checks of its names and times.
+
+Who answers is in answers.py, or in testing/. A question is added here, in Answers, and in those
+that know more than nothing. What a Meter records is in meter.py.
+"""
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.keys import check_times
-from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.model import (
     Changes,
+    Forecast,
     Frequency,
     LogSource,
     Mark,
     Message,
+    Period,
     Ranking,
     Series,
     Statistics,
+    Top,
 )
 from redmeter.names import canonical
-from redmeter.reading import catalogue, gauges, marks, messages, rankings, statistics, summaries
-from redmeter.reading import series as reading
 from redmeter.reading.spread import Summary
-from redmeter.reading.summaries import check_labels
 from redmeter.store import Store
+
+if TYPE_CHECKING:
+    from redmeter.answers import Answers
 
 #: What names() tells apart.
 KINDS = ("counters", "gauges", "histograms")
-
-
-def check_kind(kind: str) -> None:
-    """Check what names are asked for.
-
-    Raises:
-        InvalidValue: there is no such kind.
-    """
-    if kind not in KINDS:
-        raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
+#: Of how many of the newest slices top() ranks, where no window is given.
+DEFAULT_RANKED = 5
 
 
 def spellings(names: Iterable[str]) -> list[str]:
@@ -58,6 +57,16 @@ class Asking:
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
+        self._answering: Answers | None = None
+
+    @property
+    def _answers(self) -> "Answers":
+        if self._answering is None:
+            # Not before the first question: who only records need not wait for all the readings.
+            from redmeter.answers import Answers, StoreAnswers
+
+            self._answering = Answers() if self._store is None else StoreAnswers(self._store)
+        return self._answering
 
     def series(
         self,
@@ -100,11 +109,7 @@ class Asking:
             LimitExceeded: over 5,000 names.
             TypeError: the names are a text.
         """
-        wanted = spellings(names)
-        check_times(since, until)
-        if self._store is None:
-            return {name: Series(name, precision, 0, (), partial=False) for name in wanted}
-        return reading.read_series(self._store, wanted, precision, since=since, until=until)
+        return self._answers.series(spellings(names), _period(precision, since, until))
 
     def gauge_series(
         self,
@@ -119,12 +124,37 @@ class Asking:
 
         Args, Raises: see series().
         """
-        wanted = canonical(name, labels)
-        check_times(since, until)
-        if self._store is None:
-            return Series(wanted, precision, 0, (), partial=False)
-        options = {"since": since, "until": until}
-        return gauges.read_gauges(self._store, [wanted], precision, **options)[wanted]
+        return self._answers.gauge(canonical(name, labels), _period(precision, since, until))
+
+    def forecast(
+        self,
+        name: str,
+        *,
+        precision: int,
+        labels: Mapping[str, str] | None = None,
+        ahead: int | None = None,
+    ) -> Forecast:
+        """Return what is to be expected of a counter or a gauge: a band of the next slices.
+
+        And of each one that is kept, what was expected of it before it began. By level and trend;
+        from slices of an hour on by the time of day, of days by the day of the week as well. The
+        running slice is not judged: it is the first of those ahead. How it is done, and how far
+        off it is, is told in docs/forecast.md.
+
+        Args:
+            name, labels: see series(). Where there is no such counter, a gauge is looked for.
+            precision: slice width, seconds; one of those kept.
+            ahead: how many slices, at most 48. If not given, 24 of hours, 14 of days, else 12.
+
+        Returns:
+            Without bands and with a `reason` where too little is kept.
+
+        Raises:
+            LimitExceeded: more slices than 48, or none.
+            TypeError: their number is no whole one.
+            UnknownPrecision, InvalidName, StoreError: see series().
+        """
+        return self._answers.forecast(canonical(name, labels), precision, ahead)
 
     def summary(
         self,
@@ -155,27 +185,15 @@ class Asking:
             TypeError: the number of slices is none.
             InvalidName, StoreError: see count().
         """
-        check_times(since, until)
-        if all_labels:
-            base = canonical(name)
-            if "{" in base:
-                raise InvalidName(name, "with all_labels, labels are given beside the name")
-            canonical(base, labels)
-            if self._store is None:
-                return Summary(Distribution(), base, precision, 0, 0, partial=False)
-            return summaries.read_merged(
-                self._store,
-                base,
-                precision,
-                labels=labels,
-                since=since,
-                until=until,
-                slices=slices,
-            )
-        wanted = canonical(name, labels)
-        return self.summaries(
-            [wanted], precision=precision, since=since, until=until, slices=slices
-        )[wanted]
+        period = _period(precision, since, until, slices)
+        if not all_labels:
+            wanted = canonical(name, labels)
+            return self._answers.summaries([wanted], period)[wanted]
+        base = canonical(name)
+        if "{" in base:
+            raise InvalidName(name, "with all_labels, labels are given beside the name")
+        canonical(base, labels)
+        return self._answers.merged(base, labels, period)
 
     def summaries(
         self,
@@ -194,14 +212,7 @@ class Asking:
             LimitExceeded: over 500 names.
             TypeError: the names are a text.
         """
-        wanted = spellings(names)
-        check_times(since, until)
-        if self._store is None:
-            nothing = Distribution()
-            return {n: Summary(nothing, n, precision, 0, 0, partial=False) for n in wanted}
-        return summaries.read_summaries(
-            self._store, wanted, precision, since=since, until=until, slices=slices
-        )
+        return self._answers.summaries(spellings(names), _period(precision, since, until, slices))
 
     def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
         """Return count, ends, mean and spread of what was observed, by the hour.
@@ -211,10 +222,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see count().
         """
-        wanted = canonical(name, labels)
-        if self._store is None:
-            return Statistics(wanted, None, None)
-        return statistics.read_statistics(self._store, wanted)
+        return self._answers.statistics(canonical(name, labels))
 
     def marks(self, *, since: float | None = None, until: float | None = None) -> list[Mark]:
         """Return what was noted by mark(), the oldest first, the newest 1,000 at most.
@@ -226,9 +234,7 @@ class Asking:
             StoreError: see count().
         """
         check_times(since, until)
-        return (
-            [] if self._store is None else marks.read_marks(self._store, since=since, until=until)
-        )
+        return self._answers.marks(since, until)
 
     def recent(
         self, logger: str, *, severity: int | str | None = None, limit: int = 100
@@ -244,11 +250,7 @@ class Asking:
             InvalidName, InvalidValue, LimitExceeded, TypeError: an argument cannot be used.
             StoreError: see count().
         """
-        name = check_logger(logger)
-        messages.check_limit(limit)
-        if self._store is None:
-            return []
-        return messages.read_recent(self._store, name, severity=_severity(severity), limit=limit)
+        return self._answers.recent(check_logger(logger), _severity(severity), limit)
 
     def common(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
         """Return how often each pattern of a logger's messages came, the most frequent first.
@@ -261,10 +263,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see recent().
         """
-        name = check_logger(logger)
-        if self._store is None:
-            return []
-        return messages.read_common(self._store, name, severity=_severity(severity))
+        return self._answers.common(check_logger(logger), _severity(severity))
 
     def loggers(self) -> list[LogSource]:
         """Return the loggers and severities that messages came with, the newest first.
@@ -272,7 +271,7 @@ class Asking:
         Raises:
             StoreError: see count().
         """
-        return [] if self._store is None else messages.read_loggers(self._store)
+        return self._answers.loggers()
 
     def changes(self, logger: str | None = None) -> Changes:
         """Return which messages are new, come far more often than an hour ago, or stopped.
@@ -286,8 +285,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see recent().
         """
-        name = None if logger is None else check_logger(logger)
-        return Changes() if self._store is None else messages.read_changes(self._store, name)
+        return self._answers.changes(None if logger is None else check_logger(logger))
 
     def total(self, name: str, *, labels: Mapping[str, str] | None = None) -> int:
         """Return everything ever counted of a series, also what no slice holds any more.
@@ -295,8 +293,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see count().
         """
-        wanted = canonical(name, labels)
-        return 0 if self._store is None else reading.read_totals(self._store, [wanted])[wanted]
+        return self._answers.total(canonical(name, labels))
 
     def names(self, pattern: str = "*", *, kind: str = "counters") -> list[str]:
         """Return the names of all counters that match, sorted, or of another kind.
@@ -309,12 +306,9 @@ class Asking:
             InvalidValue: there is no such kind.
             LimitExceeded, StoreError: see redmeter.reading.catalogue.read_names.
         """
-        check_kind(kind)
-        if self._store is None:
-            return []
-        return catalogue.read_names(
-            self._store, pattern, gauges=kind == "gauges", histograms=kind == "histograms"
-        )
+        if kind not in KINDS:
+            raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
+        return self._answers.names(pattern, kind)
 
     def top(
         self,
@@ -322,15 +316,17 @@ class Asking:
         *,
         precision: int,
         by: str | None = None,
-        slices: int = 5,
+        slices: int | None = None,
         limit: int = 10,
         order: str = "count",
         where: Mapping[str, str] | None = None,
         failing: Mapping[str, str] | None = None,
+        since: float | None = None,
+        until: float | None = None,
     ) -> Ranking:
-        """Return what happened most often, took longest or failed most within the newest slices.
+        """Return what happened most often, took longest or failed most within a window.
 
-        The running slice is included. Percentiles are compared of a bounded number: of four times
+        Percentiles are compared of a bounded number: of four times
         as many as there are rows, at most 200, of which mean and spread allow the highest; the
         ranking's `groups` and `looked_at` say of how many, `complete` whether the others matter.
 
@@ -338,32 +334,32 @@ class Asking:
             name: with `by`, a name without labels; without, a pattern of names.
             precision: slice width, seconds; one of those kept.
             by: a label, by whose values to add up: `top("http_requests", by="route", …)`.
-            slices: how many of the newest slices.
+            slices: no more than so many of the newest slices, the running one included. If not
+                given, 5, or all from `since` to `until` where one of them is.
             limit: how many rows.
             order: `count`; of observed values also `total` (count x mean: what takes most time in
                 all), `mean`, or a percentile: `p95`, `p99.9`; of counters also `failing`.
             where: only series that have these labels.
             failing: for that order, the labels of what failed: `{"status": "5xx"}`.
+            since, until: leave out slices that end before or start after, Unix seconds.
 
         Raises:
             UnknownPrecision, LimitExceeded, InvalidValue, TypeError, StoreError: see
                 redmeter.reading.rankings.rank.
         """
-        if self._store is None:
-            rankings.check_order(order, failing)
-            check_labels("where", where)
-            return Ranking()
-        return rankings.rank(
-            self._store,
-            name,
-            precision,
-            by=by,
-            slices=slices,
-            limit=limit,
-            order=order,
-            where=where,
-            failing=failing,
+        check_times(since, until)
+        if slices is None and since is None and until is None:
+            slices = DEFAULT_RANKED
+        return self._answers.top(
+            Top(name, precision, by, slices, limit, order, where, failing, since, until)
         )
+
+
+def _period(
+    precision: int, since: float | None, until: float | None, slices: int | None = None
+) -> Period:
+    check_times(since, until)
+    return Period(precision, since, until, slices)
 
 
 def _severity(given: int | str | None) -> str | None:

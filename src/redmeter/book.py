@@ -37,7 +37,7 @@ from redmeter.model import Operations, Outcome
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
 from redmeter.recording.direct import check_written
-from redmeter.recording.messages import TEXT_LIMIT
+from redmeter.recording.folding import TEXT_LIMIT
 from redmeter.store import Store
 from redmeter.store.link import Command, Link, Reply, raised
 from redmeter.store.opening import check_client, check_pipeline, location_of
@@ -193,8 +193,8 @@ def log_common(
     """Count a message by the hour, and put it in front of the newest ones.
 
     What is counted is the message as it is, without its secrets. Whoever comes first in a new hour
-    moves the old one to `:last`. At most 1,000 different messages are counted in an hour, then
-    `(other)`.
+    moves the old one to `:last`. At most 1,000 different messages of a name are counted in an hour,
+    of all severities together, then `(other)`.
 
     Args:
         conn, name, message, severity: see log_recent().

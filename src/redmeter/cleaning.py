@@ -234,6 +234,7 @@ def forget_logger(store: Store, logger: str) -> bool:
     for severity in severities:
         texts = keys.recent(name, severity), keys.patterns(name, severity)
         commands.append(("UNLINK", *texts, *keys.common(name, severity)))
+    commands.append(("UNLINK", keys.distinct(name)))
     commands.append(("ZREM", keys.messages, *(name_of(name, severity) for severity in severities)))
     removed = [raised(reply) for reply in store.ask(commands)]
     return any(removed)

@@ -33,11 +33,11 @@ Pure: no I/O, no clock.
 """
 
 import math
-import re
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, shown
+from redmeter.expressions import late
 
 #: Version of the stored format that this code reads and writes.
 FORMAT = "1"
@@ -71,7 +71,7 @@ MAX_PRECISIONS = 16
 HOUR = 3600
 
 #: Endings of the keys that hourly() makes, and the marks of names that end so.
-_ENDING = re.compile(r":(?:start|last|pstart)~*\Z")
+_ENDING = late(r":(?:start|last|pstart)~*\Z")
 
 #: Times are accepted up to this many seconds on either side of 1970 (34,865 years).
 MAX_TIME = 2**40

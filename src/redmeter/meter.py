@@ -13,11 +13,12 @@ from redmeter.errors import InvalidSetting
 from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.model import RecorderHealth
 from redmeter.recording.cells import Counter, Gauge
+from redmeter.recording.digesting import Rules
 from redmeter.recording.direct import DirectRecorder
 from redmeter.recording.exceptions import described
 from redmeter.recording.grouping import Grouping, placed
 from redmeter.recording.marks import label_of
-from redmeter.recording.messages import Rules, formatted
+from redmeter.recording.messages import formatted
 from redmeter.recording.observations import Histogram
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.timer import Timer
@@ -63,6 +64,7 @@ class Meter(Asking):
             redmeter.analysis.secrets.mask, which it may call. It is called in the background as a
             rule, and must not wait for anything. Where it fails, `(masking failed)` is stored.
         release: what mark() notes where it is given no label: a version, a commit.
+        embedded_idle: after how long without a client the embedded server ends, seconds.
         clock: where time comes from.
 
     Raises:
@@ -86,6 +88,7 @@ class Meter(Asking):
         recent_messages: int | None = None,
         mask: Callable[[str], str] | None = None,
         release: str | None = None,
+        embedded_idle: float | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         interval = settings.resolve("flush_interval", flush_interval)
@@ -106,6 +109,7 @@ class Meter(Asking):
             retention=_plain(retention),
             histogram_retention=_plain(histogram_retention),
             timeout=timeout,
+            embedded_idle=embedded_idle,
             clock=clock,
         )
         super().__init__(store)

@@ -1,15 +1,16 @@
 """The values that pass between the layers, all of them immutable but for two.
 
+Named tuples as far as they can be: making a dataclass takes four times as long, at every import.
 Ranking and Changes are lists, which whoever asked may sort and cut; nobody else holds them.
 
 Upwards: Sample, Series, Ranked, Ranking, Hour, Statistics, Message, Frequency, Change, Changes,
-LogSource, Mark.
-Downwards: Operation, Batch, Rejection, Outcome.
+LogSource, Mark, Expected, Judged, Forecast.
+Downwards: Period, Top; Operation, Batch, Rejection, Outcome.
 What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 #: What a sample is: int for counters; float for gauges, or None where there is a gap.
@@ -67,14 +68,13 @@ class Series(Sequence[Sample[V]], Generic[V]):
         return sum(self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """One row of a ranking."""
 
     #: A label's value, or a series' name. None stands for "without this label".
     key: str | None
-    #: How often it happened within the slices asked for.
-    count: int
+    #: How often it happened within the window asked for.
+    count: int  # type: ignore[assignment]  # tuple.count() counts members
     #: Its part of all that was ranked, 0 to 1: of the counts, or of the totals where these are
     #: ranked; of its own count where it is ranked by what failed.
     share: float
@@ -91,7 +91,7 @@ class Ranking(list[Ranked]):
             those of which mean and spread allow the highest.
         complete: whether none of the others can be among these rows, whatever it is.
         left_out: groups that were not compared since they have too many series.
-        slices: how many of the newest slices were read.
+        slices: how many slices the window has.
     """
 
     def __init__(
@@ -110,13 +110,12 @@ class Ranking(list[Ranked]):
         self.left_out: tuple[str | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hour:
+class Hour(NamedTuple):
     """What was observed within an hour of UTC."""
 
     #: Start of the hour, Unix seconds.
     start: int
-    count: int
+    count: int  # type: ignore[assignment]  # tuple.count() counts members
     low: float
     high: float
     total: float
@@ -125,8 +124,7 @@ class Hour:
     stddev: float
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(NamedTuple):
     """What was observed of a name by the hour."""
 
     name: str
@@ -136,8 +134,7 @@ class Statistics:
     before: Hour | None
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message, as it was logged."""
 
     logger: str
@@ -148,8 +145,7 @@ class Message:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Frequency:
+class Frequency(NamedTuple):
     """How often the messages of one pattern come."""
 
     logger: str
@@ -157,7 +153,7 @@ class Frequency:
     #: What the messages have in common; "(other)" stands for those beyond the most there may be.
     pattern: str
     #: How many there were in this hour, which is still running, and in the hour before.
-    count: int
+    count: int  # type: ignore[assignment]  # tuple.count() counts members
     before: int
     #: When it was seen first and last, Unix seconds; None where nobody knows.
     first: float | None
@@ -167,11 +163,10 @@ class Frequency:
 
     def known(self, first: float | None, last: float | None, sample: str) -> "Frequency":
         """Return the same with what is known of the pattern."""
-        return replace(self, first=first, last=last, sample=sample)
+        return self._replace(first=first, last=last, sample=sample)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Messages of which there is more, or less, than in the hour before."""
 
     #: `new`, `spiking` or `gone`.
@@ -195,8 +190,7 @@ class Changes(list[Change]):
         self.compared = compared
 
 
-@dataclass(frozen=True, slots=True)
-class LogSource:
+class LogSource(NamedTuple):
     """A logger and a severity that messages came with."""
 
     logger: str
@@ -213,15 +207,91 @@ class Mark(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Period(NamedTuple):
+    """Which slices are asked for: see Meter.summary()."""
+
+    #: Their width, seconds.
+    precision: int
+    #: Those that end before or start after are left out, Unix seconds.
+    since: float | None = None
+    until: float | None = None
+    #: No more than so many of the newest.
+    slices: int | None = None
+
+
+class Top(NamedTuple):
+    """Which ranking is asked for: see Meter.top()."""
+
+    name: str
+    precision: int
+    by: str | None
+    slices: int | None
+    limit: int
+    order: str
+    where: Mapping[str, str] | None
+    failing: Mapping[str, str] | None
+    since: float | None = None
+    until: float | None = None
+
+
+class Expected(NamedTuple):
+    """What is to be expected of a slice that is not over."""
+
+    #: Start of the slice, Unix seconds.
+    start: int
+    #: Ends of the band; of a counter whole numbers, never below 0.
+    low: float
+    #: As likely too high as too low.
+    mid: float
+    high: float
+
+
+class Judged(NamedTuple):
+    """A finished slice, and what was to be expected of it before it began."""
+
+    #: Start of the slice, Unix seconds.
+    start: int
+    value: float
+    low: float
+    mid: float
+    high: float
+
+    @property
+    def outside(self) -> bool:
+        """Whether it fell out of the band."""
+        return not self.low <= self.value <= self.high
+
+
+class Forecast(NamedTuple):
+    """What is to be expected of a series, by the samples that are kept."""
+
+    name: str
+    #: `counter` or `gauge`.
+    kind: str
+    #: Slice width, seconds.
+    precision: int
+    #: How it was made, in words.
+    method: str
+    #: The part of slices that are to lie within the band, 0 to 1.
+    level: float
+    #: What the running slice holds so far, which is not judged; None where none runs.
+    running: float | None = None
+    #: Finished slices, oldest first: those before which enough was known. Gaps are left out.
+    past: tuple[Judged, ...] = ()
+    #: The next slices, the running one first.
+    ahead: tuple[Expected, ...] = ()
+    #: Why there is no band; "" where there is one.
+    reason: str = ""
+
+
+class Operation(NamedTuple):
     """One thing that a batch does: see store/lua/operations/CODE.lua."""
 
     code: str
     keys: tuple[str, ...]
     args: tuple[str | int, ...]
     #: Returns for each of the keys what is lost where it is refused: slice start or field, events.
-    told: Callable[[], Sequence[tuple[str, int]]] = field(compare=False, repr=False)
+    told: Callable[[], Sequence[tuple[str, int]]]
 
 
 #: What a batch does, in order.
@@ -252,17 +322,16 @@ class Rejection(NamedTuple):
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of a batch."""
 
     #: False where it had been applied before: sent again, counted once.
     applied: bool = True
     #: True where nobody can know: it was sent, and its watermark is gone.
     uncertain: bool = False
-    rejections: tuple[Rejection, ...] = field(default=())
+    rejections: tuple[Rejection, ...] = ()
     #: What was asked for: (key, answer).
-    answers: tuple[tuple[str, str], ...] = field(default=())
+    answers: tuple[tuple[str, str], ...] = ()
 
 
 class Loss(NamedTuple):
@@ -276,8 +345,7 @@ class Loss(NamedTuple):
     events: int
 
 
-@dataclass(frozen=True, slots=True)
-class RecorderHealth:
+class RecorderHealth(NamedTuple):
     """What a recorder knows of itself, since it started or was forked.
 
     An event is one of what was counted (`count("a", 3)` is three), one setting of a gauge, one

@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, shown
+from redmeter.expressions import late
 
 #: Longest name, labels included, in bytes of UTF-8.
 MAX_BYTES = 200
@@ -31,7 +32,7 @@ MAX_BYTES = 200
 HITS, REQUESTS, SECONDS = "hits", "http_requests", "http_request_seconds"
 
 #: Control characters, surrogates, line and paragraph separators, direction marks and overrides.
-_FORBIDDEN = re.compile(
+_FORBIDDEN = late(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 #: Terminal sequences (ECMA-48, sections 5.3 to 5.6), as part of a verbose expression. Every ESC and
@@ -42,9 +43,10 @@ SEQUENCE = r"""
   | (?: \x1b\[ | \x9b ) [0-?]*+ [ -/]*+ [@-~]?                        # CSI
   | \x1b [ -/]*+ [0-~]?                                               # the others of ESC
 """
-_LABEL_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|$)', re.DOTALL)
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_SEQUENCE = late(SEQUENCE, re.VERBOSE)
+_LABEL_KEY = late(r"[A-Za-z_][A-Za-z0-9_]*")
+_LABEL = late(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|$)', re.DOTALL)
+_ESCAPE = late(r"\\(.)", re.DOTALL)
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
 _UNESCAPED = {"\\": "\\", '"': '"', "n": "\n"}
 
@@ -109,7 +111,7 @@ def cleaned(text: str, most: int = MAX_BYTES) -> str:
 
 def without_sequences(text: str) -> str:
     """Return a text without terminal sequences; each goes as a whole, colours for instance."""
-    return text if text.isprintable() else re.sub(SEQUENCE, "", text, flags=re.VERBOSE)
+    return text if text.isprintable() else _SEQUENCE.sub("", text)
 
 
 def parse_name(name: str) -> SeriesName:

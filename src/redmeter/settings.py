@@ -7,10 +7,10 @@ everywhere. A value given in code wins over the environment, the environment ove
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from redmeter.errors import InvalidName, InvalidSetting, shown
+from redmeter.expressions import late
 from redmeter.keys import (
     DEFAULT_HISTOGRAMS,
     DEFAULT_PREFIX,
@@ -20,9 +20,11 @@ from redmeter.keys import (
 )
 from redmeter.names import canonical
 
+#: What the names of all environment variables begin with.
+VARIABLES = "REDMETER_"
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+
+class Setting(NamedTuple):
     """One row of the table."""
 
     name: str
@@ -36,7 +38,7 @@ class Setting:
     @property
     def variable(self) -> str:
         """The environment variable, e.g. REDMETER_URL."""
-        return f"REDMETER_{self.name.upper()}"
+        return f"{VARIABLES}{self.name.upper()}"
 
 
 def _text(name: str) -> Callable[[Any], str]:
@@ -142,18 +144,39 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if isinstance(value, Mapping):
             value = [f"{pattern}={counter}" for pattern, counter in value.items()]
-        text = read_patterns(value)
-        for one in text.split():
-            pattern, equals, counter = one.rpartition("=")
+        given = _WORD.findall(value) if isinstance(value, str) else value
+        if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+            raise InvalidSetting(
+                name, f"a mapping, text, or a list of it, not {type(given).__name__}"
+            )
+        made = []
+        for one in given:
+            found = _NAMED.fullmatch(one)
+            if found is None:
+                raise InvalidSetting(name, f"{shown(one, 40)} is not PATTERN=COUNTER")
+            pattern = read_patterns([found[1]])
+            if _WORD.fullmatch(one) is None:
+                reason = f"in {shown(one, 40)}, the counter has a space or a comma"
+                raise InvalidSetting(name, reason)
             try:
-                if not (pattern and equals):
-                    raise InvalidSetting(name, f"{shown(one, 40)} is not PATTERN=COUNTER")
-                canonical(counter)
+                made.append(f"{pattern}={canonical(found[2])}")
             except InvalidName as error:
                 raise InvalidSetting(name, str(error)) from None
-        return text
+        return " ".join(made)
 
     return read
+
+
+#: What stands between spaces and commas, those within the labels of a counter aside.
+_WORD = late(r'(?:\{(?:[^"{}]|"(?:\\.|[^"\\])*")*\}|[^\s,])+')
+#: A pattern, and a counter, which may have labels.
+_NAMED = late(r"(.+)=([^={}]+(?:\{.*\})?)", re.DOTALL)
+
+
+def named_patterns(text: str) -> list[tuple[str, str]]:
+    """Return (pattern, counter) of what the setting count_paths is, once it was read."""
+    found = map(_NAMED.fullmatch, _WORD.findall(text))
+    return [(each[1], each[2]) for each in found if each]
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -283,13 +306,20 @@ SETTINGS: tuple[Setting, ...] = (
         "seconds",
         "Web requests: from which duration on a request is logged as slow.",
     ),
+    Setting(
+        "cleaner",
+        False,
+        _switch("cleaner"),
+        "",
+        "Web requests: whether a thread of each process that serves them removes old samples once "
+        "a minute.",
+    ),
 )
 
-#: What Meter does not take: settings of the embedded server, and of web requests.
-EMBEDDED = ("embedded_idle",)
+#: What Meter does not take: settings of web requests.
 WEB = (
     *("include_paths", "ignore_paths", "count_paths", "exact_status"),
-    *("sample_durations", "slow_request"),
+    *("sample_durations", "slow_request", "cleaner"),
 )
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -43,6 +43,29 @@ def test_new_is_what_was_first_seen_in_these_two_hours(first: float | None, what
 
 
 @pytest.mark.parametrize(
+    ("ago", "count", "before", "minutes", "what"),
+    [
+        (1, 100_000, 1, 30, "spiking"),
+        (1, 18, 1, 30, "spiking"),  # one in five minutes is six by now
+        (1, 17, 1, 30, "new"),
+        (10, 30, 10, 30, "new"),  # one a minute, as before
+        (10, 90, 10, 30, "spiking"),
+        (10, 89, 10, 30, "new"),
+        (60, 15, 10, 30, "spiking"),
+        (58, 0, 5_000, 30, "gone"),
+        (1, 0, 5, 10, "new"),
+        (1, 0, 10, 30, "gone"),
+        (-1, 100_000, 0, 30, "new"),
+    ],
+)
+def test_what_was_first_seen_in_the_hour_before_may_spike_or_be_gone(
+    ago: float, count: int, before: int, minutes: float, what: str
+) -> None:
+    """By its rate since then; so many minutes before this hour began. Else it is still new."""
+    assert change(count, before, minutes, NOON - 60 * ago) == what
+
+
+@pytest.mark.parametrize(
     ("count", "before", "minutes", "what"),
     [
         (30, 20, 30, "spiking"),  # 10 would be as before

@@ -14,6 +14,7 @@ from redmeter import Meter
 from redmeter.cli import (
     asking,
     demonstrating,
+    forecasting,
     keeping,
     marking,
     messages,
@@ -31,6 +32,7 @@ from support.servers import Server
 COMMANDS = (
     asking,
     demonstrating,
+    forecasting,
     keeping,
     marking,
     messages,

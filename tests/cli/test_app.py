@@ -16,7 +16,19 @@ from support.servers import Server
 Run = Any
 
 COMMANDS = [
-    *("demo", "up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
+    *(
+        "demo",
+        "up",
+        "stop",
+        "replay",
+        "series",
+        "summary",
+        "forecast",
+        "top",
+        "names",
+        "logs",
+        "mark",
+    ),
     *("clean", "retention", "doctor"),
 ]
 

@@ -124,6 +124,8 @@ def test_logs_says_of_how_many_it_is(
         "another\n"
     )
     assert redmeter("logs", "--common").err == told
+    found = json.loads(redmeter("logs", "--common", "--json").out)
+    assert (found["sources"], found["compared"]) == (5, 2)
     assert redmeter("logs", "other0", "--common").err == ""
 
 
@@ -178,7 +180,8 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     """One document with the parts that were asked for."""
     write(meter)
     found = json.loads(redmeter("logs", "worker", "-s", "error", "--json").out)
-    assert set(found) == {"changes", "common", "recent"}
+    assert set(found) == {"changes", "common", "recent", "sources", "compared"}
+    assert (found["sources"], found["compared"]) == (1, 1)
     (message,) = found["recent"]
     assert message["text"] == "order 17 failed\nValueError: no\naddress"
     assert (message["logger"], message["severity"]) == ("worker", "error")
@@ -189,7 +192,7 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     assert found["common"][0]["count"] + found["common"][0]["before"] == 1
     assert found["common"][0]["sample"].startswith("order 17 failed")
     overview = json.loads(redmeter("logs", "--json").out)
-    assert set(overview) == {"changes", "common", "loggers"}
+    assert set(overview) == {"changes", "common", "loggers", "sources", "compared"}
     assert [s["logger"] for s in overview["loggers"]] == ["web", "worker", "worker"]
     assert set(json.loads(redmeter("logs", "--recent", "1", "--json").out)) == {"recent"}
 

@@ -127,9 +127,10 @@ def test_a_mark_of_no_time_is_not_shown(
 
 def test_a_label_of_nothing_is_refused(redmeter: Run) -> None:
     """Before anything is sent."""
-    done = redmeter("mark", "\x1b\x07")
-    assert done.code == 2
-    assert "a mark needs a label" in done.err
+    for label in ("\x1b\x07", "", " "):
+        done = redmeter("mark", label, REDMETER_RELEASE="v1")
+        assert (done.code, done.out) == (2, "")
+        assert "a mark needs a label" in done.err
 
 
 def test_marks_stand_above_the_charts_of_series(screen: Run, meter: Meter) -> None:

@@ -150,5 +150,5 @@ def test_what_is_written_is_read_by_the_shell() -> None:
     assert mine.take()
     mine.ready()
     said = json.loads(mine.file.read_text())
-    assert said == {"pid": os.getpid(), "ready": 1, "location": URL}
+    assert said == {"pid": os.getpid(), "ready": 1, "location": URL, "page": ""}
     release(mine)

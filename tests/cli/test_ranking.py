@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -53,16 +54,15 @@ def test_top_by_a_label_that_no_series_has_lists_those_there_are(
     meter.count("http")
     meter.count("http2", labels={"other": "1"})
     meter.count("hits")
-    out = "[]\n" if option else ""
-    assert redmeter("top", "http", "--by", "nope", *option) == Done(
-        1,
-        out,
-        "error: no series of http has the label nope; there are: method, route, status\n",
-    )
-    done = redmeter("top", 'http2{other="1"}', "--by", "nope", *option)
-    assert done.err.endswith("has the label nope; there are: other\n")
-    done = redmeter("top", "hits", "--by", "nope", *option)
-    assert done == Done(1, out, "error: hits has no labels; leave --by out\n")
+    for name, labels, told in (
+        ("http", "nope", "no series of http has the label nope; there are: method, route, status"),
+        ('http2{other="1"}', "nope", "has the label nope; there are: other"),
+        ("hits", "nope", "error: hits has no labels; leave --by out"),
+    ):
+        done = redmeter("top", name, "--by", labels, *option)
+        assert done.code == 1
+        assert json.loads(done.out)["rows"] == [] if option else done.out == ""
+        assert done.err.endswith(f"{told}\n")
 
 
 def test_top_ranks_what_lacks_a_label_that_older_series_have(redmeter: Run, meter: Meter) -> None:
@@ -92,10 +92,17 @@ def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     meter.count("requests", 3, labels={"route": "/"})
     meter.count("requests", 1)
     done = redmeter("top", "requests", "--by", "route", "-p", "1d", "--json")
-    assert json.loads(done.out) == [
-        {"key": "/", "count": 3, "share": 0.75, "value": 3},
-        {"key": None, "count": 1, "share": 0.25, "value": 1},
-    ]
+    assert json.loads(done.out) == {
+        "rows": [
+            {"key": "/", "count": 3, "share": 0.75, "value": 3},
+            {"key": None, "count": 1, "share": 0.25, "value": 1},
+        ],
+        "groups": 2,
+        "looked_at": 2,
+        "complete": True,
+        "left_out": [],
+        "slices": 60,
+    }
 
 
 def test_top_ranks_names_that_match_a_pattern_and_cuts_where_told(
@@ -211,6 +218,37 @@ def test_a_ranking_names_groups_of_too_many_series(
         "left out: 0: percentiles are read of 15 series at most; --where with further labels "
         "leaves fewer\n"
     )
+    found = json.loads(redmeter("top", "x", "--by", "a", "--by", "p50", "--json").out)
+    assert [row["key"] for row in found["rows"]] == ["1"]
+    assert (found["groups"], found["looked_at"], found["complete"]) == (2, 1, False)
+    assert found["left_out"] == ["0"]
+
+
+def test_top_ranks_a_window_of_the_past(redmeter: Run, meter: Meter) -> None:
+    """By ages, times of UTC or Unix seconds, of the precision's slices."""
+    now = time.time()
+    for name, ago in (("new", 60), ("hours", 3 * 3600), ("days", 40 * 3600)):
+        meter.count(name, at=now - ago)
+    moment = datetime.fromtimestamp(now - 2 * 3600, UTC)
+    spelled = (f"{now - 7200:.3f}", moment.isoformat(), f"{moment:%Y-%m-%dT%H:%M}")
+    for until in ("2h", "120 min", *spelled):
+        done = redmeter("top", "-p", "1h", "--since", "5h", "--until", until)
+        assert done == Done(0, "NAME\tCOUNT\tSHARE\nhours\t1\t100.0%\n", "")
+    done = redmeter("top", "-p", "1h", "--until", "4h")
+    assert done.out.splitlines()[1:] == ["days\t1\t100.0%"]
+    done = redmeter("top", "-p", "1h", "--since", "9h", "--until", "7h")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: nothing happened in these 3 slices of 1h; ")
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5y", "2026-13-01", "1e400", "9" * 20, "-5"])
+def test_top_refuses_what_is_no_time(redmeter: Run, meter: Meter, text: str) -> None:
+    """With what would be one."""
+    meter.count("hits")
+    done = redmeter("top", f"--since={text}")
+    assert (done.code, done.out) == (2, "")
+    assert "--since" in done.err
+    assert "give an age, e.g. 2h" in done.err
 
 
 def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
@@ -231,7 +269,12 @@ def test_a_ranking_of_observed_values_is_json(redmeter: Run, client: Any) -> Non
     """With what it is ranked by as the value."""
     put_routes(client)
     done = redmeter("top", "http_seconds", "--by", "route", "--by", "mean", "--json")
-    assert json.loads(done.out)[0] == {"key": "/slow", "count": 5, "share": 5 / 135, "value": 2.0}
+    assert json.loads(done.out)["rows"][0] == {
+        "key": "/slow",
+        "count": 5,
+        "share": 5 / 135,
+        "value": 2.0,
+    }
 
 
 def test_what_failed_most_is_ranked(redmeter: Run, meter: Meter) -> None:

@@ -117,7 +117,7 @@ def test_the_projects_own_log_is_accounted_for(redmeter: Run, meter: Meter) -> N
     assert meter.total("hits") == len(timed)
     by_status = json.loads(
         redmeter("top", "http_requests", "--by", "status", "-p", "1d", "--json").out
-    )
+    )["rows"]
     own = Counter(re.findall(r'\] "[^"]*(?:\\"[^"]*)*" ([1-5])\d\d\b', "\n".join(text)))
     assert {row["key"]: row["count"] for row in by_status} == {
         f"{digit}xx": n for digit, n in own.items()

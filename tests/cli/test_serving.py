@@ -1,8 +1,12 @@
 """up, stop: processes that start once, end wholly, and survive each other."""
 
+import base64
+import http.client
 import json
+import logging
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -10,9 +14,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import redis
 
+from redmeter.cli import output
 from redmeter.store import embedded
 from support.commands import Done, Home
 from support.servers import Server
@@ -36,6 +42,12 @@ def state(home: Home) -> dict[str, Any]:
     return said
 
 
+def asked(address: str, **headers: str) -> Any:
+    """Return what the page answers, JSON."""
+    answer = httpx.get(address, headers=headers, timeout=10)
+    return answer.raise_for_status().json()
+
+
 def server_of(home: Home) -> embedded.Info:
     """Return the embedded server of a home."""
     info = embedded.running(home.data)
@@ -49,12 +61,16 @@ def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
     home = lone_home
     done = home.run("up", "--detach")
     assert done.code == 0
-    first, *hints = done.out.splitlines()
+    first, page, *hints = done.out.splitlines()
     assert first == f"redmeter is up: embedded://{home.data}"
+    address = state(home)["page"]
+    assert page == f"page: {address}"
+    assert asked(f"{address}api/health")["location"] == f"embedded://{home.data}"
     assert hints[0] == "try:  redmeter replay access.log --shift-to-now"
     assert done.err.startswith("log: ")
     (pid,) = ups(home)
-    assert state(home) == {"pid": pid, "ready": 1, "location": f"embedded://{home.data}"}
+    location = f"embedded://{home.data}"
+    assert state(home) == {"pid": pid, "ready": 1, "location": location, "page": address}
     server = server_of(home)
     assert len(home.processes()) == 3  # up, the server and its supervisor
     again = home.run("up", "--detach")
@@ -94,14 +110,14 @@ def test_what_to_do_next_can_be_typed_where_the_command_is_on_no_path(home: Home
         return Done(done.returncode, done.stdout, done.stderr)
 
     done = run(".venv/bin/redmeter up --detach")
-    hints = done.out.splitlines()[1:]
+    hints = done.out.splitlines()[2:]
     assert hints == [
         "try:  .venv/bin/redmeter replay access.log --shift-to-now",
         "      .venv/bin/redmeter series hits -p 1h",
         "      .venv/bin/redmeter doctor",
     ]
     assert done.err.endswith(" · .venv/bin/redmeter stop ends it\n")
-    assert run(".venv/bin/redmeter up").out.splitlines()[1:] == hints
+    assert run(".venv/bin/redmeter up").out.splitlines()[2:] == hints
     stamp = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime())
     (home.work / "access.log").write_text(f'- - - [{stamp}] "GET / HTTP/1.1" 200 1\n')
     done = run(hints[0].removeprefix("try:"))
@@ -293,3 +309,119 @@ def test_a_state_directory_that_cannot_be_made_is_named(redmeter: Run, tmp_path:
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith(f"error: XDG_STATE_HOME: {tmp_path}/file/redmeter cannot be")
         assert "name a directory that you may write to" in done.err
+
+
+# --- The page ------------------------------------------------------------------------------
+
+
+def test_no_page_is_served_where_none_is_wanted(home: Home) -> None:
+    """The cleaner runs alone, as where nothing may listen."""
+    done = home.run("up", "-d", "--no-page")
+    assert "page:" not in done.out
+    assert state(home)["page"] == ""
+    assert home.run("stop").code == 0
+
+
+@pytest.mark.slow
+def test_beyond_loopback_a_token_is_made_up_and_printed_once(home: Home) -> None:
+    """It opens the page; neither the log, nor a file, nor the list of processes has it."""
+    done = home.run("up", "--detach", "--host", "0.0.0.0", "--port", "0")
+    (line,) = [line for line in done.out.splitlines() if line.startswith("page: ")]
+    address, _, token = line.removeprefix("page: ").partition("?token=")
+    assert len(token) >= 32
+    assert state(home)["page"] == address
+    local = f"http://127.0.0.1:{address.rpartition(':')[2]}api/marks"
+    with pytest.raises(httpx.HTTPStatusError, match="401"):
+        asked(local)
+    assert asked(local, Authorization=f"Bearer {token}")["marks"] == []
+    again = home.run("up")
+    assert address in again.out
+    texts = [file.read_text() for file in home.state.iterdir() if file.is_file()]
+    assert token not in "".join([again.out, again.err, *texts, *home.processes().values()])
+    assert home.run("stop").code == 0
+
+
+@pytest.mark.slow
+def test_credentials_come_from_files_and_the_environment(home: Home, tmp_path: Path) -> None:
+    """Then nothing is made up, and nothing is printed."""
+    (tmp_path / "token").write_text("a-token-of-mine\n")
+    done = home.run("up", "-d", "--token-file", str(tmp_path / "token"))
+    assert "a-token-of-mine" not in done.out
+    address = state(home)["page"]
+    assert asked(f"{address}api/marks", Authorization="Bearer a-token-of-mine")["marks"] == []
+    assert home.run("stop").code == 0
+    done = home.run("up", "-d", env={"REDMETER_USERS": "ada:correct-horse"})
+    right = "Basic " + base64.b64encode(b"ada:correct-horse").decode()
+    assert asked(f"{state(home)['page']}api/marks", Authorization=right)["marks"] == []
+    assert home.run("stop").code == 0
+
+
+@pytest.mark.slow
+def test_the_page_ends_within_a_moment_though_it_is_watched(home: Home) -> None:
+    """Ctrl-C does not wait for connections that browsers keep."""
+    child = home.start("up")
+    child.out(0)
+    address = child.out(1).removeprefix("page: ").split()[0]
+    host, port = address.removeprefix("http://").rstrip("/").split(":")
+    connections = [http.client.HTTPConnection(host, int(port), timeout=10) for _ in range(5)]
+    for connection in connections:
+        connection.request("GET", "/api/marks")
+        assert connection.getresponse().read()
+    done = child.finish(signal.SIGINT)
+    assert (done.code, "Traceback" in done.err) == (0, False)
+    for connection in connections:
+        connection.close()
+
+
+@pytest.mark.slow
+def test_a_cleaner_that_may_not_ends_the_page_too(home: Home, server: Server) -> None:
+    """Else a page would run on with nobody cleaning: exit code 3, and why."""
+    with server.client() as client:
+        client.execute_command("ACL", "SETUSER", "ada", "on", ">a", "~*", "+@all", "-evalsha")
+        client.zadd("redmeter:known:", {"60:hits": 0})
+    child = home.start("up", "--url", server.url.replace("://", "://ada:a@"))
+    done = child.finish(None)
+    assert done.code == 3
+    assert "access denied" in done.err
+
+
+def test_a_fault_of_ours_is_told_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the log of `up`, line by line."""
+    try:
+        raise LookupError("odd")
+    except LookupError:
+        record = logging.LogRecord(
+            "redmeter", logging.ERROR, "x", 1, "the page failed", (), sys.exc_info()
+        )
+    output._Notes().emit(record)
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first.endswith(" UTC error: the page failed")
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == "LookupError: odd"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", "192.0.2.77"], "error: --host: 192.0.2.77, ports 7380 to "),
+        (["--allow-host", "http://x"], "error: allowed_hosts: 'http://x' is no host name"),
+        (["--token-file", "nothing"], "error: --token-file: nothing cannot be read: No such"),
+        (["--port", "70000"], "Invalid value for '--port'"),
+    ],
+)
+def test_a_page_that_cannot_be_is_said_before_anything_runs(
+    redmeter: Run, words: list[str], said: str
+) -> None:
+    """Exit code 2, and which option it is."""
+    done = redmeter("up", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_a_port_that_is_taken_is_said(redmeter: Run) -> None:
+    """Where it was asked for; else the next one is taken."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = redmeter("up", "--port", str(port))
+    assert (done.code, done.out) == (2, "")
+    assert f"--port: 127.0.0.1, port {port}: Address already in use" in done.err

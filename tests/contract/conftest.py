@@ -36,6 +36,12 @@ def open_store(any_server: Server) -> Iterator[OpenStore]:
 
 
 @pytest.fixture
+def bare(open_store: OpenStore) -> Store:
+    """A store on the keys of the listings."""
+    return open_store(prefix="")
+
+
+@pytest.fixture
 def open_meter(any_server: Server) -> Iterator[OpenMeter]:
     """Open meters on the server."""
     opened: list[Meter] = []

@@ -21,6 +21,8 @@ from redmeter import (
     StoreUnavailable,
     book,
 )
+from redmeter import store as stores
+from redmeter.clock import ManualClock
 from redmeter.keys import HOUR
 from redmeter.kinds.message import parse_entry
 from support import listings
@@ -125,6 +127,18 @@ def test_a_common_message_is_counted_and_recent_as_well(conn: Any, hour: int) ->
     assert texts(conn) == ["msg 18", "msg 17", "msg 17"]
     assert int(conn.get(f"{KEY}:start")) == hour
     assert not conn.exists(f"{KEY}:last", f"{KEY}:pstart")
+
+
+def test_common_messages_of_a_name_are_bounded_over_its_severities(conn: Any, hour: int) -> None:
+    """Also those whose severity is a text; what is known still counts."""
+    conn.hset("redmeter:bare:distinct:test", str(hour), 998)
+    for severity in (logging.INFO, logging.ERROR, "odd", logging.INFO):
+        book.log_common(conn, "test", "msg", severity)
+    book.log_common(conn, "other", "msg")
+    assert counted(conn) == {"msg": 2}
+    assert counted(conn, "common:test:error") == {"msg": 1}
+    assert counted(conn, "common:test:odd") == {"(other)": 1}
+    assert counted(conn, "common:other:info") == {"msg": 1}
 
 
 @pytest.mark.parametrize(
@@ -293,6 +307,21 @@ def test_a_timeout_bounds_the_call(proxy: Proxy, trouble: str) -> None:
         proxy.heal()
         book.log_common(conn, "test", "after")
         assert counted(conn)["after"] == 1
+
+
+@pytest.mark.parametrize("timeout", [0.05, 1.0])
+def test_no_pause_between_two_tries_is_longer_than_what_is_left(
+    proxy: Proxy, timeout: float
+) -> None:
+    """So a call ends when it was to end, by the clock of its store."""
+    proxy.refuse()
+    clock = ManualClock(1e9)
+    with redis.Redis("127.0.0.1", proxy.port) as conn:
+        store = stores.open(client=conn, clock=clock)
+        assert store is not None
+        with pytest.raises(StoreUnavailable):
+            store.write(lambda _: (), within=timeout)
+    assert timeout / 2 < clock.monotonic() <= timeout
 
 
 def test_a_lost_reply_counts_once(proxy: Proxy, server: Server) -> None:

@@ -18,6 +18,7 @@ from support.stores import OpenMeter, OpenStore, exchanges, server_time
 KEY = "redmeter:common:app:info"
 RECENT = "redmeter:recent:app:info"
 PATTERNS = "redmeter:patterns:app:info"
+DISTINCT = "redmeter:distinct:app"
 DAY = 86400
 LIFE = 30 * DAY
 
@@ -226,6 +227,7 @@ def test_everything_expires(open_store: OpenStore, client: Any, hour: int) -> No
     keys = [KEY, f"{KEY}:start", f"{KEY}:last", f"{KEY}:pstart", RECENT, PATTERNS]
     for key in [*keys, "redmeter:messages:"]:
         assert LIFE - 60 < client.ttl(key) <= LIFE, key
+    assert DAY - 60 < client.ttl(DISTINCT) <= DAY
 
 
 # --- tally: bounds -------------------------------------------------------------------------
@@ -246,6 +248,113 @@ def test_only_so_many_patterns_are_counted_in_an_hour(
     assert sum(found.values()) == MAX_PATTERNS - 10 + 30 * 2 + 2
     write(store, "app:info", (hour - 1, "late"))
     assert counted(client, f"{KEY}:last") == {"late": 1}
+
+
+def patterns_of(client: Any, hour: str = "") -> dict[str, int]:
+    """How many patterns each severity has, without (other)."""
+    found = {}
+    for severity in ("info", "error", "odd"):
+        members = counted(client, f"redmeter:common:app:{severity}{hour}")
+        found[severity] = len(members.keys() - {OTHER})
+    return found
+
+
+def test_the_bound_on_patterns_is_of_all_severities_together(
+    open_store: OpenStore, client: Any, hour: int
+) -> None:
+    """Of those that have no standard name too, and of each logger by itself."""
+    store = open_store()
+    write(store, "app:info", *((hour, f"a{n}") for n in range(600)))
+    write(store, "app:odd", *((hour, f"b{n}") for n in range(300)))
+    write(store, "app:error", *((hour, f"c{n}") for n in range(300)), count=2)
+    write(store, "app:info", (hour, "a0"), (hour, "new"), count=3)
+    write(store, "app:odd", (hour, "new"))
+    assert patterns_of(client) == {"info": 600, "error": 100, "odd": 300}
+    assert [counted(client, f"redmeter:common:app:{s}")[OTHER] for s in ("info", "error")] == [
+        3,
+        200 * 2,
+    ]
+    assert counted(client)["a0"] == 4
+    assert client.hgetall(DISTINCT) == {b"%d" % hour: b"%d" % MAX_PATTERNS}
+    write(store, "apples:info", (hour, "new"))
+    assert counted(client, "redmeter:common:apples:info") == {"new": 1}
+
+
+def test_severities_of_one_batch_share_the_bound(
+    open_store: OpenStore, client: Any, hour: int
+) -> None:
+    """In each of its hours; one message more of each is of no pattern."""
+    store = open_store()
+    starts = (hour - HOUR, hour)
+    hours = {start: an_hour(*((start, f"p{n}") for n in range(700))) for start in starts}
+    made = {"app:info": hours, "app:error": hours}
+    assert store.write(lambda _: message.operations(store.keys, made)) == Outcome()
+    for which in ("", ":last"):
+        assert patterns_of(client, which) == {"info": 700, "error": 300, "odd": 0}
+        assert counted(client, f"redmeter:common:app:error{which}")[OTHER] == 400
+    assert {int(start): int(many) for start, many in client.hgetall(DISTINCT).items()} == {
+        hour - HOUR: MAX_PATTERNS,
+        hour: MAX_PATTERNS,
+    }
+
+
+def test_patterns_of_an_hour_that_is_over_do_not_count_for_the_next(
+    open_store: OpenStore, client: Any, hour: int
+) -> None:
+    """Also where another severity has not been moved on; days of hours do not pile up."""
+    client.zadd("redmeter:common:app:error", {f"old{n}": 1 for n in range(MAX_PATTERNS)})
+    client.set("redmeter:common:app:error:start", hour - HOUR)
+    client.hset(DISTINCT, mapping={hour - HOUR: MAX_PATTERNS, hour - 2 * DAY: 9, "soon": 9})
+    store = open_store()
+    assert write(store, "app:info", (hour, "new"), (hour - 1, "late")) == Outcome()
+    assert counted(client) == {"new": 1}
+    assert counted(client, f"{KEY}:last") == {OTHER: 1}
+    assert client.hgetall(DISTINCT) == {b"%d" % (hour - HOUR): b"1000", b"%d" % hour: b"1"}
+    write(store, "app:error", (hour, "new"), (hour - 1, "old1"))
+    assert counted(client, "redmeter:common:app:error") == {"new": 1}
+    assert counted(client, "redmeter:common:app:error:last")["old1"] == 2
+
+
+def test_patterns_that_other_programs_count_leave_fewer_for_ours(
+    open_store: OpenStore, client: Any, hour: int
+) -> None:
+    """As soon as one is added beside them; theirs stay, however many they are."""
+    client.zadd(KEY, {f"their{n}": 1 for n in range(MAX_PATTERNS - 2)} | {OTHER: 5})
+    client.set(f"{KEY}:start", hour)
+    store = open_store()
+    write(store, "app:info", (hour, "a"))
+    write(store, "app:error", (hour, "b"), (hour, "c"))
+    assert patterns_of(client) == {"info": MAX_PATTERNS - 1, "error": 1, "odd": 0}
+    client.zadd(KEY, {f"more{n}": 1 for n in range(MAX_PATTERNS)})
+    write(store, "app:info", (hour, "more1"), (hour, "d"))
+    found = counted(client)
+    assert (found["more1"], found[OTHER], len(found)) == (2, 6, 2 * MAX_PATTERNS)
+
+
+def test_a_pattern_that_is_there_costs_no_look_at_the_others(
+    open_store: OpenStore, client: Any, hour: int
+) -> None:
+    """Nor is what was looked at renewed: a new one finds what its own hour has."""
+    store = open_store()
+    write(store, "app:info", (hour, "a"), (hour, "b"))
+    client.delete(DISTINCT)
+    write(store, "app:info", (hour, "a"), (hour, OTHER))
+    assert not client.exists(DISTINCT)
+    write(store, "app:info", (hour, "c"))
+    assert client.hgetall(DISTINCT) == {b"%d" % hour: b"3"}
+
+
+def test_where_the_others_cannot_be_known_an_hour_has_its_own_bound(
+    open_store: OpenStore, client: Any, hour: int
+) -> None:
+    """What another program put there stays; all messages are counted, and it is told."""
+    client.set(DISTINCT, "theirs")
+    outcome = write(open_store(), "app:info", *((hour, f"a{n}") for n in range(MAX_PATTERNS)))
+    assert [(r.key, r.reason, r.amount) for r in outcome.rejections] == [(DISTINCT, "unkept", 0)]
+    outcome = write(open_store(), "app:info", (hour, "a0"), (hour, "b"))
+    assert (len(outcome.rejections), client.get(DISTINCT)) == (1, b"theirs")
+    found = counted(client)
+    assert (found["a0"], found[OTHER], len(found)) == (2, 1, MAX_PATTERNS + 1)
 
 
 # --- push, seen, touch ---------------------------------------------------------------------

@@ -11,10 +11,12 @@ from redmeter import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
+from redmeter.reading.curves import Curve
 from redmeter.reading.detail import read_detail
 from redmeter.reading.listing import Listing, listing
 from redmeter.reading.overview import LOOKED_AT, PANELS_SECONDS, Watch, read_overview
 from redmeter.reading.pages import read_pages
+from redmeter.reading.sets import MAX_ADDED
 from redmeter.reading.talk import read_talk
 from redmeter.reading.together import ask
 from redmeter.reading.traffic import MAX_READ, MAX_REQUESTS
@@ -48,6 +50,11 @@ def rows(store: Store, precision: int = 60, **options: Any) -> Listing:
 
     found: Listing = ask(store, question)[1]
     return found
+
+
+def added(curve: Curve) -> float:
+    """Add up what a curve draws."""
+    return sum(value or 0 for value in curve.values)
 
 
 def minutes_ago(client: Any, minutes: float) -> int:
@@ -170,6 +177,43 @@ def test_curves_that_are_asked_for_may_be_of_any_kind(
     assert took.kind == "histogram"
     assert near(took.values[-1], 0.5)
     assert nobody.values == []
+
+
+def test_a_name_that_is_asked_for_without_labels_stands_for_its_label_sets(
+    client: Any, open_store: OpenStore, monkeypatch: Any
+) -> None:
+    """Added up, the busiest of very many; in two round trips, whatever else is asked for."""
+    store, now = open_store(), int(server_time(client))
+    count_all(
+        store,
+        {
+            'sales{shop="a"}': {now: 3},
+            'sales{shop="b"}': {now: 4},
+            "salesman": {now: 100},
+            "plain": {now: 5},
+            'plain{by="x"}': {now: 50},
+        }
+        | {f'many{{n="{n:03}"}}': {now: n} for n in range(MAX_ADDED + 10)},
+    )
+    values = [0.1] * 9 + [0.9] * 11
+    put_observed(
+        client,
+        {
+            'took{a="1"}': [(now, value) for value in values[:7]],
+            'took{a="2"}': [(now, value) for value in values[7:]],
+        },
+    )
+    names = ["sales", "took", "plain", "many", 'sales{shop="a"}', "nobody"]
+    with exchanges(monkeypatch) as seen:
+        sales, took, plain, many, alone, nobody = read_overview(store, 60, series=names).chart
+        assert len(seen) == 2
+    assert (sales.name, sales.kind, added(sales)) == ("sales", "counter", 7)
+    assert (sales.looked_at, sales.of, sales.partial) == (2, 2, True)
+    assert (took.kind, took.looked_at, took.of) == ("histogram", 2, 2)
+    assert near(took.values[-1], exact_quantile(values, 0.95))
+    assert (added(plain), added(alone), nobody.values) == (5, 3, [])
+    assert (many.looked_at, many.of) == (MAX_ADDED, MAX_ADDED + 10)
+    assert added(many) == sum(range(10, MAX_ADDED + 10))
 
 
 def test_errors_of_this_hour_and_of_the_one_before(

@@ -127,6 +127,78 @@ def test_only_the_newest_slices_are_ranked_up_to_the_running_one(
             assert {row.key for row in rows} == set(list(ages)[:seen])
 
 
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        (5_000, 3_000),
+        (5_000, None),
+        (None, 5_000),
+        (6_500.5, 6_480.25),
+        (90, 0),
+        (4_000, -9_000),
+        (3_000, 4_000),
+        (None, 20_000),
+    ],
+)
+def test_a_window_of_the_past_is_ranked_as_all_that_happened_in_it(
+    client: Any, any_server: Server, since: float | None, until: float | None
+) -> None:
+    """Whole slices from the one that holds its beginning; counted and observed, in memory too."""
+    now = server_time(client)
+    times = [None if ago is None else now - ago for ago in (since, until)]
+    oldest, newest = slice_start(now, 60) - 119 * 60, slice_start(now, 60)
+    first = oldest if times[0] is None else max(oldest, slice_start(times[0], 60))
+    last = newest if times[1] is None else min(newest, slice_start(times[1], 60))
+    rng, values, counts = random.Random(6), dict[str, list[float]](), dict[str, int]()
+    memory = MemoryMeter(clock=ManualClock(now))
+    with Meter(any_server.url) as meter:
+        for n in range(600):
+            route, at = f"/{n % 7}", now - rng.uniform(1, 7_000)
+            value = rng.lognormvariate(n % 7, 0.3)
+            for one in (meter, memory):
+                one.observe("took_seconds", value, labels={"route": route}, at=at)
+                one.count("hits", n % 7 + 1, labels={"route": route}, at=at)
+            if first <= slice_start(at, 60) <= last:
+                values.setdefault(route, []).append(value)
+                counts[route] = counts.get(route, 0) + n % 7 + 1
+        assert meter.flush()
+        window: dict[str, Any] = {"since": times[0], "until": times[1]}
+        for one in (meter, memory):
+            rows = one.top("hits", by="route", precision=60, **window)
+            assert {row.key: row.count for row in rows} == counts
+            # Unless a slice began meanwhile.
+            assert abs(rows.slices - max(0, (last - first) // 60 + 1)) <= 1
+            for order, exact in EXACT.items():
+                rows = one.top("took_seconds", by="route", precision=60, order=order, **window)
+                assert {row.key: row.count for row in rows} == {
+                    r: len(v) for r, v in values.items()
+                }
+                assert all(near(row.value, exact(values[row.key or ""])) for row in rows)
+
+
+def test_without_a_window_the_newest_five_slices_are_ranked(
+    client: Any, any_server: Server
+) -> None:
+    """Where one is given, so many of the newest at most; times that are none are refused."""
+    now = server_time(client)
+    memory = MemoryMeter(clock=ManualClock(now))
+    with Meter(any_server.url) as meter:
+        for one in (meter, memory):
+            for ago in range(10):
+                one.count("hits", at=now - 3600 * ago)
+            one.flush()
+            windows: list[tuple[dict[str, Any], int]] = [
+                ({}, 5),
+                ({"until": now}, 10),
+                ({"until": now - 7200, "slices": 4}, 2),
+                ({"since": now - 7200, "slices": 9}, 3),
+            ]
+            for window, count in windows:
+                assert [row.count for row in one.top("hits", precision=3600, **window)] == [count]
+            with pytest.raises(InvalidValue):
+                one.top("hits", precision=60, since=math.nan)
+
+
 def test_a_window_of_minutes_is_read_from_hours_where_they_fit(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

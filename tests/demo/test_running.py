@@ -9,6 +9,7 @@ import socket
 import subprocess
 from typing import Any
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -37,6 +38,14 @@ def opened(child: Running) -> int:
     found = re.fullmatch(r"the shop is open: http://127\.0\.0\.1:(\d+)\n", line)
     assert found, line
     return int(found[1])
+
+
+def page_of(child: Running) -> str:
+    """Return the address of the page that shows it, which is the line after that."""
+    line = child.out(1)
+    found = re.fullmatch(r"its page: (http://127\.0\.0\.1:\d+/)\n", line)
+    assert found, line
+    return found[1]
 
 
 def ask(port: int, method: str, path: str, body: str | None = None) -> int:
@@ -69,9 +78,13 @@ def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) 
     assert ask(port, "GET", "/products/99999") == 404
     assert ask(port, "POST", "/checkout", "") == 409
     assert ask(port, "POST", "/cart", "product=3&pieces=2") == 303
+    for odd in ("", "product", "product=x", "product=3&pieces=-1", f"product={9**30}", "a=b=c"):
+        assert ask(port, "POST", "/cart", odd) == 400
     assert ask(port, "GET", "/cart") == 200
     assert ask(port, "POST", "/checkout", "") in (303, 402, 500)
     assert ask(port, "GET", "/admin/report") == 200
+    shown = httpx.get(f"{page_of(child)}api/overview", timeout=10)
+    assert shown.json()["store"]["prefix"] == "demo:"
     with Meter(server.url, prefix="demo:") as meter:
         wanted = {
             'searches{found="yes"}',
@@ -149,6 +162,32 @@ def test_what_it_started_ends_with_it_even_where_it_is_killed(home: Home) -> Non
     child.child.send_signal(signal.SIGKILL)
     child.child.wait()
     eventually(lambda: not home.processes(), 15.0, "all processes have ended")
+    assert list((home.root / "tmp").iterdir()) != []
+    child = home.start("demo", "--minutes", "5", code=SHORT)
+    opened(child)
+    assert child.finish(signal.SIGINT).code == 0
+    nothing_is_left(home)
+
+
+@pytest.mark.slow
+def test_a_second_demo_does_not_remove_what_the_first_one_stores(
+    home: Home, server: Server
+) -> None:
+    """Under another prefix it may run beside it."""
+    first = home.start("demo", "--minutes", "5", code=SHORT)
+    opened(first)
+    with Meter(server.url, prefix="demo:") as meter:
+        before = meter.total("hits")
+        second = home.run("demo", "--minutes", "5")
+        assert second.code == 2
+        assert "a demo is running there" in second.err
+        assert "--prefix demo2:" in second.err
+        assert meter.total("hits") >= before > 0
+    other = home.start("demo", "--minutes", "5", "--prefix", "demo2:", code=SHORT)
+    opened(other)
+    for child in (other, first):
+        assert child.finish(signal.SIGINT).code == 0
+    nothing_is_left(home)
 
 
 @pytest.mark.slow
@@ -166,10 +205,8 @@ def test_a_process_that_dies_ends_the_demo_with_what_it_said(home: Home) -> None
 
 def test_what_is_missing_is_named_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     """As what is to be typed."""
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "uvicorn" or None)
-    with pytest.raises(
-        DemoFailed, match=r"needs uvicorn: pip install 'redmeter\[demo\]' brings it"
-    ):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "psutil" or None)
+    with pytest.raises(DemoFailed, match=r"needs psutil: pip install 'redmeter\[demo\]' brings it"):
         check_needs()
 
 
@@ -231,7 +268,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_started() -> None:
 def test_no_password_is_shown_again(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A URL is repeated in what to type next where it holds none."""
     monkeypatch.delenv("REDMETER_URL", raising=False)
-    demonstrating._say("http://x", "redis://user:secret@host", "demo:")
+    demonstrating._say("http://x", "http://y", "redis://user:secret@host", "demo:")
     assert "secret" not in capsys.readouterr().out
-    demonstrating._say("http://x", "redis://host/3", "demo:")
+    demonstrating._say("http://x", "http://y", "redis://host/3", "demo:")
     assert "--prefix demo: --url redis://host/3" in capsys.readouterr().out

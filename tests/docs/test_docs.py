@@ -328,7 +328,7 @@ def test_generated_pages_do_not_depend_on_the_terminal(tool: ModuleType, monkeyp
 
 def project_files() -> Iterator[Path]:
     """Yield the files of the project: not what tools have made."""
-    made = {".git", ".venv", ".cache", "dist", "__pycache__"}
+    made = {".git", ".venv", ".cache", "dist", "__pycache__", "node_modules", "static"}
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [f for f in folders if f not in made and not f.endswith("_cache")]
         folders[:] = [f for f in folders if f != ".hypothesis"]

@@ -109,6 +109,46 @@ def test_values_that_nobody_can_count_are_refused_before_they_are_taken_in(
     assert not conn.exists("redmeter:gauges:")
 
 
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_a_series_of_nothing_finite_takes_nothing_else_with_it(
+    server: Server, proxy: Proxy, conn: Any, open_buffered: OpenBuffered, odd: float
+) -> None:
+    """Before, within and after an outage: a counter, a gauge, values, messages and marks stay."""
+    meter = open_buffered(proxy.url, flush_interval=3600)
+    reading = Meter(server.url)
+
+    def record(round_: int) -> None:
+        meter.observe("good", 1.5)
+        meter.observe("bad", odd)
+        meter.count("visits", 2)
+        meter.gauge("depth").set(round_)
+        meter.log("app", "hello")
+        meter.mark(f"v{round_}")
+        meter.observe("zz", 2.5)
+
+    for round_ in (1, 2, 3):
+        record(round_)
+        if round_ == 2:
+            proxy.refuse()
+            assert not meter.flush(0.3)
+            record(2)
+            proxy.heal()
+        assert meter.flush(10.0)
+        health = meter.health()
+        times = round_ + (round_ > 1)
+        check_sums(health)
+        assert (health.recorded, health.stored, health.dropped) == (8 * times, 7 * times, times)
+        assert health.lost()["not-finite"][TOTAL] == times
+        assert reading.total("visits") == 2 * times
+        assert [found.count for found in reading.common("app")] == [times]
+        assert {mark.label for mark in reading.marks()} == {f"v{n + 1}" for n in range(round_)}
+        for name in ("good", "zz"):
+            assert reading.summary(name, precision=3600).count == times
+        newest = [sample.value for sample in reading.gauge_series("depth", precision=60)]
+        assert newest[-1] == round_
+    reading.close()
+
+
 def test_somebody_elses_key_in_place_of_a_watermark_makes_another_producer(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:

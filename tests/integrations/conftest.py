@@ -3,11 +3,13 @@
 import logging
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from redmeter import Meter
 from redmeter.testing import ManualClock, MemoryMeter
+from support.programs import Programs
 from support.servers import Server
 
 
@@ -16,6 +18,20 @@ def meter(server: Server) -> Iterator[Meter]:
     """A meter on a private server that flushes only when it is told to."""
     with Meter(server.url, flush_interval=3600) as meter:
         yield meter
+
+
+@pytest.fixture
+def programs(server: Server, tmp_path: Path) -> Iterator[Programs]:
+    """Starts programs that are given the address of `server`."""
+    with Programs(tmp_path, server.url) as programs:
+        yield programs
+
+
+@pytest.fixture
+def full() -> Iterator[Server]:
+    """A server whose memory is full."""
+    with Server(config={"maxmemory": "1", "maxmemory-policy": "noeviction"}) as server:
+        yield server
 
 
 @pytest.fixture

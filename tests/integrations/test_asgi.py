@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from support.servers import Server
 from support.waiting import eventually
 
 START: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": []}
+
+
+GET_UNMATCHED = {"method": "GET", "route": "(unmatched)"}
 
 
 class ClientDisconnect(Exception):
@@ -265,6 +269,46 @@ def test_a_call_that_is_cancelled_is_disconnected(memory: MemoryMeter) -> None:
     assert memory.messages == []
 
 
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_what_ends_the_process_is_no_client_that_left(
+    memory: MemoryMeter, error: BaseException
+) -> None:
+    """It is an exception that nobody handled, and passes on."""
+    app = RedmeterMiddleware(sending(error=error), memory)
+    with pytest.raises(type(error)) as raised:
+        ask(app)
+    assert raised.value is error
+    assert outcomes(memory) == [("GET", "(unmatched)", "5xx")]
+    assert len(memory.logged("http", "error")) == 1
+
+
+def test_a_group_is_as_bad_as_the_worst_in_it(memory: MemoryMeter) -> None:
+    """As task groups raise it."""
+    app = RedmeterMiddleware(
+        sending(error=BaseExceptionGroup("two", [asyncio.CancelledError(), SystemExit(3)])), memory
+    )
+    with pytest.raises(BaseExceptionGroup):
+        ask(app)
+    assert outcomes(memory) == [("GET", "(unmatched)", "5xx")]
+
+
+def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter) -> None:
+    """Not by how long it lasts."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        memory.clock.advance(float(scope["query_string"]))
+        await send(START)
+        memory.clock.advance(30)
+        await send(body(b"a", more=True))
+        memory.clock.advance(30)
+        await send(body(b"b"))
+
+    for before in (0.5, 2.0):
+        ask(RedmeterMiddleware(app, memory), f"/?{before}")
+    assert memory.observed("http_request_seconds", labels=GET_UNMATCHED) == [60.5, 62]
+    assert memory.logged("http", "warning") == ["slow request GET (unmatched): 2.000 s"]
+
+
 def test_many_requests_at_once_are_told_apart(memory: MemoryMeter) -> None:
     """Each has its own status, duration and end."""
 
@@ -321,7 +365,11 @@ def left(code: int) -> Message:
         (talking(), [], "500"),
         (talking(ACCEPT, receives=2), [left(1000)], "101"),
         (talking(ACCEPT, receives=2), [left(1001)], "101"),
+        *[(talking(ACCEPT, receives=2), [left(code)], "101") for code in (1005, 1011, 3000, 4999)],
         (talking(ACCEPT, receives=2), [left(1006)], "disconnected"),
+        (talking(receives=2), [left(1000)], "disconnected"),
+        (talking(receives=2), [left(1005)], "disconnected"),
+        (talking(receives=2), [left(1006)], "disconnected"),
         (talking(ACCEPT, receives=2, error=WebSocketDisconnect()), [left(1000)], "101"),
         (talking(ACCEPT, receives=2, error=WebSocketDisconnect()), [left(1006)], "disconnected"),
         (talking(ACCEPT, CLOSE, receives=2), [left(1006)], "101"),
@@ -493,6 +541,26 @@ def test_a_meter_that_it_made_is_closed_when_the_server_ends(server: Server, con
         app.requests.record("GET", "/", "/", 200, 0.1)
         live(app)
         assert conn.hget("redmeter:total:", "hits") == b"2"
+
+
+def cleaners() -> list[threading.Thread]:
+    """Return the threads that clean a store."""
+    return [each for each in threading.enumerate() if each.name == "redmeter-cleaner"]
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_a_cleaner_starts_where_there_is_no_lifespan(server: Server, kind: str) -> None:
+    """With the first request: a server may know none, and a mounted application hears of none."""
+    with Meter(server.url, flush_interval=3600) as meter:
+        app = RedmeterMiddleware(sending(START, body(b"x")), meter, cleaner=True)
+        assert cleaners() == []
+        for _ in range(2):
+            ask(app) if kind == "http" else connect(app, "/")
+            assert len(cleaners()) == 1
+        live(RedmeterMiddleware(lifespan("startup.complete", "shutdown.complete"), meter))
+        assert len(cleaners()) == 1
+        app._end()
+        assert cleaners() == []
 
 
 @pytest.mark.parametrize("ends", [("startup.failed",), ("startup.complete", "shutdown.failed")])

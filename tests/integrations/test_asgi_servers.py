@@ -1,151 +1,19 @@
-"""Applications that uvicorn serves, in processes of their own: what is stored is what was answered.
+"""An application that uvicorn serves, in a process of its own: nothing gets in its way."""
 
-Flush intervals are long, so what is stored was stored because a process ended, in good order.
-"""
-
-import os
-import signal
 import socket
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from redmeter.names import parse_name
-from support.load import Load, end
-from support.programs import Program, Programs
+from support.applications import STARLETTE, STARLETTE_ROUTES
+from support.programs import Programs
 from support.proxy import Proxy
 from support.servers import Server, free_port
 from support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
-SHOP = """
-import os
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse, StreamingResponse
-from starlette.routing import Mount, Route
-from redmeter.integrations.asgi import RedmeterMiddleware
-
-async def user(request):
-    return PlainTextResponse(str(os.getpid()))
-
-async def stream(request):
-    async def parts():
-        for digit in str(os.getpid()):
-            yield digit
-    return StreamingResponse(parts())
-
-async def fail(request):
-    raise ValueError("no such plan")
-
-def shop():
-    items = [Route("/items/{id:int}", user), Route("/stream", stream), Route("/fail", fail)]
-    return Starlette(routes=[Route("/users/{id}", user), Mount("/shop/{tenant}", routes=items)])
-"""
-
-COUNTED = f"""{SHOP}
-app = shop()
-app.add_middleware(RedmeterMiddleware)
-"""
-
-ROUTES = {
-    "/users/7": "/users/{id}",
-    "/shop/a/items/3": "/shop/{tenant}/items/{id}",
-    "/shop/b/stream": "/shop/{tenant}/stream",
-    "/shop/c/fail": "/shop/{tenant}/fail",
-    "/none": "(unmatched)",
-}
-
-
-@pytest.fixture
-def programs(server: Server, tmp_path: Path) -> Iterator[Programs]:
-    """Starts programs."""
-    with Programs(tmp_path, server.url) as programs:
-        yield programs
-
-
-def uvicorn(programs: Programs, code: str, port: int, workers: int, **env: str) -> Program:
-    """Start a server."""
-    programs.write("application.py", code)
-    return programs.command(
-        *(sys.executable, "-m", "uvicorn", "application:app", "--port", str(port)),
-        *("--workers", str(workers), "--log-level", "critical"),
-        env={"REDMETER_URL": programs.url, "REDMETER_FLUSH_INTERVAL": "60", **env},
-    )
-
-
-def stored(conn: Any) -> Counter[tuple[str, str]]:
-    """Return what is stored: (route, status) -> how many."""
-    found: Counter[tuple[str, str]] = Counter()
-    for name, count in conn.hgetall("redmeter:total:").items():
-        parsed = parse_name(name.decode())
-        if parsed.base == "http_requests":
-            assert parsed.label("method") == "GET"
-            found[str(parsed.label("route")), str(parsed.label("status"))] += int(count)
-    return found
-
-
-def answered(load: Load) -> Counter[tuple[str, str]]:
-    """Return what the client saw: (route, status) -> how many."""
-    return Counter((ROUTES[each.path], f"{each.status // 100}xx") for each in load.answered)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_uvicorn_stores_every_request_that_it_answered(
-    programs: Programs, conn: Any, workers: int
-) -> None:
-    """By route and status, over all workers, though it is ended while requests come in."""
-    port = free_port()
-    program = uvicorn(programs, COUNTED, port, workers)
-    with Load(port, list(ROUTES)) as load:
-        load.until(program, 150, workers)
-        end(program, load)
-    assert stored(conn) == answered(load)
-    assert int(conn.hget("redmeter:total:", "hits")) == len(load.answered)
-    assert len(stored(conn)) == len(ROUTES)
-
-
-def test_workers_that_are_replaced_store_what_they_answered(programs: Programs, conn: Any) -> None:
-    """By SIGHUP, one after the other, while requests come in."""
-    port = free_port()
-    program = uvicorn(programs, COUNTED, port, 2)
-    with Load(port, list(ROUTES)) as load:
-        load.until(program, 60, 2)
-        program.send(signal.SIGHUP)
-        load.until(program, 60, 4)
-        end(program, load)
-    assert len(load.bodies()) == 4
-    assert stored(conn) == answered(load)
-
-
-def test_a_worker_that_is_killed_loses_an_interval_of_its_own(
-    programs: Programs, conn: Any
-) -> None:
-    """All that it had answered before is stored, and all of the other worker."""
-    port, interval = free_port(), 0.3
-    program = uvicorn(programs, COUNTED, port, 2, REDMETER_FLUSH_INTERVAL=str(interval))
-    with Load(port, ["/users/7"]) as load:
-        load.until(program, 100, 2)
-        eventually(lambda: stored(conn).total() > 0, 5.0, "a flush")
-        victim = load.answered[-1].body
-        os.kill(int(victim), signal.SIGKILL)
-        load.until(program, len(load.answered) + 50)
-        end(program, load)
-    own = [each.time for each in load.answered if each.body == victim]
-    # A flush takes a moment, and the machine may be busy.
-    risked = sum(time > own[-1] - interval - 0.5 for time in own)
-    lost = len(load.answered) - stored(conn).total()
-    # Three at most were counted whose answers never came.
-    assert -3 <= lost <= risked
-
-
-# Never in the way
-
-TRACED = f"""{SHOP}
+TRACED = f"""{STARLETTE}
 import socket, sys, threading, time
 from redmeter import Meter
 
@@ -187,13 +55,6 @@ async def app(scope, receive, send):
 import uvicorn
 uvicorn.run(app, port=int(sys.argv[1]), log_level="critical", lifespan="off")
 """
-
-
-@pytest.fixture
-def full(fleet: Any) -> Iterator[Server]:
-    """A server whose memory is full."""
-    with Server(config={"maxmemory": "1", "maxmemory-policy": "noeviction"}) as server:
-        yield server
 
 
 def raw_answer(port: int, path: str) -> bytes:
@@ -240,7 +101,7 @@ def test_no_state_of_the_store_changes_an_answer_or_lets_it_wait(
 
     eventually(up, 20.0, "the server answers")
     for _ in range(3):
-        for path in ROUTES:
+        for path in STARLETTE_ROUTES:
             bare = raw_answer(port, f"/bare{path}")
             assert bare.startswith(b"HTTP/1.1 ")
             for name in places:

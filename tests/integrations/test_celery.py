@@ -3,7 +3,6 @@
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,13 +89,6 @@ if __name__ == "__main__":
     late.apply_async(expires=-1)
     app.send_task("shop.of_another")
 """
-
-
-@pytest.fixture
-def programs(server: Server, tmp_path: Path) -> Iterator[Programs]:
-    """Starts programs that are given the address of `server`."""
-    with Programs(tmp_path, server.url) as programs:
-        yield programs
 
 
 @pytest.fixture

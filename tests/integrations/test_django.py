@@ -19,6 +19,7 @@ from django.core.signals import got_request_exception  # type: ignore[import-unt
 from django.test import override_settings  # type: ignore[import-untyped]
 
 from redmeter import Meter
+from redmeter.integrations import asgi, wsgi
 from redmeter.integrations.django import RedmeterMiddleware
 from redmeter.integrations.django import meter as project_meter
 from redmeter.integrations.django.apps import check_settings
@@ -228,6 +229,7 @@ def test_a_stream_is_timed_until_it_is_closed(shop: MemoryMeter) -> None:
     labels = {"method": "GET", "route": "/stream"}
     assert shop.observed("http_request_seconds", labels=labels) == [3.0]
     assert counted(shop) == [("/stream", "2xx")]
+    assert shop.messages == []  # it is slow by when it began
 
 
 def test_a_client_that_left_is_told_from_an_error(shop: MemoryMeter) -> None:
@@ -285,10 +287,55 @@ def test_the_rules_of_wsgi_are_kept(shop: MemoryMeter) -> None:
         result.close()
 
 
-def test_a_project_below_a_path_has_it_in_its_routes(shop: MemoryMeter) -> None:
-    """As the server says, and the client sees."""
-    ask("/api/users/7/", SCRIPT_NAME="/shop")
-    assert counted(shop) == [("/shop/api/users/{pk}/", "2xx")]
+def test_where_a_project_is_mounted_is_told_by_the_project_alone(shop: MemoryMeter) -> None:
+    """Servers and proxies take it from headers, which whoever asks may send."""
+    for number in range(3):
+        ask("/api/users/7/", SCRIPT_NAME=f"/secret{number}")
+    with override_settings(FORCE_SCRIPT_NAME="/shop/"):
+        ask("/api/users/7/")
+    wanted = [("/api/users/{pk}/", "2xx")] * 3 + [("/shop/api/users/{pk}/", "2xx")]
+    assert counted(shop) == wanted
+
+
+def within_asgi(outer: Any, path: str) -> None:
+    """Ask the project through a middleware of ASGI."""
+    environment = {"type": "http", "method": "GET", "path": path, "query_string": b""}
+    environment |= {"headers": [(b"host", b"shop")], "http_version": "1.1", "root_path": ""}
+
+    async def receive() -> dict[str, Any]:
+        if "asked" in environment:
+            await asyncio.Event().wait()
+        environment["asked"] = ""
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        pass
+
+    asyncio.run(outer(environment, receive, send))
+
+
+@pytest.mark.parametrize("kind", ["asgi", "wsgi"])
+def test_a_project_within_a_middleware_is_counted_once_with_its_route(
+    shop: MemoryMeter, kind: str
+) -> None:
+    """By the outermost one; routes and exceptions are Django's."""
+    outer = MemoryMeter()
+    for path in ("/api/users/7/", "/nothing", "/broken"):
+        if kind == "asgi":
+            within_asgi(asgi.RedmeterMiddleware(ASGIHandler(), outer), path)
+        else:
+            app = wsgi.RedmeterMiddleware(WSGIHandler(), outer)
+            result: Any = app(environ(path, "GET"), lambda *_: None)
+            result.close()
+    assert shop.events == []
+    assert shop.messages == []
+    assert counted(outer) == [
+        ("/api/users/{pk}/", "2xx"),
+        ("(unmatched)", "4xx"),
+        ("/broken", "5xx"),
+    ]
+    (told,) = outer.logged("http", "error")
+    assert told.startswith("GET /broken\n")
 
 
 def test_settings_are_those_of_the_table(memory: MemoryMeter) -> None:
@@ -329,7 +376,7 @@ def test_functions_of_the_project_that_fail_cost_nothing_else(memory: MemoryMete
         {"REDMETER_ROUTE": 7},
         {"REDMETER_METER": "support.django_project.host_of"},
         {"REDMETER_IGNORE": "/health"},
-        {"REDMETER_CLEANER": "yes"},
+        {"REDMETER_CLEANER": "often"},
     ],
     ids=str,
 )

@@ -1,14 +1,9 @@
 """Django's databases: statements are timed for all connections, in a project of their own."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.programs import Programs
-from support.servers import Server
 
 PROJECT = """
 import json, threading
@@ -68,13 +63,6 @@ def names():
 """
 
 
-@pytest.fixture
-def programs(server: Server, tmp_path: Path) -> Iterator[Programs]:
-    """Starts programs that are given the address of `server`."""
-    with Programs(tmp_path, server.url) as programs:
-        yield programs
-
-
 def run(programs: Programs, code: str) -> Any:
     """Run a project; return what it recorded."""
     done = programs.run(PROJECT + code + "\nend()\n")
@@ -87,6 +75,15 @@ def run(programs: Programs, code: str) -> Any:
 def seconds(statement: str) -> str:
     """Return the name of the series of a statement."""
     return f'db_query_seconds{{statement="{statement}"}}'
+
+
+#: What is waited for without a statement.
+WAITS = tuple(seconds(name) for name in ("(connect)", "COMMIT", "ROLLBACK"))
+
+
+def statements(found: Any) -> dict[str, int]:
+    """Return how often which statements were recorded."""
+    return {name: count for name, count in found["counts"].items() if name not in WAITS}
 
 
 def test_statements_of_all_connections_are_timed(programs: Programs) -> None:
@@ -107,7 +104,7 @@ thread.start()
 thread.join()
 """,
     )
-    assert found["counts"] == {
+    assert statements(found) == {
         seconds("INSERT orders (many)"): 1,
         seconds("SELECT orders WHERE id"): 1,
         seconds("SELECT"): 2,
@@ -129,7 +126,7 @@ else:
     raise AssertionError
 """,
     )
-    assert found["counts"] == {seconds("SELECT nowhere"): 1}
+    assert statements(found) == {seconds("SELECT nowhere"): 1}
     error = 'db_errors{error="OperationalError",statement="SELECT nowhere"}'
     assert found["errors"] == {error: 1}
 
@@ -154,3 +151,110 @@ assert ratio.low > 0.5, ratio
         f'http_request_db_{kind}{{method="GET",route="/report/{{day}}/"}}': 2
         for kind in ("seconds", "ratio")
     }
+
+
+SLOW = """
+import sqlite3, time
+from django.db import transaction
+from redmeter.integrations.spent import collecting
+
+class Slow(sqlite3.Connection):
+    def commit(self):
+        time.sleep(0.02)
+        super().commit()
+    def rollback(self):
+        time.sleep(0.02)
+        super().rollback()
+
+def opened(*args, **kwargs):
+    time.sleep(0.02)
+    return sqlite3.connect(*args, factory=Slow, **kwargs)
+
+class Database:
+    def __getattr__(self, name):
+        return opened if name == "connect" else getattr(sqlite3, name)
+
+from django.db.backends.sqlite3 import base
+base.Database = Database()
+
+def spend(work):
+    with collecting() as spent:
+        work()
+    assert spent["db"] >= 0.02, spent["db"]
+
+def create():
+    ask("CREATE TABLE orders (id INT)")
+
+def written():
+    return ask("SELECT id FROM orders")
+
+def write(fail=False):
+    with transaction.atomic():
+        ask("INSERT INTO orders VALUES (7)")
+        if fail:
+            raise LookupError
+
+def fail():
+    try:
+        write(fail=True)
+    except LookupError:
+        pass
+"""
+
+
+def test_connecting_and_the_end_of_a_transaction_are_waited_for(programs: Programs) -> None:
+    """By a thread that has no connection yet, and by one that has."""
+    found = run(
+        programs,
+        SLOW
+        + """
+install()
+spend(connection.ensure_connection)
+create()
+spend(write)
+spend(fail)
+thread = threading.Thread(target=lambda: (written(), connections.close_all()))
+thread.start()
+thread.join()
+try:
+    with transaction.atomic():
+        connection.commit()
+except transaction.TransactionManagementError:
+    pass
+assert len(written()) == 1
+""",
+    )
+    waits = {name: found["counts"].get(name) for name in WAITS}
+    assert waits == dict(zip(WAITS, (2, 1, 2), strict=True))
+    assert found["errors"] == {}
+
+
+def test_connections_are_as_they_were_once_nobody_watches(programs: Programs) -> None:
+    """In this thread; in others, they pass through, and record nothing."""
+    found = run(
+        programs,
+        """
+ready, go = threading.Event(), threading.Event()
+
+def elsewhere():
+    ask("SELECT 2")
+    ready.set()
+    go.wait(10)
+    ask("SELECT 3")
+    connections.close_all()
+
+from redmeter.integrations.django_db import uninstall
+install()
+thread = threading.Thread(target=elsewhere)
+thread.start()
+ready.wait(10)
+uninstall(meter())
+ask("CREATE TABLE orders (id INT)")
+go.set()
+thread.join()
+assert {"connect", "commit", "rollback"}.isdisjoint(vars(connections["default"]))
+assert connections["default"].execute_wrappers == []
+assert "create_connection" not in vars(connections)
+""",
+    )
+    assert found["counts"] == {seconds("SELECT"): 1, seconds("(connect)"): 1}

@@ -11,9 +11,9 @@ from fastapi.staticfiles import StaticFiles
 from starlette.middleware.base import BaseHTTPMiddleware
 
 from redmeter.integrations.asgi import RedmeterMiddleware
-from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
 from support.asgi import Answer, ask, connect
+from support.counted import HUNG, Case, check_counted, recorded
 
 
 async def plain(request: Request) -> PlainTextResponse:
@@ -94,13 +94,6 @@ def mounting(folder: Path) -> APIRouter:
     return router
 
 
-def recorded(meter: MemoryMeter) -> tuple[str | None, ...]:
-    """Return method, route and status of the one kind of request that was counted."""
-    (name,) = (each for each in meter.names() if each.startswith("http_requests"))
-    parsed = parse_name(name)
-    return tuple(parsed.label(key) for key in ("method", "route", "status"))
-
-
 CASES = [
     ("GET", "/users/7", "/users/{user_id}", 200),
     ("GET", "/users/x", "/users/{user_id}", 422),
@@ -130,29 +123,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("hung", ["within", "around"])
-@pytest.mark.parametrize(("method", "path", "route", "status"), CASES)
+@pytest.mark.parametrize("hung", HUNG)
+@pytest.mark.parametrize("case", CASES)
 def test_a_request_is_counted_by_the_template_of_its_route(
-    tmp_path: Path,
-    memory: MemoryMeter,
-    hung: str,
-    method: str,
-    path: str,
-    route: str,
-    status: int,
+    tmp_path: Path, memory: MemoryMeter, case: Case, hung: str
 ) -> None:
     """With the prefixes of all routers and mounts around it."""
-    bare = ask(shop(tmp_path), path, method)
-    app: Any = shop(tmp_path)
-    if hung == "within":
-        app.add_middleware(RedmeterMiddleware, meter=memory, exact_status=True)
-    else:
-        app = RedmeterMiddleware(app, memory, exact_status=True)
-    for _ in range(2):
-        answered = ask(app, path, method)
-        assert answered.status == bare.status == status
-        assert answered.body == bare.body
-    assert recorded(memory) == (method, route, str(status))
+    check_counted(lambda: shop(tmp_path), memory, case, hung)
 
 
 def test_a_mount_of_an_included_router_has_its_prefix(tmp_path: Path, memory: MemoryMeter) -> None:

@@ -11,8 +11,10 @@ import pytest
 from flask import Blueprint, Flask, Response, abort, request, send_file, stream_with_context
 from flask.testing import FlaskClient
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.test import Client
 
 from redmeter import Meter
+from redmeter.integrations import wsgi
 from redmeter.integrations.flask import Redmeter
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
@@ -231,8 +233,9 @@ def test_errors_outside_of_views_are_seen(memory: MemoryMeter) -> None:
 def test_an_application_within_another_is_counted_once_with_its_place(
     memory: MemoryMeter, first: bool
 ) -> None:
-    """Wherever the middleware is, of one of them or of both."""
+    """Wherever the middleware is, of one of them or of both; its place it tells itself."""
     inner, outer = shop(), shop()
+    inner.config["APPLICATION_ROOT"] = "/branch"
     Redmeter(inner, memory)
     outer.wsgi_app = DispatcherMiddleware(  # type: ignore[method-assign]
         outer.wsgi_app, {"/branch": inner}
@@ -249,6 +252,57 @@ def test_an_application_within_another_is_counted_once_with_its_place(
     ]
     assert counted(memory) == wanted + ([] if first else [("/users/{user_id}", "2xx")])
     assert len(memory.messages) == 1
+
+
+def test_what_is_before_a_path_is_no_part_of_its_route(memory: MemoryMeter) -> None:
+    """Servers and proxies take it from headers, which whoever asks may send."""
+    app = shop()
+    Redmeter(app, memory)
+    for number in range(3):
+        client_of(app).get("/users/1", environ_overrides={"SCRIPT_NAME": f"/secret{number}"})
+    assert counted(memory) == [("/users/{user_id}", "2xx")] * 3
+
+
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_within_another_middleware_it_tells_its_route(
+    memory: MemoryMeter, copied: bool, named: bool
+) -> None:
+    """The outermost one counts; what the application itself says of routes goes first."""
+    app, none = shop(), MemoryMeter()
+    Redmeter(app, none)
+    inner = app.wsgi_app
+
+    def between(environ: Any, start_response: Any) -> Any:
+        return inner(dict(environ) if copied else environ, start_response)
+
+    def route(environ: Any) -> str | None:
+        return "/mine" if environ["PATH_INFO"] == "/" else None
+
+    outer = wsgi.RedmeterMiddleware(between, memory, route=route if named else None)
+    client = Client(outer)
+    for path in ("/", "/users/1", "/nothing", "/broken"):
+        client.get(path, buffered=True)
+    assert none.events == []
+    assert counted(memory) == [
+        ("/mine" if named else "/", "2xx"),
+        ("/users/{user_id}", "2xx"),
+        ("(unmatched)", "4xx"),
+        ("/broken", "5xx"),
+    ]
+    (found,) = memory.common("http")
+    assert found.pattern.startswith("GET /broken [LookupError")
+
+
+def test_names_that_are_no_settings_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """And those that are, hold, a cleaner too."""
+    app = Flask("shop")
+    app.config.update(REDMETER_URL="off", REDMETER_SLOW_REQUESTS=1, REDMETER_CLEANER="on")
+    Redmeter(app)
+    assert [record.message for record in caplog.records] == [
+        "passed over: REDMETER_SLOW_REQUESTS is no setting of Redmeter"
+    ]
+    assert app.wsgi_app.cleaner is not None  # type: ignore[attr-defined]
 
 
 def test_static_files_have_one_route(memory: MemoryMeter, tmp_path: Any) -> None:

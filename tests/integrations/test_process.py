@@ -1,8 +1,7 @@
 """Process gauges: each process tells how busy and how large it is, and nothing waits for that."""
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
@@ -14,13 +13,6 @@ from redmeter.testing import MemoryMeter
 from support.programs import Programs
 from support.servers import Server
 from support.waiting import eventually
-
-
-@pytest.fixture
-def programs(server: Server, tmp_path: Path) -> Iterator[Programs]:
-    """Starts programs that are given the address of `server`."""
-    with Programs(tmp_path, server.url) as programs:
-        yield programs
 
 
 def gauge(meter: Meter, name: str, instance: int = 0) -> float | None:

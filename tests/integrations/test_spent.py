@@ -103,4 +103,4 @@ def test_what_was_ended_in_another_task_is_not_around_anything() -> None:
     async def end(spent: object) -> None:
         spent.end()  # type: ignore[attr-defined]
 
-    asyncio.run(serve())
+    contextvars.Context().run(asyncio.run, serve())  # in which nothing has begun

@@ -2,15 +2,16 @@
 
 import asyncio
 import gc
+import sqlite3
 import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.util import greenlet_spawn
@@ -23,7 +24,7 @@ from redmeter.integrations import hooks
 from redmeter.integrations.asgi import RedmeterMiddleware
 from redmeter.integrations.queries import GROUPS, TEXTS, Queries
 from redmeter.integrations.spent import collecting
-from redmeter.integrations.sqlalchemy import install
+from redmeter.integrations.sqlalchemy import install, uninstall
 from redmeter.testing import ManualClock, MemoryMeter
 
 ORDERS = sa.Table(
@@ -50,20 +51,30 @@ def made() -> sa.Engine:
 
 @pytest.fixture
 def engine() -> Iterator[sa.Engine]:
-    """An engine that is not watched yet."""
+    """An engine that is not watched yet; no engine is afterwards."""
     engine = made()
     yield engine
+    uninstall()
     engine.dispose()
-
-
-def recorded(memory: MemoryMeter) -> Counter[str]:
-    """Return which series were recorded how often."""
-    return Counter(each.series for each in memory.events)
 
 
 def seconds(statement: str) -> str:
     """Return the name of the series of a statement."""
     return f'db_query_seconds{{statement="{statement}"}}'
+
+
+#: What is waited for without a statement, by what it is called here.
+WAITS = {seconds(name): name for name in ("(connect)", "COMMIT", "ROLLBACK")}
+
+
+def recorded(memory: MemoryMeter) -> Counter[str]:
+    """Return which series were recorded how often, those of statements alone."""
+    return Counter(each.series for each in memory.events if each.series not in WAITS)
+
+
+def waited(memory: MemoryMeter) -> Counter[str]:
+    """Return how often what was waited for without a statement."""
+    return Counter(WAITS[each.series] for each in memory.events if each.series in WAITS)
 
 
 def test_statements_are_timed_by_what_groups_them(engine: sa.Engine, memory: MemoryMeter) -> None:
@@ -77,7 +88,7 @@ def test_statements_are_timed_by_what_groups_them(engine: sa.Engine, memory: Mem
         seconds("SELECT orders WHERE note"): 2,
         seconds("WITH n SELECT SELECT n WHERE i SELECT n"): 1,
     }
-    observed = {each.series: each.observed or 0.0 for each in memory.events}
+    observed = {e.series: e.observed or 0.0 for e in memory.events if e.series not in WAITS}
     quick, long = observed.values()
     assert 0 < quick < long < 10
     assert memory.health().troubles == {}
@@ -146,21 +157,14 @@ def test_several_engines_and_several_meters_do_not_meet(
 
 
 def test_the_class_of_all_engines_can_be_watched(engine: sa.Engine, memory: MemoryMeter) -> None:
-    """Then one of them is watched already."""
-    before = list(event.registry._key_to_collection)
+    """Then one of them is watched already; of one, all but what its first connection waits for."""
     install(sa.Engine, memory)
     install(engine, memory)
-    with engine.connect() as connection:
-        connection.execute(sa.select(ORDERS))
-    assert recorded(memory) == {seconds("SELECT orders"): 1}
-    for key in set(event.registry._key_to_collection) - set(before):
-        _, name, _ = key
-        watch = next(w for r, w in install.__globals__["_watches"] if r() is sa.Engine)
-        heard = {"before_cursor_execute": watch.before, "after_cursor_execute": watch.after}
-        event.remove(sa.Engine, name, heard.get(name, watch.failed))
-    install.__globals__["_watches"][:] = [
-        (ref, watch) for ref, watch in install.__globals__["_watches"] if ref() is not sa.Engine
-    ]
+    for _ in range(2):
+        with engine.connect() as connection:
+            connection.execute(sa.select(ORDERS))
+    assert recorded(memory) == {seconds("SELECT orders"): 2}
+    assert waited(memory) == {"(connect)": 1, "ROLLBACK": 2}
 
 
 async def _asynchronously(engine: sa.Engine) -> float:
@@ -180,8 +184,142 @@ def test_an_asynchronous_engine_is_watched_where_it_works(memory: MemoryMeter) -
     install(AsyncEngine(engine), memory)
     assert asyncio.run(_asynchronously(engine)) > 0
     assert recorded(memory).total() == 1
+    assert waited(memory) == {"(connect)": 1, "ROLLBACK": 1}
     engine.dialect.is_async = False
     engine.dispose()
+
+
+class Slow(sqlite3.Connection):
+    """A connection whose transactions take their time to end."""
+
+    def commit(self) -> None:
+        """Commit, after 20 ms."""
+        time.sleep(0.02)
+        super().commit()
+
+    def rollback(self) -> None:
+        """Roll back, after 20 ms."""
+        time.sleep(0.02)
+        super().rollback()
+
+
+def pooled(folder: Path, **options: Any) -> sa.Engine:
+    """Return an engine that has one slow connection."""
+    options["connect_args"] = {"factory": Slow, "check_same_thread": False}
+    return sa.create_engine(
+        f"sqlite:///{folder}/shop.sqlite3", pool_size=1, max_overflow=0, **options
+    )
+
+
+def test_the_end_of_a_transaction_is_waited_for(tmp_path: Path, memory: MemoryMeter) -> None:
+    """By the request that is going on, whether it commits or reads only."""
+    engine = pooled(tmp_path)
+    ORDERS.metadata.create_all(engine)
+    install(engine, memory)
+    with collecting() as spent, engine.begin() as connection:
+        connection.execute(ORDERS.insert().values(note="a"))
+    assert spent["db"] >= 0.02
+    with collecting() as spent, engine.connect() as connection:
+        connection.execute(sa.select(ORDERS)).all()
+    assert spent["db"] >= 0.02
+    # What comes back to a pool is rolled back, whatever it did.
+    assert waited(memory) == {"(connect)": 2, "COMMIT": 1, "ROLLBACK": 2}
+    engine.dispose()
+
+
+def test_a_connection_of_the_pool_is_waited_for(tmp_path: Path, memory: MemoryMeter) -> None:
+    """Until there is one, or the time is up: an error as any other."""
+    engine = pooled(tmp_path, pool_timeout=0.05)
+    install(engine, memory)
+    with engine.connect(), collecting() as spent:
+        with pytest.raises(sa.exc.TimeoutError, match="QueuePool limit"):
+            engine.connect()
+        assert spent["db"] >= 0.05
+    assert recorded(memory) == {'db_errors{error="TimeoutError",statement="(connect)"}': 1}
+    assert waited(memory)["(connect)"] == 2
+    engine.dispose()
+
+
+def test_what_opening_a_connection_does_is_a_part_of_it(
+    tmp_path: Path, memory: MemoryMeter
+) -> None:
+    """The first one of an engine rolls back after it has asked for the version."""
+    engine = pooled(tmp_path)
+    install(engine, memory)
+    with engine.connect():
+        assert waited(memory) == {"(connect)": 1}
+    engine.dispose()
+
+
+def test_a_commit_that_fails_is_counted(tmp_path: Path, memory: MemoryMeter) -> None:
+    """The error is what it was."""
+    engine = pooled(tmp_path)
+    install(engine, memory)
+    deferred = "CREATE TABLE b (a REFERENCES a(id) DEFERRABLE INITIALLY DEFERRED)"
+    with engine.connect() as connection:
+        for text in ("PRAGMA foreign_keys=on", "CREATE TABLE a (id INTEGER PRIMARY KEY)", deferred):
+            connection.exec_driver_sql(text)
+        connection.exec_driver_sql("INSERT INTO b VALUES (7)")
+        with pytest.raises(sa.exc.IntegrityError, match="FOREIGN KEY"):
+            connection.commit()
+    assert 'db_errors{error="IntegrityError",statement="COMMIT"}' in recorded(memory)
+    assert waited(memory)["COMMIT"] == 1
+    engine.dispose()
+
+
+def test_a_pool_in_place_of_another_one_is_watched(tmp_path: Path, memory: MemoryMeter) -> None:
+    """As dispose() makes it."""
+    engine = pooled(tmp_path)
+    install(engine, memory)
+    for _ in range(2):
+        engine.connect().close()
+        engine.dispose()
+    assert waited(memory)["(connect)"] == 2
+
+
+def test_engines_are_as_they_were_once_nobody_watches(engine: sa.Engine) -> None:
+    """Whoever came first leaves first; the other one goes on."""
+    first, second = MemoryMeter(), MemoryMeter()
+    install(engine, first)
+    install(engine, second)
+    for leaving, counts in ((first, (0, 4)), (None, (0, 0))):
+        uninstall(leaving)
+        first.forget()
+        second.forget()
+        with engine.connect() as connection:
+            connection.execute(sa.select(ORDERS))
+            connection.commit()
+        assert (len(first.events), len(second.events)) == counts
+    assert {"connect", "do_commit", "do_rollback"}.isdisjoint(
+        vars(engine.pool) | vars(engine.dialect)
+    )
+
+
+def test_what_somebody_else_put_there_stays(engine: sa.Engine, memory: MemoryMeter) -> None:
+    """Before ours, and behind it."""
+    called: list[str] = []
+
+    def put(name: str) -> Any:
+        inner = engine.dialect.do_commit
+
+        def outer(connection: Any) -> None:
+            called.append(name)
+            inner(connection)
+
+        engine.dialect.do_commit = outer  # type: ignore[method-assign, assignment]
+        return outer
+
+    behind = put("behind")
+    install(engine, memory)
+    before = put("before")
+    engine.dispose()  # asks again
+    for expected in (1, 1):
+        with engine.begin() as connection:
+            connection.execute(sa.text("SELECT 7"))
+        assert waited(memory)["COMMIT"] == expected
+        uninstall()
+    assert called == ["before", "behind"] * 2
+    assert engine.dialect.do_commit is before is not behind
 
 
 def test_a_watched_engine_can_be_forgotten(memory: MemoryMeter) -> None:
@@ -213,13 +351,13 @@ def test_nothing_that_goes_wrong_here_reaches_the_application(
 
 def test_a_meter_is_made_where_none_is_given(engine: sa.Engine, monkeypatch: Any) -> None:
     """One for all hooks of the process; where it cannot be made, the log says so."""
-    monkeypatch.setattr(hooks, "_shared", [])
+    monkeypatch.setattr(hooks, "_held", set())
     monkeypatch.setenv("REDMETER_URL", "http://nowhere")
     install(engine)
-    assert hooks._shared == []
+    assert hooks._held == set()
     monkeypatch.setenv("REDMETER_URL", "off")
     install(engine)
-    (meter,) = hooks._shared
+    (meter,) = hooks._held
     assert hooks.meter_for(None, "") is meter
     with engine.connect() as connection:
         assert connection.execute(sa.text("SELECT 7")).scalar() == 7

@@ -1,6 +1,7 @@
 """Starlette: a route is its template, with the mounts before it, whatever matched."""
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import starlette.routing
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Host, Mount, Route, Router, WebSocketRoute
@@ -20,7 +22,8 @@ from redmeter.integrations import routes
 from redmeter.integrations.asgi import RedmeterMiddleware
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
-from support.asgi import ask, connect
+from support.asgi import ask, connect, http_scope
+from support.counted import HUNG, Case, check_counted, recorded
 
 
 async def answer(request: Request) -> Response:
@@ -99,13 +102,6 @@ async def talk_not(request: Request) -> Response:
     return PlainTextResponse("deep")
 
 
-def recorded(meter: MemoryMeter) -> tuple[str | None, ...]:
-    """Return method, route and status of the one request that was counted."""
-    (name,) = (each for each in meter.names() if each.startswith("http_requests"))
-    parsed = parse_name(name)
-    return tuple(parsed.label(key) for key in ("method", "route", "status"))
-
-
 CASES = [
     ("GET", "/", "/", 200),
     ("GET", "/users/7", "/users/{user_id}", 200),
@@ -139,31 +135,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("hung", ["within", "around"])
-@pytest.mark.parametrize(("method", "path", "route", "status"), CASES)
+@pytest.mark.parametrize("hung", HUNG)
+@pytest.mark.parametrize("case", CASES)
 def test_a_request_is_counted_by_the_template_of_its_route(
-    tmp_path: Path,
-    memory: MemoryMeter,
-    hung: str,
-    method: str,
-    path: str,
-    route: str,
-    status: int,
+    tmp_path: Path, memory: MemoryMeter, case: Case, hung: str
 ) -> None:
     """Whether the middleware is the application's own, or stands around it."""
-    plain = ask(shop(tmp_path), path, method)
-    if hung == "within":
-        app: Any = shop(tmp_path)
-        app.add_middleware(RedmeterMiddleware, meter=memory, exact_status=True)
-    else:
-        app = RedmeterMiddleware(shop(tmp_path), memory, exact_status=True)
-    for _ in range(2):  # by a route that is not known yet, and by one that is
-        answered = ask(app, path, method)
-        assert answered.status == plain.status == status
-        assert answered.body == plain.body
-    known = method if method != "PROPFIND" else "_OTHER"
-    assert recorded(memory) == (known, route, str(status))
-    assert memory.recorded("hits") == 2
+    check_counted(lambda: shop(tmp_path), memory, case, hung)
 
 
 def test_a_root_path_of_the_server_is_no_part_of_a_route(
@@ -268,6 +246,126 @@ def test_what_is_matched_by_its_path_has_the_route_of_its_method(memory: MemoryM
         memory.forget()
         assert ask(app, "/x/7?stop", method).status == 401
         assert recorded(memory)[1] == route
+
+
+PREFLIGHT = [(b"origin", b"http://a.example"), (b"access-control-request-method", b"POST")]
+
+
+def cross_origin(app: Any) -> Any:
+    """Answer preflights."""
+    return CORSMiddleware(app, allow_origins=["*"], allow_methods=["*"])
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "route"),
+    [
+        ("/users/7", PREFLIGHT, "/users/{user_id}"),
+        ("/admin/carts/7", PREFLIGHT, "/admin/carts/{written}"),
+        ("/static/app.css", PREFLIGHT, "/static/{path}"),
+        ("/page/7", PREFLIGHT, "/{path}"),
+        ("/users/7?stop", [], "/users/{user_id}"),
+        ("/admin/carts/7?stop", [], "/admin/carts/{read}"),
+    ],
+)
+def test_a_preflight_has_the_route_of_what_it_asks_for(
+    memory: MemoryMeter, path: str, headers: list[Any], route: str
+) -> None:
+    """Whatever is mounted beside it, and takes all methods: as the router would have found it."""
+    carts = [
+        Route("/carts/{read}", answer, methods=["GET"]),
+        Route("/carts/{written}", answer, methods=["POST"]),
+    ]
+    inner = [
+        Mount("/static", raw),
+        Mount("/admin", Starlette(routes=carts)),
+        Route("/users/{user_id}", answer, methods=["POST"]),
+        Route("/page/{number}", answer, methods=["GET"]),
+        Mount("/", raw),
+    ]
+    app = RedmeterMiddleware(cross_origin(around(Starlette(routes=inner))), memory)
+    assert ask(app, path, "OPTIONS", headers=headers).status == (200 if headers else 401)
+    assert recorded(memory)[1] == route
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "route"),
+    [
+        ("/admin/users/3?stop", 401, "/admin/users/{id}"),
+        ("/admin/users/3", 200, "/admin/users/{id}"),
+        ("/admin/none?stop", 401, "(unmatched)"),
+        ("/admin/none", 404, "(unmatched)"),
+        ("/mounted/users/3?stop", 401, "/mounted/users/{id}"),
+        ("/mounted/none", 404, "(unmatched)"),
+    ],
+)
+@pytest.mark.parametrize("hung", ["within", "around"])
+def test_what_a_middleware_of_a_mount_answers_has_its_route(
+    memory: MemoryMeter, hung: str, path: str, status: int, route: str
+) -> None:
+    """Of a sub-application, or of the mount itself; what is not there is unmatched as ever."""
+    users = [Route("/users/{id}", answer)]
+    guard = [Middleware(around)]
+    shop = Starlette(
+        routes=[
+            Mount("/admin", Starlette(routes=users, middleware=guard)),
+            Mount("/mounted", routes=users, middleware=guard),
+            Route("/{everything:path}", answer),
+        ]
+    )
+    if hung == "within":
+        shop.add_middleware(RedmeterMiddleware, meter=memory)
+    app: Any = shop if hung == "within" else RedmeterMiddleware(shop, memory)
+    for _ in range(2):
+        assert ask(app, path).status == status
+    assert recorded(memory)[1] == route
+
+
+def test_routes_that_come_later_are_found_by_their_path(memory: MemoryMeter) -> None:
+    """Those of a mounted application, too."""
+    inner = Starlette()
+    shop = Starlette(routes=[Mount("/sub", inner)])
+    app = RedmeterMiddleware(around(shop), memory)
+    for path in ("/late/7?stop", "/sub/late/7?stop"):
+        ask(app, path)
+    assert recorded(memory)[1] == "(unmatched)"
+    inner.router.routes.append(Route("/late/{x}", answer))
+    shop.router.routes.append(Route("/late/{x}", answer))
+    for path in ("/late/7?stop", "/sub/late/7?stop"):
+        memory.forget()
+        ask(app, path)
+        assert recorded(memory)[1] == path.replace("7?stop", "{x}")
+
+
+def test_a_route_that_ignores_case_is_found_by_its_path(memory: MemoryMeter) -> None:
+    """By whatever its regular expression takes, not by how its template begins."""
+    route = Route("/Users/{user_id}", answer)
+    route.path_regex = re.compile(route.path_regex.pattern, re.IGNORECASE)
+    app = RedmeterMiddleware(around(Starlette(routes=[route])), memory)
+    ask(app, "/users/7?stop")
+    assert recorded(memory)[1] == "/Users/{user_id}"
+
+
+def test_only_routes_that_begin_alike_are_looked_at_closer(memory: MemoryMeter) -> None:
+    """Up to the first that fits, however many there are."""
+    many = [Route(f"/part{number}/{{id}}", answer) for number in range(50)]
+    shop = Starlette(routes=[*many, Mount("/tenants/{tenant}", routes=many)])
+    found = routes.Finder(shop)
+    scope = http_scope("GET", "/part7/3")
+    assert found.route(scope, None) == "/part7/{id}"
+    looked: list[str] = []
+
+    class Regex:
+        def __init__(self, template: str) -> None:
+            self.template = template
+
+        def match(self, _path: str) -> None:
+            looked.append(self.template)
+
+    for number, route in enumerate(found._all):
+        regexes: Any = (Regex(route.template or ""),)
+        found._all[number] = route._replace(regexes=regexes)
+    assert found.route(scope, None) is None
+    assert looked == ["/part7/{id}"]
 
 
 def test_a_middleware_of_a_mounted_application_sees_its_requests_alone(

@@ -83,22 +83,47 @@ def test_the_loggers_name_is_that_of_the_event_else_of_the_logger(memory: Memory
 
 
 def test_an_exception_adds_its_type_and_place(memory: MemoryMeter) -> None:
-    """Before it is rendered and after."""
+    """Before it is rendered and after, as text and as data."""
     log = wrapped(RedmeterProcessor(memory), structlog.processors.format_exc_info)
     late = wrapped(structlog.processors.format_exc_info, RedmeterProcessor(memory))
+    data = wrapped(structlog.processors.dict_tracebacks, RedmeterProcessor(memory))
     try:
-        raise KeyError("job 7")
+        try:
+            raise ValueError("its cause")
+        except ValueError as cause:
+            raise KeyError("job 7") from cause
     except KeyError as error:
         log.exception("failed", job=7)
         log.error("failed", job=7, exc_info=error)
         log.error("failed", job=7, exc_info=sys.exc_info())
         late.exception("failed", job=7)
+        data.exception("failed", job=7)
     ((pattern, count),) = patterns(memory).items()
-    assert count == 4
+    assert count == 5
     assert pattern.startswith("failed [KeyError at test_structlog.py:")
     for text in texts(memory):
         assert text.startswith("failed job=7\n")
         assert text.endswith("KeyError: 'job 7'")
+
+
+@pytest.mark.parametrize(
+    "given_", [["x"], [{}], {"a": 1}, [{"exc_type": "E", "exc_value": "x", "frames": [{}]}], 5, []]
+)
+def test_an_exception_of_a_form_of_its_own_is_shown_as_it_is(
+    memory: MemoryMeter, given_: object
+) -> None:
+    """Nothing of it is known but its repr()."""
+    RedmeterProcessor(memory)(None, "error", {"event": "failed", "exception": given_})
+    assert texts(memory) == [f"failed\n{given_!r}"]
+    assert patterns(memory) == {"failed": 1}
+
+
+def test_data_of_an_exception_without_frames_adds_its_type(memory: MemoryMeter) -> None:
+    """There is no place."""
+    told = [{"exc_type": "OSError", "exc_value": "disk is full", "frames": []}]
+    RedmeterProcessor(memory)(None, "error", {"event": "failed", "exception": told})
+    assert texts(memory) == ["failed\nOSError: disk is full"]
+    assert patterns(memory) == {"failed [OSError]": 1}
 
 
 def test_secrets_are_masked(meter: Meter) -> None:

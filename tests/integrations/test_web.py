@@ -1,30 +1,20 @@
 """What is recorded of a request, whatever serves it; and that recording never fails it."""
 
-import logging
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter import Meter, settings
+from redmeter import Meter
 from redmeter.errors import StoreUnavailable
 from redmeter.integrations import web
-from redmeter.integrations.web import (
-    DISCONNECTED,
-    METER_SETTINGS,
-    Arguments,
-    Cleaner,
-    Options,
-    Requests,
-    meter_of,
-)
+from redmeter.integrations.options import Options
+from redmeter.integrations.spent import collecting, spend
+from redmeter.integrations.web import DISCONNECTED, Requests
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
-from support.servers import Server
-from support.waiting import eventually
 
 
 def series(meter: MemoryMeter, name: str) -> list[dict[str, str]]:
@@ -157,6 +147,31 @@ def test_a_slow_request_is_a_message_with_its_route(memory: MemoryMeter) -> None
     ]
 
 
+def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter) -> None:
+    """However long it lasts."""
+    requests = requests_of(memory, slow_request=2)
+    for began in (0.5, 2.0, None):
+        requests.record("GET", "/a", "/a", 200, 60.0, began=began)
+    assert memory.logged("http", "warning") == [
+        "slow request GET /a: 2.000 s",
+        "slow request GET /a: 60.000 s",
+    ]
+
+
+@pytest.mark.parametrize("labels", [None, lambda _: {"plan": "free"}])
+def test_methods_that_strangers_make_up_are_remembered_as_one(
+    memory: MemoryMeter, labels: Any
+) -> None:
+    """Else they would take the place of those that are asked for."""
+    requests = requests_of(memory, labels=labels)
+    for number in range(50):
+        with collecting() as spent:
+            spend("db", 0.5)
+        requests.record(f"M{number}", "/a", None, 405, 1.0, spent=spent)
+    assert (len(requests._handles), len(requests._waits)) == (1, 1)
+    assert {each["method"] for each in series(memory, "http_requests")} == {"_OTHER"}
+
+
 # Which requests, and what more of them
 
 
@@ -251,6 +266,14 @@ def test_labels_that_cannot_be_used_are_left_out_and_counted(
     assert "labels" in caplog.text
 
 
+def test_a_label_that_requests_have_anyway_is_named(
+    memory: MemoryMeter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a label, not as a series."""
+    ask(requests_of(memory, labels=lambda _: {"route": "/raw", "method": "a"}))
+    assert "invalid label 'method, route': requests have it anyway" in caplog.text
+
+
 @pytest.mark.parametrize("none", [{}, None])
 def test_no_labels_are_no_trouble(memory: MemoryMeter, none: Any) -> None:
     """The request is counted as without the function."""
@@ -312,94 +335,3 @@ def test_handles_are_remembered_within_a_limit(
         ask(requests, route=f"/{number}")
     assert len(requests._handles) == 3
     assert len(series(memory, "http_requests")) == 10
-
-
-# Settings
-
-
-def test_options_are_named_as_settings_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code wins over the framework's settings, those over the environment, that over defaults."""
-    monkeypatch.setenv("REDMETER_IGNORE_PATHS", "/e")
-    monkeypatch.setenv("REDMETER_EXACT_STATUS", "yes")
-    monkeypatch.setenv("REDMETER_SLOW_REQUEST", "3")
-    framework = {"REDMETER_IGNORE_PATHS": ["/f", "/g"], "REDMETER_EXACT_STATUS": False}
-    found = Options.of({"slow_request": 5, "ignore_paths": None}, framework)
-    assert (found.slow_request, found.ignore_paths, found.exact_status) == (5.0, "/f /g", False)
-    found = Options.of({})
-    assert (found.slow_request, found.ignore_paths, found.exact_status) == (3.0, "/e", True)
-    assert found.sample_durations == 1.0
-
-
-def test_integrations_take_all_settings_by_their_names() -> None:
-    """What Arguments lists, for checkers of types, is what there is."""
-    functions = {"labels", "route"}
-    assert Arguments.__annotations__.keys() == {*METER_SETTINGS, *settings.WEB, *functions}
-    assert {each.name for each in fields(Options)} == {*settings.WEB, *functions}
-    both = {*METER_SETTINGS, *settings.WEB, *settings.EMBEDDED}
-    assert {each.name for each in settings.SETTINGS} == both
-
-
-def test_a_setting_that_cannot_be_used_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With an error in the log that names where it came from; the next source holds."""
-    monkeypatch.setenv("REDMETER_SLOW_REQUEST", "soon")
-    framework = {"REDMETER_SLOW_REQUEST": [], "REDMETER_COUNT_PATHS": "/a=a"}
-    found = Options.of({"slow_request": -1, "count_paths": "/a"}, framework)
-    assert (found.slow_request, found.count_paths) == (1.0, "/a=a")
-    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 4
-    assert "REDMETER_SLOW_REQUEST: 'soon'" in caplog.text
-
-
-@pytest.mark.parametrize("given", [{"slow": 1}, {"labels": "plan"}, {"route": 7}])
-def test_an_option_that_does_not_exist_is_a_mistake_in_code(given: dict[str, Any]) -> None:
-    """As any wrong argument is."""
-    with pytest.raises(TypeError):
-        Options.of(given)
-
-
-def test_a_meter_that_cannot_be_made_records_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """The application starts all the same."""
-    made = meter_of({"url": "http://wrong"})
-    assert repr(made) == "<Meter off>"
-    assert "requests are not counted" in caplog.text
-    assert not requests_of(made).watched("/")
-    assert not requests_of(Meter("off")).watched("/")
-
-
-def test_a_meter_is_made_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of code, then of the framework, then of the environment."""
-    monkeypatch.setenv("REDMETER_URL", "redis://environment")
-    for in_code, framework, wanted in (
-        ({"url": "redis://code"}, {"REDMETER_URL": "redis://framework"}, "code"),
-        ({}, {"REDMETER_URL": "redis://framework", "OTHER": 1}, "framework"),
-        ({"url": None}, {}, "environment"),
-    ):
-        assert f"//{wanted}:6379" in repr(meter_of(in_code, framework))
-
-
-# The cleaner
-
-
-def test_a_cleaner_cleans_until_it_is_stopped(server: Server) -> None:
-    """In a thread of its own, which ends promptly; it may be started again."""
-    with Meter(server.url) as meter:
-        store = meter._store
-        assert store is not None
-        cleaner = Cleaner(meter)
-        cleaner.stop()
-        for _ in range(2):
-            store.ask([("DEL", store.keys.cleaned)])
-            cleaner.start()
-            cleaner.start()
-            eventually(lambda: store.ask([("EXISTS", store.keys.cleaned)]) == [1], 5, "cleaned")
-            cleaner.stop()
-            assert cleaner._thread is not None
-            assert not cleaner._thread.is_alive()
-
-
-def test_a_cleaner_of_a_meter_that_is_off_does_nothing() -> None:
-    """There is no store."""
-    cleaner = Cleaner(Meter("off"))
-    cleaner.start()
-    assert cleaner._thread is None

@@ -1,6 +1,7 @@
 """The WSGI middleware: what it records, and that nobody sees it."""
 
 import io
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter.integrations.spent import spend
-from redmeter.integrations.wsgi import ROUTE, RedmeterMiddleware
+from redmeter.integrations.web import ROUTE
+from redmeter.integrations.wsgi import RedmeterMiddleware
 from redmeter.testing import ManualClock, MemoryMeter
 from support.servers import Server as RedisServer
 from support.waiting import eventually
@@ -249,6 +251,28 @@ def test_a_stream_is_timed_until_it_is_closed(memory: MemoryMeter) -> None:
     result.close()
     labels = {"method": "GET", "route": "(unmatched)"}
     assert memory.observed("http_request_seconds", labels=labels) == [3.0]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter, written: bool) -> None:
+    """Not by how long it lasts."""
+
+    def app(env: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        memory.clock.advance(float(env["QUERY_STRING"]))
+        write = start_response("200 OK", PLAIN)
+        if written:
+            write(b"x")
+        else:
+            yield b"x"
+        memory.clock.advance(30.0)
+        yield b"x"
+
+    for before in ("0.5", "2.0"):
+        env = environ() | {"QUERY_STRING": before}
+        result: Any = RedmeterMiddleware(app, memory)(env, Server().start_response)
+        list(result)
+        result.close()
+    assert memory.logged("http", "warning") == ["slow request GET (unmatched): 2.000 s"]
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 2, 5])
@@ -597,6 +621,30 @@ def test_stored_is_what_was_answered(meter: Meter, answer: Any) -> None:
     labels = {"method": "GET", "route": "(unmatched)"}
     assert meter.total("http_requests", labels=labels | {"status": "2xx"}) == 50
     assert meter.summary("http_request_seconds", labels=labels, precision=60).count == 50
+
+
+AT_FIRST = """
+import sys
+from redmeter.integrations.wsgi import RedmeterMiddleware
+
+def hello(environ, start_response):
+    start_response("200 OK", [])
+    return []
+
+app = RedmeterMiddleware(hello, url="redis://127.0.0.1:1", flush_interval=60)
+before = set(sys.modules)
+app({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}, lambda *_: None)
+print(sorted(set(sys.modules) - before))
+app.meter.close()
+"""
+
+
+def test_the_first_request_waits_for_no_import() -> None:
+    """What the client library imports late is there when the middleware is made."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_FIRST], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_clocks_are_those_of_the_meter() -> None:

@@ -224,7 +224,8 @@ def test_an_hour_is_pushed_counted_seen_and_noted() -> None:
     assert made["push"].args == (30 * 86400, 100, 3, *entries)
     assert made["push"].told() == [("app:1:info", 3)]
     key = "p:common:app:1:info"
-    assert made["tally"].keys == (key, f"{key}:start", f"{key}:last", f"{key}:pstart")
+    hourly = key, f"{key}:start", f"{key}:last", f"{key}:pstart"
+    assert made["tally"].keys == (*hourly, "p:distinct:app:1")
     assert made["tally"].args == (30 * 86400, 1000, NOON, 2, "b", 2, "a", 1)
     assert next(iter(made["tally"].told())) == (str(NOON), 3)
     assert made["seen"].keys == ("p:patterns:app:1:info",)
@@ -267,6 +268,7 @@ def test_the_book_counts_the_message_itself() -> None:
     assert made["touch"].keys == ("redmeter:bare:messages:",)
     assert made["touch"].args[1:] == ("test:info", f"{NOON:.6f}")
     assert made["tally"].keys[0] == "common:test:info"
+    assert made["tally"].keys[4] == "redmeter:bare:distinct:test"
     assert made["tally"].args[2:] == (THIS_HOUR, 1, "msg", 1)
     made = by_code(book_operations(Keys(""), "test", "info", NOON, "msg", keep=100, tallied=False))
     assert set(made) == {"push", "touch"}

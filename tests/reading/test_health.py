@@ -204,7 +204,7 @@ def test_gauges_histograms_and_messages_are_counted_and_measured(
     for what, keys in (
         ("histograms", ("hist", "moments")),
         ("gauges", ("gauge",)),
-        ("messages", ("recent", "common", "patterns", "messages")),
+        ("messages", ("recent", "common", "patterns", "distinct", "messages")),
     ):
         heads = tuple(f"redmeter:{key}:".encode() for key in keys)
         whole = sum(client.memory_usage(k) for k in client.keys("*") if k.startswith(heads))
@@ -223,6 +223,7 @@ def test_gauges_histograms_and_messages_are_counted_and_measured(
         ("messages", "redmeter:recent:app:info"),
         ("messages", "redmeter:common:app:info"),
         ("messages", "redmeter:patterns:app:info"),
+        ("messages", "redmeter:distinct:app"),
         ("histograms", "redmeter:hists:"),
         ("gauges", "redmeter:gauges:"),
         ("messages", "redmeter:messages:"),

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Collection
 from itertools import pairwise
 from typing import Any
 
@@ -442,6 +443,39 @@ def test_an_empty_buffer_gives_no_part() -> None:
     buffer.add(Sums, "a", NOW, 0, NOW)
     assert buffer.take() is not None
     assert buffer.take() is None
+
+
+@pytest.mark.parametrize("after", range(6))
+def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
+    """Wherever it does: in the first run, in a later one, in one that is too large for a batch."""
+
+    class Brittle(Sums):
+        left = after
+
+        def fields(self, precisions: Collection[int]) -> int:
+            Brittle.left -= 1
+            if Brittle.left < 0:
+                raise ZeroDivisionError
+            return super().fields(precisions)
+
+    def content() -> dict[tuple[str, int], int]:
+        return {(name, at): n for _, _, name, run in buffer._runs() for at, n in run}
+
+    tally = Tally(NOW)
+    buffer = Buffer(Kept({60: 120}, {}), tally, math.inf)
+    for name, slices in (("a", 2), ("b", 3), ("long", 4 * FIELDS_PER_BATCH)):
+        for number in range(slices):
+            buffer.add(Brittle, name, NOW + 60 * number, number, NOW)
+    before = content()
+    with pytest.raises(ZeroDivisionError):
+        buffer.take()
+    assert content() == before
+    Brittle.left = 10**9
+    parts = []
+    while part := buffer.take():
+        parts.append(part)
+    taken = {(name, at): n for part in parts for _, _, name, run in part.runs() for at, n in run}
+    assert taken == before
 
 
 # --- The books -----------------------------------------------------------------------------

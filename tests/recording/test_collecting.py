@@ -32,7 +32,7 @@ def test_events_are_in_the_books_before_and_after_they_are_collected(recorder: R
     """The same number at any moment."""
     recorder.counter("a").events += [NOW, NOW, NOW - 1, (NOW - 2, 5)]
     assert books(recorder) == (8, 8, 4)
-    recorder._collect()
+    recorder._collector.collect()
     assert books(recorder) == (8, 8, 0)
 
 
@@ -49,10 +49,10 @@ def test_an_event_that_comes_while_its_cell_is_collected_is_collected_next(
 
     with monkeypatch.context() as patch:
         patch.setattr(type(cell), "merged", staticmethod(interrupted))
-        recorder._collect()
+        recorder._collector.collect()
     assert cell.events == [NOW + 1]
     assert books(recorder) == (4, 4, 1)
-    recorder._collect()
+    recorder._collector.collect()
     assert books(recorder) == (4, 4, 0)
 
 
@@ -61,7 +61,7 @@ def test_in_a_forked_child_nothing_is_the_parents(recorder: Recorder) -> None:
     cell = recorder.counter("a")
     held = cell.events
     held += [NOW, NOW]
-    recorder._collect()
+    recorder._collector.collect()
     held.append(NOW)
     producer = recorder.health().producer
     recorder.after_fork()

@@ -26,6 +26,7 @@ from redmeter.recording.observations import (
 )
 from redmeter.recording.runs import Full
 from redmeter.recording.tally import Tally
+from support.recorders import sent
 
 KEYS = Keys()
 KEPT = Kept({60: 120}, {5: 24, 60: 120, 3600: 120})
@@ -289,7 +290,7 @@ def test_runs_of_histograms_become_their_operations(slices: dict[int, list[float
         run.add(start * 5, of(some))
     made = Distributions.operations(KEYS, KEPT, {"a": run} if slices else {}, 5)
     expected = {"a": {start * 5: of(some) for start, some in slices.items()}} if slices else {}
-    assert made == histogram.operations(KEYS, KEPT.histograms, expected, width=5)
+    assert sent(made) == sent(histogram.operations(KEYS, KEPT.histograms, expected, width=5))
 
 
 def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> None:
@@ -305,6 +306,26 @@ def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> 
     part = buffer.take()
     assert part is not None
     assert part.events == 1
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_a_series_of_nothing_finite_takes_no_room_and_harms_no_other(odd: float) -> None:
+    """It is as if nothing had been observed, but for the loss that is told."""
+    tally = Tally(0.0)
+    buffer = Buffer(KEPT, tally, math.inf)
+    for name, some in (("a", [1.0]), ("bad", [odd, odd]), ("z", [2.0])):
+        for time, value in Histogram.pairs(Histogram.merged(flat([(7.5, one) for one in some]))):
+            tally.recorded += Distributions.events_of(value)
+            buffer.add(Distributions, name, time, value, 8.0)
+    buffer.fade(1000.0)
+    buffer.shrink(1000.0)
+    part = buffer.take()
+    assert part is not None
+    assert [(name, run.events) for *_, name, run in part.runs()] == [("a", 1), ("z", 1)]
+    assert buffer.take() is None
+    assert buffer.bytes == 0
+    health = tally.health(producer="", instance=None)
+    assert (health.recorded, health.dropped, health.lost()["not-finite"][0]) == (4, 2, 2)
 
 
 def test_what_waits_through_an_outage_is_put_together_and_stays() -> None:

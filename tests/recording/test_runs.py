@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge
 from redmeter.recording.runs import Full, Last, Lasts, Sums
+from support.recorders import sent
 
 MAX = 2**63 - 1
 KEYS = Keys()
@@ -91,7 +92,7 @@ def test_runs_of_counters_become_the_operations_of_counters(slices: dict[int, in
         run.add(start * 5, amount)
     made = Sums.operations(KEYS, Kept(RETENTION, {}), {"a": run}, 5)
     counts = {"a": {start * 5: slices[start] for start in sorted(slices)}}
-    assert made == counter.operations(KEYS, RETENTION, counts, width=5)
+    assert sent(made) == sent(counter.operations(KEYS, RETENTION, counts, width=5))
     assert sum(Sums.events_of(amount) for _, amount in run) == run.events
 
 
@@ -139,4 +140,4 @@ def test_runs_of_gauges_become_the_operations_of_gauges(slices: dict[int, Last])
         run.add(start * 60, last)
     made = Lasts.operations(KEYS, Kept(RETENTION, {}), {"a": run}, 60)
     values = {"a": {start * 60: (last.time, last.value) for start, last in slices.items()}}
-    assert made == gauge.operations(KEYS, RETENTION, values, width=60)
+    assert sent(made) == sent(gauge.operations(KEYS, RETENTION, values, width=60))

@@ -13,7 +13,7 @@ import pytest
 
 from redmeter import StoreUnavailable
 from redmeter.clock import ManualClock
-from redmeter.recording.timer import Timer
+from redmeter.recording.timer import Timer, _begun
 from redmeter.testing import MemoryMeter
 
 
@@ -183,6 +183,70 @@ def test_what_ends_elsewhere_than_it_began_is_timed(
     assert seen.seconds == [3]
 
 
+def kept() -> int:
+    """Return how many beginnings this context holds."""
+    chain, count = _begun.get(), 0
+    while chain is not None:
+        chain, count = chain[2], count + 1
+    return count
+
+
+def test_what_ended_elsewhere_is_not_taken_for_what_is_under_way(
+    timer: Timer, clock: ManualClock, seen: Observed
+) -> None:
+    """Begun here and ended there, then begun there and ended here."""
+    here, there = contextvars.Context(), contextvars.Context()
+    here.run(timer.__enter__)
+    clock.advance(1)
+    there.run(timer.__exit__, None, None, None)
+    clock.advance(100)
+    there.run(timer.__enter__)
+    clock.advance(2)
+    here.run(timer.__exit__, None, None, None)
+    assert seen.seconds == [1, 2]
+    here.run(timer.__enter__)
+    assert here.run(kept) == 1
+
+
+def test_generators_that_nobody_reads_to_the_end_leave_nothing_behind(
+    timer: Timer, clock: ManualClock, seen: Observed
+) -> None:
+    """The event loop closes them in a task of its own, which has a copy of the context."""
+
+    async def rows() -> AsyncIterator[int]:
+        async with timer:
+            for number in range(3):
+                clock.advance(1)
+                yield number
+
+    async def work() -> None:
+        for _ in range(1000):
+            async for _ in rows():
+                break
+            for _ in range(5):  # until it is closed
+                await asyncio.sleep(0)
+            assert kept() <= 1
+
+    contextvars.copy_context().run(asyncio.run, work())
+    assert seen.seconds == [1.0] * 1000
+
+
+def test_generators_that_overlap_leave_little_behind(clock: ManualClock) -> None:
+    """Each begins before the one before it is closed, which happens elsewhere."""
+
+    def overlap() -> None:
+        last = Timer(Observed(), clock.monotonic)
+        last.__enter__()
+        for _ in range(1000):
+            following = Timer(Observed(), clock.monotonic)
+            following.__enter__()
+            contextvars.copy_context().run(last.__exit__, None, None, None)
+            last = following
+        assert kept() < 50
+
+    contextvars.copy_context().run(overlap)
+
+
 def test_an_end_without_a_beginning_is_an_error(timer: Timer) -> None:
     """Of whoever calls it."""
     with pytest.raises(RuntimeError):
@@ -311,6 +375,10 @@ def test_what_cannot_be_decorated_is_refused(timer: Timer) -> None:
         timer(work)
     with pytest.raises(TypeError, match="decorates a function, not int"):
         timer(5)  # type: ignore[type-var]
+    method: Any
+    for method in (staticmethod(work), classmethod(work)):  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"@{type(method).__name__} goes above the timer"):
+            timer(method)
 
 
 # Where the duration cannot be stored

@@ -371,6 +371,55 @@ def test_a_late_reply_is_not_taken_for_that_of_the_next_exchange(
     client.close()
 
 
+class Trickling:
+    """A server that answers anything, a byte at a time, and never comes to an end."""
+
+    def __init__(self, first: bytes) -> None:
+        self._first = first
+        self._ended = threading.Event()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End."""
+        self._ended.set()
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(5)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                with contextlib.suppress(OSError), connection:
+                    connection.sendall(self._first)
+                    while not self._ended.wait(0.02):
+                        connection.sendall(b"x")
+
+
+@pytest.mark.parametrize("first", [b"+", b"+OK\r\n+OK\r\n+"], ids=["greeting", "answer"])
+def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_that_was_given(first: bytes) -> None:
+    """Though each byte comes soon: while connecting, and in the answer, also to a later call."""
+    server, done = Trickling(first), threading.Event()
+    client = redis.Redis(port=server.port, protocol=2)
+    link = Link(lambda: client, "trickling", owned=False)
+
+    def ask() -> None:
+        for _ in range(2):
+            with link.within(0.2), pytest.raises(StoreUnavailable):
+                link.exchange([("GET", "a")])
+        done.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    ended = done.wait(10)
+    server.close()
+    thread.join(5)
+    assert ended
+
+
 def test_replies_after_an_error_that_ended_an_exchange_are_not_the_next_ones(
     canned: Canned, link: Link
 ) -> None:

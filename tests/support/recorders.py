@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from redmeter import Meter
-from redmeter.model import RecorderHealth
+from redmeter.model import Operations, RecorderHealth
 from support.waiting import eventually
 
 #: Seconds from one flush to the next, where a test is not to wait.
@@ -25,6 +25,11 @@ def lost(health: RecorderHealth, series: str = "") -> Counter[int]:
         if series in ("", loss.series):
             found[loss.precision] += loss.events
     return found
+
+
+def sent(operations: Operations) -> list[tuple[str, tuple[str, ...], tuple[str | int, ...]]]:
+    """Return what operations send: all but the function that says what is lost."""
+    return [(one.code, one.keys, one.args) for one in operations]
 
 
 def stored(client: Any, series: str = "") -> dict[int, int]:

@@ -2,14 +2,18 @@
 
 This hour, which is still running, is held against the hour before it.
 
-    new         seen for the first time within this hour or the hour before
+    new         seen for the first time within this hour; or within the hour before, and since then
+                neither spiking nor gone
     spiking     at least SPIKE_MESSAGES in this hour, at SPIKE_FACTOR times the rate of the hour
                 before; or as many where there were none, though it is known from earlier
     gone        none in this hour, though by the rate of the hour before at least GONE_EXPECTED
                 were to be expected by now
 
 Rates are by the part of this hour that has passed, and SETTLED seconds at least: the first burst
-of an hour is not taken for the whole of it. A pattern has one change at most, the first of these.
+of an hour is not taken for the whole of it. The rate before, of what was first seen within the hour
+before, is that since then: what came once at 11:59 and 1,000 times by 12:30 is spiking; what comes
+once a minute since 11:50 is not, but new. For being gone the whole hour before counts, so that a
+few messages just before its end are not missed at once. A pattern has one change at most.
 
 Why these numbers: where messages come at random, ten or more where three are expected happen once
 in a thousand hours (Poisson), and none where five are expected once in 150.
@@ -19,6 +23,7 @@ of a logger that said nothing for 30 days, and others than its 1,000 newest) is 
 stands for many patterns, and is left out. Where a store is two hours young, all is new.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -61,15 +66,17 @@ def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
 def _change(frequency: Frequency, now: float) -> str | None:
     if frequency.pattern == _OTHER:
         return None
-    passed = now % HOUR
-    if frequency.first is not None and frequency.first >= now - passed - HOUR:
+    passed, first = now % HOUR, frequency.first
+    age = math.inf if first is None else now - passed - first  # when this hour began
+    if age <= 0:
         return NEW
-    expected = frequency.before * max(passed, SETTLED) / HOUR
+    known = min(max(age, SETTLED), HOUR)
+    expected = frequency.before * max(passed, SETTLED) / known
     if frequency.count >= max(SPIKE_MESSAGES, SPIKE_FACTOR * expected):
         return SPIKING
     if not frequency.count and frequency.before * passed / HOUR >= GONE_EXPECTED:
         return GONE
-    return None
+    return NEW if age <= HOUR else None
 
 
 def _order(change: Change) -> tuple[int, int, str, str, str]:

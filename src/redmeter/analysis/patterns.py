@@ -32,7 +32,8 @@ A message is made of words, and most of them have been seen before: so it is wor
 at, and what each became is remembered. Only what may hold spaces is looked for in the line.
 
 Bound: 1,000 characters of the first line are looked at; a pattern has at most 200; 2,048 words
-are remembered. Patterns are stable: the pattern of a pattern is itself.
+are remembered. Patterns are stable: the pattern of a pattern is itself, but for some lines of which
+only the beginning was looked at, where its end falls into hundreds of characters without a space.
 
 Not done: words that differ. "user ada logged in" and "user bob logged in" are two patterns; who
 wants one gives a format. drain3 finds such words by comparing messages, but what it finds depends
@@ -48,8 +49,9 @@ from functools import cache, lru_cache
 from typing import Final
 
 from redmeter.analysis.texts import EMPTY
+from redmeter.expressions import late
 
-VERSION: Final = 1
+VERSION: Final = 2
 #: Characters of a pattern at most, the … included.
 PATTERN_LIMIT: Final = 200
 #: Characters of a line that are looked at.
@@ -61,7 +63,7 @@ WORDS: Final = 2048
 # ends where none begins, so a placeholder beside it is as good as what it stands for. Nothing
 # ends just before …, or cutting a pattern could make a thing out of what was none. And a word
 # without a digit that is none of these stays one when its end is cut.
-_QUOTED: Final = re.compile(
+_QUOTED: Final = late(
     r"""
     ['"`] (?: (?<![\w>\\].) | (?<=(?<![\w>])[bBfFrRuU].) )
     (?: (?<=') [^']*+ ' | (?<=") (?:[^"\\]|\\.)*+ " | (?<=`) [^`]*+ ` )
@@ -109,23 +111,23 @@ _THING: Final = r"""
       (?: [0-9a-f]{4,6}+ | [0-9A-F]{4,6}+ ) (?![\w<…])
   ) | (?P<n>
       (?: (?<![\w>)\]}]) [+-] )? (?<![0-9A-Za-z]) \d++ (?: [.,]\d++ )*+ (?: [eE][+-]?\d++ )?
-      (?!…|\d)
-    | (?<![\w>]) v \d++ (?: \.\d++ )++ (?!…)
+      (?![.,]?…|\d)
+    | (?<![\w>]) v \d++ (?: \.\d++ )++ (?![.,]?…)
   )
 """
 #: What a word must have to hold a thing.
-_HINT: Final = re.compile(r"[0-9/@\\]")
-_SPACED: Final = re.compile(
+_HINT: Final = late(r"[0-9/@\\]")
+_SPACED: Final = late(
     r"""
     <(?: (?P<duration> n>[ ](?:ns|[uµμ]s|ms|s|sec|min|h) (?![\w<…]) )
        | (?P<size> n>[ ](?:[kKMGT]i?B|B|bytes?)(?:/s)? (?![\w<…]) )
-       | (?P<time> (?: time>[ ] | n>[ ][JFMASOND][a-z]{2}[ ]<n>[ ] ) <time> )
+       | (?P<time> (?: (?: time | n>[ ][JFMASOND][a-z]{2}[ ]<n ) >[ ]< )++ time> )
     )
     """,
     re.VERBOSE | re.ASCII,
 )
 _is_number: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)?").fullmatch
-_LIST: Final = re.compile(r"(<[a-z]+>)(?:, ?\1)+")
+_LIST: Final = late(r"(<[a-z]+>)(?:, ?\1)+")
 
 
 def pattern_of(text: str) -> str:

@@ -17,24 +17,30 @@ Idea: find a secret by what stands before it, or by its looks.
     Cookie: a=b; c=d                      Cookie: ***
     curl -u bob:hunter2, --token abc      curl -u bob:***, --token ***
     IDENTIFIED BY 'hunter2'               IDENTIFIED BY '***'
+    {"name": "password", "value": "a"}    {"name": "password", "value": "***"}
+    user[password][]=a%26b&x=1            user[password][]=***&x=1
+    %22token%22%3A%22a%22                 %22token%22%3A%22***%22   (so do &quot; and \u0022)
+    ['AUTH', 'bob', 'hunter2']            ['AUTH', 'bob', '***']    (requirepass, masterauth …)
     eyJhbGciOi….eyJzdWIiOi….SflKxw…       ***       (JWT; so are AWS key ids, PEM private keys)
     ghp_… glpat-… xoxb-… sk_live_…        ***       (so are sk-… AIza… npm_ pypi- SG. hvs. dop_v1_)
 
-Names, also as the end of a longer name and with _hash, _confirmation, _fallbacks, _base or a
-number behind: password, passwd, passphrase, passcode, pwd, token, secret, cookie, authorization,
-credential, session id, keys (api, access, secret, private, account, encryption, signing, shared,
-master, session); their plurals, but for a plain number (max_tokens=100). As words of their own:
-pass, csrf, xsrf, sig, signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that
-may be harmless (code, sid, session) need = and 16 characters with a digit.
+Names, also as the end of a longer name and with _hash, _confirmation, _fallbacks, _base, _old,
+_new, _again, _repeat or a number behind: password, passwd, passphrase, passcode, pwd, token,
+secret, cookie, authorization, credential, session id, client assertion, keys (api, access, secret,
+private, account, encryption, signing, shared, master, session, functions, subscription); their
+plurals, but for a plain number (max_tokens=100). As words of their own: pass, csrf, xsrf, sig,
+signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that may be harmless (code,
+sid, session) need = and 16 characters with a digit.
 
 Where a value ends: a quoted one at its quote, escapes inside and newlines included; one that begins
 with a bracket, or calls something with a literal, at the bracket that closes it. Where the quote or
 the bracket is missing, all to the end is the value. One without quotes ends at white space, at \r\n
 written as an escape, and at a bracket, quote, comma, semicolon or ampersand behind which no value
-goes on: the text ends, or space, another of these or `word=` follows. Cookies, and Authorization of
-a scheme that has more than one word, end with their line, or with the quote that stands right
-before the header; so does a list of schemes. In doubt more is masked rather than less; but what
-begins with *** is taken as masked.
+goes on: the text ends, or space, another of these or `word=` follows. One on the next line must be
+indented, and no `word:` of its own. A doubled quote is a part of the value, as in SQL. Cookies, and
+Authorization of a scheme that has more than one word, end with their line, or with the quote that
+stands right before the header; so does a list of schemes. In doubt more is masked rather than less;
+but what begins with *** is taken as masked.
 
 Cuts: a text that clean() has cut may end within a secret. It is known by its mark, and there the
 end of the text ends every form that is still open. So mask(clean(text)) is the order.
@@ -45,7 +51,10 @@ is at most 40 characters, and what one consumed is not looked at again. A text w
 costs a few substring searches. A masked value grows by two characters at most.
 
 Not done: secrets in prose ("the password is hunter2"), in short options (-p hunter2), in XML, as
-the values of an SQL INSERT, in languages other than English; with spaces and no quotes, where only
+the values of an SQL INSERT, in languages other than English; on a next line that is not indented,
+and after the first line of a YAML block; the value of a name where something stands between both;
+AUTH by itself before a password without a digit or of less than 6 characters, and AUTH as a server
+receives it (`$4\r\nAUTH`); colons that are no ASCII; with spaces and no quotes, where only
 the first word goes; JSON in JSON in JSON, from an escaped quote on; passwords in URLs with an
 unescaped slash, question mark or hash, which no client would parse either; `pin=` and a bare
 `key=`; `["password", "letters"]`, which is a list of names more often than a pair; what repr()
@@ -62,6 +71,7 @@ from functools import cache
 from typing import Final
 
 from redmeter.analysis.texts import CUT
+from redmeter.expressions import late
 
 MASK: Final = "***"
 
@@ -69,13 +79,16 @@ MASK: Final = "***"
 _TRIGGERS: Final = (
     *("pass", "pwd", "token", "secret", "key", "cookie", "authorization", "credential", "sess"),
     *("://", "bearer", "otp", "srf", "signature", "identified by", "eyj", "akia", "asia", "aiza"),
+    *("masterauth", "setuser", "client_assertion", "client-assertion", "clientassertion"),
 )
 #: Nor does one with these, where the character before them is missing.
 _RARE_TRIGGERS: Final = (
     ("=", ("sig=", "sid=", "code=")),
     ("%", ("sig%",)),
-    ('"', ('sig"',)),
-    ("'", ("sig'",)),
+    ('"', ('sig"', 'auth"')),
+    ("'", ("sig'", "auth'")),
+    (" ", ("auth ",)),
+    ("\t", ("auth\t",)),
     ("\\", ("sig\\",)),
     ("_", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "npm_")),
     ("_", ("k_live_", "k_test_", "op_v1_", "oo_v1_", "or_v1_")),
@@ -84,14 +97,16 @@ _RARE_TRIGGERS: Final = (
 )
 
 #: What each form begins with, in lower case.
-_BEGINNINGS: Final = re.compile(
+_BEGINNINGS: Final = late(
     r"""
     :// | - (?: u | -(?=\w) ) | -----begin | [(\[][ ]?b?\\{0,7}["'](?=[\w-])
-  | a (?: uthoriz | pi | ccess | ccount | kia | sia | iza ) | bearer
+  | a (?: uthoriz | uth[ \t"'] | pi | ccess | ccount | kia | sia | iza | ssertion ) | bearer
   | c (?: ookie | redential | srf | ode= ) | do[opr]_ | e (?: yj | ncryption )
-  | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. ) | identified | master | npm_ | otp
+  | functions | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. )
+  | identified | master | npm_ | otp
   | p (?: ass | wd | rivate | roxy- | ypi- ) | rk_
-  | s (?: ecret | ess | et- | id= | ig | g\. | hared | k[_-] ) | token | x (?: ox | srf )
+  | s (?: ecret | ess | et- | etuser | ubscription | id= | ig | g\. | hared | k[_-] )
+  | token | x (?: ox | srf )
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -131,6 +146,14 @@ _FORMS: Final = r"""
       (?: [ \t=]++ (?P<around>["'])? | ["'],[ ]?(?P<item>["']) )
       (?! \d++:\d++ (?!\S) ) [^\s:"'*]{1,100}+ : )
     (?(around) (?: (?!(?P=around)) . )++ | (?(item) (?: (?!(?P=item)) . )++ | [^\s"']++ ) )
+  | (?P<acl>
+      (?<!\w) setuser [\s"',]++ (?: [^\n>*] | \*(?!\*\*) ){0,200}? (?<=[\s"']) > )
+    [^\s"']++
+  | (?P<auth>
+      (?<![\w-]) (?-i:AUTH)
+      (?: [ \t]++ (?: [a-z_.@-]{1,60}+ [ \t]++ )?+ (?=(?P<plain>[^\s*"'\\]*?\d))
+        | ["'], [ ]? (?: b?["'] [^"'\\]{1,60}+ ["'], [ ]? )?+ b?(?P<within>["']) (?!\*{3}) ) )
+    (?(plain) [^\s*"'\\]{6,}+ (?!\*) | (?: [^"'\\]++ | \\(?:.|\Z) | (?!(?P=within))["'] )++ )
   | (?P<line>
       (?: (?<=(?P<open>["'])) | ) (?: http_ | proxy- | set- )?
       (?: cookie (?: s NO_COUNT | 2 )? [ \t]*+ : [ \t]*+ (?!\*{3})
@@ -142,11 +165,13 @@ _FORMS: Final = r"""
   | (?P<named>
       (?: (?P<pair> (?: \( | (?P<list>\[) ) [ ]? b? \\{0,7}["'] [\w-]{0,40}? )
         | (?P<option> (?<![\w*-]) --(?=\w)(?!no-) [\w-]{0,40}? ) )?
-      (?: (?: password | passwd | passphrase | passcode | pwd | token | secret
-            | (?: api|access|secret|private|account|encryption|signing|shared|master|session )
-              [_\ -]? key ) (?: s NO_COUNT )?
-          (?: [_-]? (?: confirm(?:ation)? | hash(?:es)? | digest | fallbacks? | base | value )
-            | \d{1,2} )?
+      (?: (?: pass [_-]? (?: word | code ) | passwd | pass [_\ -]? phrase | pwd | token | secret
+            | (?: api|access|secret|private|account|encryption|signing|shared|master|session
+                | functions|subscription ) [_\ -]? key ) (?: s NO_COUNT )?
+          (?: [_-]? (?: confirm(?:ation)? | hash(?:es)? | digest | fallbacks? | base | value | old
+              | new | again | repeat(?:ed)? | current | (?<=secret) string | (?<=secret[_-]) id )
+            | [_-]? \d{1,2} )?
+        | masterauth | (?: (?<=client) | (?<=client[_-]) ) assertion
         | cookie (?: s NO_COUNT )? | authorization | credentials? NOT_PLAIN
         | sess(?:ion)? [_\ -]? id NO_COUNT | WORD otp
         | (?: WORD | (?<=db) | (?<=auth) | (?<=user) | (?<=require) ) pass NOT_PLAIN
@@ -155,8 +180,12 @@ _FORMS: Final = r"""
           (?= (?:=|%3D) (?! \d{1,3}\b | sig[a-z] | [<(] ) | \\{0,7}["']
             | :[ ] (?: sha\d{1,3}= | (?=[a-z+/_.-]*+\d) [\w+/.-]{16} | [\w+/.=-]*+ CUT_HERE ) )
         | (?<!\w) identified[ ]by )
-      (?(pair) \\{0,7}["'] | (?: \\{0,7}["'] )?+ ) (?: \] | %5D )?
-      (?: [ \t]*+ (?: => | := | ={1,3} | : | %3D ) [ \t]*+
+      (?(pair) \\{0,7}["'] | (?: \\{0,7}["']{1,2} | ENTITY )?+ )
+      (?: \] | %5D | \[ [\w-]{0,20}+ \] | %5B [\w-]{0,20}+ %5D ){0,4}+
+      (?: [ \t]*+ (?: => | := | ={1,3} | : | %3[AD] | \\u003[ad] ) NEXT_LINE [ \t]*+
+        | (?: (?<=["']) ,? [ ]? | & ) ["']? value ["']? [ ]? [:=] [ ]?
+        | (?<=["']) (?: \n\n | \\r\\n\\r\\n ) (?=\S)
+        | (?: (?<=requirepass) | (?<=masterauth) ) [ \t]++ (?=\S) NO_PROSE
         | \) = (?=\()
         | (?: (?<=password) | (?<=identified\ by) ) [ \t]++ (?=["'])
         | (?(pair) , [ ]? (?= b?\\{0,7}["'] | [\[({] )
@@ -164,13 +193,20 @@ _FORMS: Final = r"""
           | (?(option) (?: (?<=["']), [ ]? (?=\\{0,7}["']) | (?<=\w) [ \t]++ (?=[^\s-]) NO_PROSE )
             | (?!) ) ) )
       (?: ONE_WORD [ \t]++ (?=\S) )?
-      (?: b?(?P<quote>["']) | (?P<escaped>\\{1,7}["'])
+      (?: (?P<entity> ENTITY | (?: "" | '' ) (?= [^\s,;:&.)\]}>"'] ) )
+        | b?(?P<quote>["']) | (?P<escaped>\\{1,7}["'])
         | (?P<nested> (?= [\[({] | [a-z_][\w.]{0,60}+ \( b?["'\[({] ) ) )?+ )
-    (?(quote)    (?: [^"'\\]++ | REPR_OF_JSON | \\(?:.|\Z) | (?!(?P=quote))["'] )*+
+    (?(entity)   (?: [^&%\\"']++ | (?!(?P=entity)) . )*+
+    |(?(quote)   (?: [^"'\\]++ | REPR_OF_JSON | \\(?:.|\Z) | (?!(?P=quote))["']
+                   | (?P=quote){2} (?=[\w\s]) )*+
     |(?(escaped) (?: [^\\]++ | (?!(?P=escaped)) (?: \\{4} | \\{3}["'] | . ) )*+
-    |(?(nested)  (?=.) | (?: \*{3} | UNQUOTED++ ) ))) )
+    |(?(nested)  (?=.) | (?: \*{3} | UNQUOTED++ ) )))) )
 """
 _PARTS: Final = {
+    "ENTITY": r"(?: &quot; | &apos; | &\#3[49]; | %2[27] | \\u002[27] )",
+    # An indented one, of YAML for instance, that is none of a list and has no name of its own.
+    "NEXT_LINE": r"""(?: [ \t]*+ (?: [|>][+-]? [ \t]*+ )? \n [ \t]++
+      (?! -[ ] | [\w.-]++["']? [=:] ) )?""",
     "UNQUOTED": r"""(?: KEY_BLOCK | [^\s&,;)\]}>"'\\] | \\(?!LINE_END) | DELIMITER )""",
     # \\" ends a JSON string, but in the repr of JSON it is the \" that does not.
     "REPR_OF_JSON": r"""\\\\["'](?![,;)\]}"']|\Z)""",
@@ -219,7 +255,7 @@ def _unquoted() -> re.Pattern[str]:
 
 
 #: Brackets, and the strings in which they do not count.
-_BRACKETS: Final = re.compile(
+_BRACKETS: Final = late(
     r"""
     (?P<opening> [\[({] ) | (?P<closing> [\])}] )
   | (?: (?<!\w) | (?<=(?<!\w)[bru]) )
@@ -239,7 +275,8 @@ def mask(text: str) -> str:
             character in their middle.
 
     Returns:
-        The text, the same object if no secret was found. Masking it again changes nothing.
+        The text, the same object if no secret was found. Masking it again changes nothing, or
+        masks more: where a URL's beginning stands before `***`, and @ or the mark of a cut behind.
     """
     lowered = text.lower()
     if not _triggered(lowered):

@@ -33,6 +33,7 @@ Source: ECMA-48, sections 5.3 to 5.6; Unicode TR36, section 3.
 import re
 from typing import Final
 
+from redmeter.expressions import late
 from redmeter.names import SEQUENCE
 
 EMPTY: Final = "(empty)"
@@ -44,10 +45,10 @@ LEAST_LIMIT: Final = 32
 WINDOW: Final = 4
 
 #: The mark of a cut, at the end of a text.
-CUT: Final = re.compile(r"… \(\d{1,3}(?:,\d{3})* more\)\Z")
+CUT: Final = late(r"… \(\d{1,3}(?:,\d{3})* more\)\Z")
 
 # No ESC and no C1 control is left that could begin a sequence with what comes to stand behind it.
-_UNSEEN = re.compile(
+_UNSEEN = late(
     rf"""
     (?P<line> \r\n? | [\x85\u2028\u2029] )
   | (?P<lone> [\ud800-\udfff] )

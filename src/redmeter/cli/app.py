@@ -25,8 +25,8 @@ NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
 #: In the order in which one meets them; help lists them so.
 _ORDER = (
-    *("demo", "up", "stop", "replay", "series", "summary", "top", "names", "logs", "mark"),
-    *("clean", "retention", "doctor"),
+    *("demo", "up", "stop", "replay", "series", "summary", "forecast", "top", "names", "logs"),
+    *("mark", "clean", "retention", "doctor"),
 )
 
 
@@ -153,7 +153,8 @@ def opened(url: str | None, prefix: str | None) -> Iterator[Store]:
         store.close()
 
 
-_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+#: Seconds.
+UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 def seconds(text: str) -> int:
@@ -163,9 +164,9 @@ def seconds(text: str) -> int:
         InvalidSetting: it is none of these.
     """
     found = re.fullmatch(r"([0-9]{1,9})\s*([a-z]*)", text.strip())
-    if found is None or found[2] not in _UNITS:
+    if found is None or found[2] not in UNITS:
         raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1min, 5h, 1d")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(found[1]) * UNITS[found[2]]
 
 
 def called() -> str:
@@ -212,6 +213,7 @@ def main() -> None:
     from redmeter.cli import (  # noqa: F401
         asking,
         demonstrating,
+        forecasting,
         keeping,
         marking,
         messages,

@@ -48,7 +48,8 @@ def demo(
 
     A real application with two workers, a job and a database; its visitors, who come and go as
     people do, and the bank are made up. So is what is stored of the last five days. There is a
-    deploy in the middle: find out what it changed.
+    deploy in the middle: find out what it changed. The address of the page that shows all of it is
+    printed.
 
     What is stored lies under a prefix of its own, and is removed by the next start. Ctrl-C ends all
     that was started.
@@ -66,7 +67,7 @@ def demo(
             hits = shop.prepare()
             output.note(f"{hits:,} pages were asked for; the shop opens …")
             address = shop.open()
-            _say(address, url, prefix)
+            _say(address, shop.page(), url, prefix)
             shop.run(output.note)
         interrupted = False
     output.note(
@@ -74,14 +75,15 @@ def demo(
     )
 
 
-def _say(address: str, url: str | None, prefix: str) -> None:
+def _say(address: str, page: str, url: str | None, prefix: str) -> None:
     output.line(f"the shop is open: {address}")
+    output.line(f"its page: {page}")
     options = f" --prefix {shlex.quote(prefix)}"
     if url is not None and url != os.environ.get("REDMETER_URL"):
         # A password is not to be shown again.
         options += " --url …" if "@" in url else f" --url {shlex.quote(url)}"
     lines = [f"{called()} {words}{options}" for words, _ in _NEXT]
     width = max(map(len, lines))
-    output.line("in another terminal:")
+    output.line("or in another terminal:")
     for line, (_, why) in zip(lines, _NEXT, strict=True):
         output.line(f"  {line:{width}}  # {why}")

@@ -58,7 +58,9 @@ def mark(
         with opened(url, prefix) as store:
             _remove(store, label, json=json)
         return
-    text = kind.clean_label(label or settings.resolve("release") or _described())
+    if label is None:
+        label = settings.resolve("release") or _described()
+    text = kind.clean_label(label)
     with opened(url, prefix) as store:
         time = store.clock.wall()
         outcome = store.write(lambda _: kind.operations(store.keys, [(time, text)]))

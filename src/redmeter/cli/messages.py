@@ -1,7 +1,6 @@
 """logs: what was logged, how often each pattern of it comes, and what changed."""
 
 import contextlib
-import dataclasses
 import difflib
 import shlex
 import time
@@ -145,15 +144,15 @@ class _Found:
         """Return the parts that were asked for, in types that JSON has."""
         made: dict[str, Any] = {}
         if self._asked["changes"]:
-            made["changes"] = [
-                {"what": c.what, **dataclasses.asdict(c.frequency)} for c in self.changes
-            ]
+            made["changes"] = [{"what": c.what, **c.frequency._asdict()} for c in self.changes]
         if self._asked["common"]:
-            made["common"] = [dataclasses.asdict(f) for f in self.common]
+            made["common"] = [f._asdict() for f in self.common]
         if self._overview:
-            made["loggers"] = [dataclasses.asdict(s) for s in self.loggers]
+            made["loggers"] = [s._asdict() for s in self.loggers]
         if self._asked["recent"]:
-            made["recent"] = [dataclasses.asdict(m) for m in self.recent]
+            made["recent"] = [m._asdict() for m in self.recent]
+        if self._asked["common"] or self._asked["changes"]:
+            made |= {"sources": self._sources, "compared": self._compared}
         return made
 
     def show(self) -> None:

@@ -8,6 +8,7 @@ import contextlib
 import json
 import logging
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -108,6 +109,9 @@ class _LeftOut(logging.Handler):
 class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         note(f"{moment(record.created)} UTC {record.levelname.lower()}: {record.getMessage()}")
+        if record.exc_info and record.levelno >= logging.ERROR:  # a fault of ours
+            for text in "".join(traceback.format_exception(*record.exc_info)).splitlines():
+                note(text)
 
 
 def as_json(value: Any) -> None:

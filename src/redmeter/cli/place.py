@@ -30,6 +30,8 @@ class State(NamedTuple):
     pid: int
     ready: bool
     location: str
+    #: Address of its page; "" where it has none.
+    page: str = ""
 
 
 class Place:
@@ -77,14 +79,15 @@ class Place:
         self._write(ready=False)
         return True
 
-    def ready(self) -> None:
-        """Write down that all answers."""
-        self._write(ready=True)
+    def ready(self, page: str = "") -> None:
+        """Write down that all answers, and the address of the page."""
+        self._write(ready=True, page=page)
 
-    def _write(self, *, ready: bool) -> None:
+    def _write(self, *, ready: bool, page: str = "") -> None:
         assert self._held is not None, "take() comes first"
-        # At once, and in its second form as long as in its first: nobody sees half of it.
-        text = json.dumps({"pid": os.getpid(), "ready": int(ready), "location": self.location})
+        said = {"pid": os.getpid(), "ready": int(ready), "location": self.location, "page": page}
+        # At once, and in its second form no shorter than in its first: nobody sees half of it.
+        text = json.dumps(said)
         os.pwrite(self._held, text.encode(), 0)
         os.ftruncate(self._held, len(text))
 
@@ -140,7 +143,8 @@ def _state(file: Path) -> State | None:
                 fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 said = json.loads(opened.read())
-                return State(int(said["pid"]), bool(said["ready"]), str(said["location"]))
+                pid, ready, location = said["pid"], said["ready"], said["location"]
+                return State(int(pid), bool(ready), str(location), str(said.get("page", "")))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         pass  # nobody has run yet, or has not written yet
     return None

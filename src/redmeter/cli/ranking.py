@@ -1,7 +1,6 @@
 """top: what happens most often, takes longest or fails most."""
 
 import contextlib
-import dataclasses
 import glob
 import re
 import shlex
@@ -23,6 +22,7 @@ from redmeter.cli.app import (
     seconds,
 )
 from redmeter.cli.suggesting import suggestion
+from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
 from redmeter.model import Ranked, Ranking
 from redmeter.names import parse_name
@@ -41,7 +41,8 @@ _NAMED = 5
     name="top",
     epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --slices 24 · "
     "redmeter top http_seconds --by route --by p95 · redmeter top '*_seconds' --by total · "
-    "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d",
+    "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d · "
+    "redmeter top http_seconds --by route --by p95 --since 3h --until 2h",
 )
 def top(
     name: Annotated[
@@ -68,8 +69,14 @@ def top(
     precision: Precision = "60",
     slices: Annotated[
         int | None,
-        typer.Option("--slices", "-n", help="How many newest slices; else 60, if so many are kept"),
+        typer.Option(
+            "--slices",
+            "-n",
+            help="How many newest slices; else 60, if so many are kept, or all of a window.",
+        ),
     ] = None,
+    since: Since = None,
+    until: Until = None,
     limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = 10,
     url: Url = None,
     prefix: Prefix = None,
@@ -77,7 +84,8 @@ def top(
 ) -> None:
     """Rank counters or observed values, or the values of a label.
 
-    What is added up are the newest slices, the running one included. Percentiles are compared of
+    What is added up are the newest slices, the running one included, or those of a window of the
+    past. Percentiles are compared of
     four times as many as there are rows, those of which mean and spread allow the highest; a note
     says where others may be higher all the same.
     """
@@ -92,6 +100,10 @@ def top(
     order = "failing" if wrong else order or "count"
     name = "*" if name is None else name
     with opened(url, prefix) as store:
+        first, last = (
+            moment(option, text, store.clock.wall())
+            for option, text in (("--since", since), ("--until", until))
+        )
         rows = rankings.rank(
             store,
             name,
@@ -102,19 +114,22 @@ def top(
             order=order,
             where=_labels("--where", where),
             failing=wrong,
+            since=first,
+            until=last,
         )
         unknown = ""
         if label and all(row.key is None for row in rows):
             unknown = _unknown_label(store, name, label)
         shown = [] if unknown else list(rows)
         if json:
-            output.as_json([dataclasses.asdict(row) for row in shown])
+            output.as_json(_as_dict(rows, shown))
         elif shown:
             _show(rows, name, label, order, limit)
         if unknown:
             fail(unknown, NOT_FOUND)
         if not shown:
-            window = f"the newest {output.many(rows.slices, 'slice')} of {output.span(width)}"
+            newest = "the newest" if first is None and last is None else "these"
+            window = f"{newest} {output.many(rows.slices, 'slice')} of {output.span(width)}"
             observed = order not in ("count", "failing")
             hint = _farther(store, width, rows.slices, observed=observed)
             hint += suggestion(store, name, histograms=observed)
@@ -203,6 +218,17 @@ def _farther(store: Store, width: int, slices: int, *, observed: bool) -> str:
     if farthest <= width or reach[farthest] <= slices * width:
         return ""
     return f"-p {output.span(farthest)} looks further back; "
+
+
+def _as_dict(rows: Ranking, shown: Sequence[Ranked]) -> dict[str, object]:
+    return {
+        "rows": [row._asdict() for row in shown],
+        "groups": rows.groups,
+        "looked_at": rows.looked_at,
+        "complete": rows.complete,
+        "left_out": rows.left_out,
+        "slices": rows.slices,
+    }
 
 
 def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> None:

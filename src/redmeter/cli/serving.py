@@ -1,8 +1,8 @@
 """up, stop: what runs beside the application.
 
 `up` is one process for each store and prefix (place.py): it starts the embedded server where no
-URL names another, and keeps the cleaner running. Killing it loses nothing: the embedded server
-has a keeper of its own, and a cleaning pass may end anywhere.
+URL names another, serves the page, and keeps the cleaner running. Killing it loses nothing: the
+embedded server has a keeper of its own, and a cleaning pass may end anywhere.
 """
 
 import contextlib
@@ -10,8 +10,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -19,8 +22,12 @@ from redmeter import cleaning
 from redmeter.cli import output
 from redmeter.cli.app import STORE, Prefix, Url, called, command, fail, opened
 from redmeter.cli.place import PATIENCE, Place, has_ended, running, wait
+from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement
 from redmeter.store import Store, embedded
+
+if TYPE_CHECKING:
+    from redmeter.dashboard import alone
 
 #: The log of a detached process is begun anew beyond this size, bytes.
 LOG_SIZE = 1_000_000
@@ -30,37 +37,152 @@ _NEXT = ("replay access.log --shift-to-now", "series hits -p 1h", "doctor")
 
 @command(
     name="up",
-    epilog="Examples: redmeter up · redmeter up --detach · redmeter up --url redis://localhost",
+    epilog="Examples: redmeter up · redmeter up --detach · redmeter up --url redis://localhost · "
+    "redmeter up --host 0.0.0.0 (for others: with a token)",
 )
 def up(
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Return when all answers; `stop` ends it.")
     ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            help="The address that the page listens at. Beyond this machine it asks for a token, "
+            "which is made up and printed unless you give credentials.",
+        ),
+    ] = defaults.HOST,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            help=f"The page's port; 0: any. Else {defaults.PORT}, or the next one that is free.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file", help=f"A file with the token of the page; also in {defaults.TOKEN}."
+        ),
+    ] = None,
+    users_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--users-file",
+            help=f"A file with lines NAME:PASSWORD, who may look; also in {defaults.USERS}.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="A name by which the page may be opened; repeatable."),
+    ] = None,
+    no_page: Annotated[bool, typer.Option("--no-page", help="Only clean; no page.")] = False,
     url: Url = None,
     prefix: Prefix = None,
 ) -> None:
-    """Run the cleaner, and the embedded server.
+    """Run the page, the cleaner, and the embedded server.
 
     In the foreground until Ctrl-C. With a URL, that server is used and none is started.
+
+    Open to everybody is what listens on this machine alone (127.0.0.1, unless --host says else).
     """
     place = Place(url, prefix)
+    options = Options(host, port, token_file, users_file, tuple(allow_host or ()), no_page)
     if detach:
-        _detach(place)
+        _detach(place, options)
         return
     if not place.take():
         _say_running(place)
         return
     output.log_warnings()
     with opened(url, prefix) as store:
+        page = None if no_page else options.page(store)
         store.read()  # the first connection: starts the embedded server, or says what is wrong
         with contextlib.suppress(KeyboardInterrupt):
             signal.signal(signal.SIGTERM, signal.default_int_handler)
-            place.ready()
-            _say("is up", place.location)
-            output.note("cleaning every minute; Ctrl-C ends it")
-            _clean(store)
+
+            def ready() -> None:
+                place.ready(page.address if page else "")
+                _say("is up", place.location, page.link if page else "", _lack(page))
+                output.note("cleaning every minute; Ctrl-C ends it")
+
+            if page is None:
+                ready()
+                _clean(store)
+            else:
+                _serve(page, store, ready)
     more = f"; {called()} stop ends the embedded server too" if place.path else ""
     output.note(f"ended{more}")
+
+
+class Options(NamedTuple):
+    """What the page is told by the command line."""
+
+    host: str
+    port: int | None
+    token_file: Path | None
+    users_file: Path | None
+    allow_host: tuple[str, ...]
+    no_page: bool
+
+    def credentials(self) -> "alone.Credentials":
+        """Return who may look."""
+        from redmeter.dashboard import alone  # with all of its libraries: when it is used
+
+        return alone.Credentials(self.host, self.token_file, self.users_file, os.environ)
+
+    def page(self, store: Store) -> "alone.Alone":
+        """Return the page of a store, its port bound."""
+        from redmeter.dashboard import alone
+
+        return alone.Alone(
+            store,
+            host=self.host,
+            port=self.port,
+            credentials=self.credentials(),
+            allow_hosts=self.allow_host,
+        )
+
+    def words(self) -> list[str]:
+        """Return the same as words of a command line."""
+        found = [] if self.host == defaults.HOST else ["--host", self.host]
+        if self.port is not None:
+            found += ["--port", str(self.port)]
+        for option, file in (("--token-file", self.token_file), ("--users-file", self.users_file)):
+            if file is not None:
+                found += [option, str(file)]
+        for name in self.allow_host:
+            found += ["--allow-host", name]
+        return [*found, "--no-page"] if self.no_page else found
+
+
+def _serve(page: "alone.Alone", store: Store, ready: Callable[[], None]) -> None:
+    """Run the page, with the cleaner beside it; neither goes on without the other."""
+    failed: list[Exception] = []
+
+    def clean() -> None:
+        try:
+            _clean(store)
+        except Exception as error:  # noqa: BLE001  raised below, in the main thread
+            failed.append(error)
+            page.stop()
+
+    # Not to be waited for: it may wait for the network.
+    cleaner = threading.Thread(target=clean, name="redmeter-cleaner", daemon=True)
+
+    def begin() -> None:
+        ready()
+        cleaner.start()
+
+    page.run(begin)
+    if failed:
+        raise failed[0]
+
+
+def _lack(page: "alone.Alone | None") -> str:
+    return " (not built here: only its JSON)" if page and not page.dashboard.built else ""
 
 
 def _clean(store: Store) -> None:
@@ -88,12 +210,17 @@ def stop(url: Url = None) -> None:
     output.line(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
 
 
-def _detach(place: Place) -> None:
+def _detach(place: Place, options: Options) -> None:
     if _is_ready(place):
         _say_running(place)
         return
+    minted = None if options.no_page else options.credentials().minted
     # Settings travel by the environment: a password must not stand in the list of processes.
-    given = {"REDMETER_URL": place.url, "REDMETER_PREFIX": place.prefix}
+    given = {
+        "REDMETER_URL": place.url,
+        "REDMETER_PREFIX": place.prefix,
+        defaults.TOKEN: minted,
+    }
     environ = os.environ | {name: value for name, value in given.items() if value is not None}
     mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     log = os.open(place.log, mode, 0o600)
@@ -103,7 +230,7 @@ def _detach(place: Place) -> None:
         start = os.fstat(log).st_size
         child = subprocess.Popen(
             # -P: what lies in the working directory is no part of the program.
-            [sys.executable, "-P", "-m", "redmeter", "up"],
+            [sys.executable, "-P", "-m", "redmeter", "up", *options.words()],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -120,7 +247,8 @@ def _detach(place: Place) -> None:
         said = place.log.read_bytes()[start:].decode(errors="replace").strip()
         fail(said.removeprefix("error: ") or f"it ended with code {child.returncode}", STORE)
     if state.pid == child.pid:
-        _say("is up", place.location)
+        link = f"{state.page}?token={minted}" if state.page and minted else state.page
+        _say("is up", place.location, link)
         output.note(f"log: {place.log} · {called()} stop ends it")
     else:  # somebody else was faster
         child.wait()
@@ -137,11 +265,13 @@ def _say_running(place: Place) -> None:
     state = place.state()
     if state is None or not state.ready:
         fail("another one has begun to start and does not go on: try again", STORE)
-    _say(f"runs already (pid {state.pid})", place.location)
+    _say(f"runs already (pid {state.pid})", place.location, state.page)
 
 
-def _say(what: str, location: str) -> None:
+def _say(what: str, location: str, page: str, lack: str = "") -> None:
     output.line(f"redmeter {what}: {location}")
+    if page:
+        output.line(f"page: {page}{lack}")
     call = called()
     for number, words in enumerate(_NEXT):
         output.line(f"{'      ' if number else 'try:  '}{call} {words}")

@@ -2,7 +2,7 @@
 
 Every process that is started here ends with it, however that ends: in good order it ends them, and
 if it is killed they see that their standard input has ended. What lies in files lies in a temporary
-folder. What was stored stays until the next start, or until `redmeter demo --remove`.
+folder, see folder.py. What was stored stays until the next start, or `redmeter demo --remove`.
 
 Bound: minutes. Two workers, one job, 24 visitors at once.
 """
@@ -16,7 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,13 +25,14 @@ from typing import Self
 
 from redmeter import Meter, settings
 from redmeter import store as stores
+from redmeter.demo.folder import claimed
 from redmeter.errors import InvalidSetting, RedmeterError
 from redmeter.store import Store, embedded, urls
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"
 #: What it needs beside the library; the extra `demo` has all of it.
-NEEDS = ("starlette", "uvicorn", "sqlalchemy", "psutil")
+NEEDS = ("sqlalchemy", "psutil")
 #: Seconds that processes may take to be there, and to end.
 PATIENCE = 30.0
 #: A burst in the course of a run: from when to when, as parts of it, and how many times as many
@@ -144,8 +145,15 @@ class Demo:
         path = target.path
         if path is not None and embedded.running(path) is None:
             self._ending.callback(embedded.stop, path)
-        folder = self._ending.enter_context(tempfile.TemporaryDirectory(prefix="redmeter-demo-"))
-        self._folder = Path(folder)
+        place = f"{settings.resolve('url', self._url)} {self._prefix}"
+        folder = self._ending.enter_context(claimed(place))
+        if folder is None:
+            self._ending.close()
+            raise DemoFailed(
+                f"a demo is running there, with the prefix {self._prefix}: give another, for "
+                "example --prefix demo2:"
+            )
+        self._folder = folder
         self._ending.callback(self._end_processes)
         return self
 
@@ -199,6 +207,26 @@ class Demo:
                 raise DemoFailed(f"the shop does not answer: {self._said()}")
             time.sleep(0.05)
         return f"http://127.0.0.1:{self.port}"
+
+    def page(self) -> str:
+        """Serve the dashboard of what the demo stores; return its address, once it answers.
+
+        Raises:
+            DemoFailed: it does not.
+        """
+        from redmeter.dashboard.alone import Alone
+
+        page = Alone(self._url, prefix=self._prefix)
+        ready = threading.Event()
+        thread = threading.Thread(
+            target=page.run, args=(ready.set,), name="redmeter-demo-page", daemon=True
+        )
+        thread.start()
+        self._ending.callback(thread.join, PATIENCE)
+        self._ending.callback(page.stop)
+        if not ready.wait(PATIENCE):
+            raise DemoFailed("the page does not answer")
+        return page.address
 
     def run(self, tell: Callable[[str], None], every: float = 15.0) -> None:
         """Let people come, for as long as was asked for.

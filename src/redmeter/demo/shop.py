@@ -7,10 +7,12 @@ the business: sales, revenue, carts, payments. All the rest is a small Starlette
 import logging
 import os
 import random
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import sqlalchemy as sa
 from starlette.applications import Starlette
@@ -112,9 +114,11 @@ class Shop:
 
     async def into_cart(self, request: Request) -> Response:
         """Put something into the cart."""
-        form = dict(pair.split("=") for pair in (await request.body()).decode().split("&"))
-        row = {"visitor": _visitor(request), "product_id": int(form["product"])}
-        row["pieces"] = int(form.get("pieces", "1"))
+        form = dict(parse_qsl((await request.body()).decode(errors="replace")))
+        product, pieces = form.get("product", ""), form.get("pieces", "1")
+        if not _is_number(product) or not _is_number(pieces):
+            return _page("That is nothing to put into a cart", [], 400)
+        row = {"visitor": _visitor(request), "product_id": int(product), "pieces": int(pieces)}
         await run_in_threadpool(self._put, row)
         return RedirectResponse("/cart", 303)
 
@@ -196,6 +200,10 @@ def _in_cart(visitor: str) -> "sa.Select[tuple[object, ...]]":
         .join(carts, carts.c.product_id == products.c.id)
         .where(carts.c.visitor == visitor)
     )
+
+
+#: A number that the database can hold.
+_is_number = re.compile(r"[0-9]{1,9}").fullmatch
 
 
 def _visitor(request: Request) -> str:

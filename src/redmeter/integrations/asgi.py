@@ -17,7 +17,7 @@ WEBSOCKET and with status 101, the one by which it began.
 What counts as disconnected: the server said `http.disconnect` before the last byte was there, or
 refused a message with an OSError, or ended the call (CancelledError). Nothing is asked of the
 server for that: a client that left unnoticed by the application had its answer, as far as anybody
-knows.
+knows. A websocket is disconnected where it ended without a code, or before it was accepted.
 
 A request is counted once, by the outermost middleware, however many there are around it.
 
@@ -34,9 +34,18 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Unpack
 
 from redmeter import Meter
+from redmeter.integrations.cleaner import CleanerOfEachProcess
 from redmeter.integrations.routes import Finder
 from redmeter.integrations.spent import Spent, begin_if_told
-from redmeter.integrations.web import DISCONNECTED, WEBSOCKET, Arguments, Cleaner, requests_of
+from redmeter.integrations.web import (
+    DISCONNECTED,
+    FAILED,
+    ROUTE,
+    WATCHED,
+    WEBSOCKET,
+    Arguments,
+    requests_of,
+)
 
 #: Mappings, which frameworks declare in different ways.
 Scope = Any
@@ -50,10 +59,10 @@ _WHOLE = frozenset({"http.response.pathsend", "http.response.zerocopysend"})
 #: What tells in Starlette, and what is built on it, that a client left: by its class' name, as
 #: nothing of a framework is imported here.
 _LEFT = frozenset({"ClientDisconnect", "ClientDisconnected", "WebSocketDisconnect"})
-#: Key of the scope: the request is watched; by the outermost middleware, should there be several.
-_WATCHED = "redmeter.watched"
-#: Codes by which a websocket ends in good order: normal, going away, none, server restarts.
-_GOOD_CODES = frozenset({1000, 1001, 1005, 1012})
+#: And that a server ended the call: asyncio's way, and trio's. SystemExit is none of these.
+_ENDED = frozenset({"CancelledError", "Cancelled", "GeneratorExit"})
+#: Codes of websockets that were never sent: the connection ended without a word.
+_LOST = frozenset({1006, 1015})
 
 
 class RedmeterMiddleware:
@@ -63,7 +72,6 @@ class RedmeterMiddleware:
         app: the ASGI application.
         meter: where to. None: a Meter as the settings say, which is closed when the server shuts
             down; yours is flushed then.
-        cleaner: whether a thread cleans the store, from the server's start to its end.
         options: those of web.Options, and the settings that Meter takes. What is not given comes
             from the environment. A value that cannot be used is passed over, with an error in the
             log.
@@ -76,8 +84,6 @@ class RedmeterMiddleware:
         self,
         app: App,
         meter: Meter | None = None,
-        *,
-        cleaner: bool = False,
         **options: Unpack[Arguments],
     ) -> None:
         self.app = app
@@ -85,7 +91,7 @@ class RedmeterMiddleware:
         self._own = meter is None
         self._route_of = self.requests.options.route
         self._finder = Finder(app)
-        self._cleaner = Cleaner(self.requests.meter) if cleaner else None
+        self._cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
 
     @property
     def meter(self) -> Meter:
@@ -99,11 +105,11 @@ class RedmeterMiddleware:
         """Serve a request as the application does."""
         kind = scope["type"]
         if kind == "http":
-            if _WATCHED not in scope and self.requests.watched(scope["path"]):
+            if WATCHED not in scope and self.requests.watched(scope["path"]):
                 await self._serve(scope, receive, send)
                 return
         elif kind == "websocket":
-            if _WATCHED not in scope and self.requests.watched(scope["path"]):
+            if WATCHED not in scope and self.requests.watched(scope["path"]):
                 await self._serve_websocket(scope, receive, send)
                 return
         elif kind == "lifespan":
@@ -112,14 +118,17 @@ class RedmeterMiddleware:
         await self.app(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        requests = self.requests
+        requests, now = self.requests, self.requests.now
         app = scope.get("app")
         status: int | None = None
         gone = last = recorded = False
+        began: float | None = None
         refused: OSError | None = None
-        scope[_WATCHED] = True
+        scope[WATCHED] = True
+        if self._cleaner is not None:
+            self._cleaner.see_to()  # there may be no lifespan, or none that gets here
         spent = begin_if_told()
-        start = requests.now()
+        start = now()
 
         async def received() -> Message:
             nonlocal gone
@@ -129,10 +138,11 @@ class RedmeterMiddleware:
             return message
 
         async def sent(message: Message) -> None:
-            nonlocal status, gone, last, recorded, refused
+            nonlocal status, gone, last, recorded, refused, began
             kind = message["type"]
             if kind == "http.response.start":
                 status = message["status"]
+                began = now() - start
             elif kind == "http.response.body":
                 last = not message.get("more_body")
             elif kind in _WHOLE:
@@ -144,27 +154,27 @@ class RedmeterMiddleware:
                 raise
             if last and not recorded:
                 recorded = True
-                seconds = requests.now() - start
-                self._record(scope, app, DISCONNECTED if gone else status, seconds, None, spent)
+                outcome = DISCONNECTED if gone else status
+                self._record(scope, app, outcome, now() - start, None, spent, began)
 
         try:
             await self.app(scope, received, sent)
         except BaseException as error:
-            seconds = requests.now() - start
+            seconds = now() - start
             failed = not _left(error, refused)
             if recorded:
                 if failed:
                     requests.failed(scope["method"], self._route(scope, app), error)
             elif failed:
-                self._record(scope, app, status, seconds, error, spent)
+                self._record(scope, app, status, seconds, error, spent, began)
             else:
-                self._record(scope, app, DISCONNECTED, seconds, None, spent)
+                self._record(scope, app, DISCONNECTED, seconds, None, spent, began)
             raise
         else:
             if not recorded:
-                outcome = 500 if status is None else status  # what the server answers for it
-                seconds = requests.now() - start
-                self._record(scope, app, DISCONNECTED if gone else outcome, seconds, None, spent)
+                # Without any status, what the server answers for it.
+                outcome = DISCONNECTED if gone else 500 if status is None else status
+                self._record(scope, app, outcome, now() - start, None, spent, began)
         finally:
             refused = None  # it holds these frames
             if spent is not None:
@@ -176,7 +186,9 @@ class RedmeterMiddleware:
         status: int | str | None = None
         closed = False
         refused: OSError | None = None
-        scope[_WATCHED] = True
+        scope[WATCHED] = True
+        if self._cleaner is not None:
+            self._cleaner.see_to()  # there may be no lifespan, or none that gets here
         spent = begin_if_told()
         start = requests.now()
 
@@ -185,7 +197,7 @@ class RedmeterMiddleware:
             message = await receive()
             if message["type"] == "websocket.disconnect" and not closed:
                 closed = True
-                if message.get("code", 1005) not in _GOOD_CODES:
+                if status is None or message.get("code") in _LOST:
                     status = DISCONNECTED
             return message
 
@@ -193,7 +205,7 @@ class RedmeterMiddleware:
             nonlocal status, closed, refused
             kind = message["type"]
             if kind == "websocket.accept":
-                status = 101
+                status = status or 101
             elif kind == "websocket.close":
                 closed = True
                 status = status or 403
@@ -234,16 +246,19 @@ class RedmeterMiddleware:
         seconds: float,
         error: BaseException | None,
         spent: Spent | None,
+        began: float | None = None,
     ) -> None:
-        method = WEBSOCKET if scope["type"] == "websocket" else scope["method"]
+        method, path = scope.get("method", WEBSOCKET), scope["path"]
         route = self._route(scope, app)
-        self.requests.record(method, scope["path"], route, status, seconds, scope, error, spent)
+        if FAILED in scope:
+            error = scope.pop(FAILED)
+        self.requests.record(method, path, route, status, seconds, scope, error, spent, began)
 
     def _route(self, scope: Scope, app: object) -> str | None:
         try:
             if self._route_of is not None:
                 return self._route_of(scope)
-            return self._finder.route(scope, app)
+            return scope.get(ROUTE) or self._finder.route(scope, app)
         except Exception as error:  # noqa: BLE001 - of the application's function, or its router
             self.requests.trouble("finding the route of a request", error)
             return None
@@ -252,7 +267,7 @@ class RedmeterMiddleware:
         async def received() -> Message:
             message = await receive()
             if message["type"] == "lifespan.startup" and self._cleaner is not None:
-                self._cleaner.start()
+                self._cleaner.see_to()
             return message
 
         async def sent(message: Message) -> None:
@@ -287,7 +302,7 @@ def _left(error: BaseException, refused: BaseException | None) -> bool:
         refused: the exception by which the server refused a message.
     """
     return all(
-        each is refused or not isinstance(each, Exception) or type(each).__name__ in _LEFT
+        each is refused or type(each).__name__ in (_LEFT if isinstance(each, Exception) else _ENDED)
         for each in _members(error)
     )
 

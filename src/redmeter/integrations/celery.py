@@ -159,7 +159,7 @@ def install(app: "Celery | None" = None, meter: Meter | None = None) -> None:
         app: whose tasks; None: those of all applications.
         meter: where to. None: a Meter as the environment says.
     """
-    chosen = meter_for(meter, "tasks are")
+    chosen = meter_for(meter, "tasks are not measured")
     if chosen is None:
         return
     with _installing:

@@ -7,15 +7,16 @@ What is recorded is told in queries.py. The request that is going on is told how
 (see spent.py), so `http_request_db_seconds` says which pages are slow by their queries.
 
 Idea: Django runs each statement through the wrappers of its connection. A connection gets ours when
-it is made, each thread having its own, and those that this thread has already get it at once.
+it is made, each thread having its own, and those that this thread has already get it at once. What
+wrappers do not see, connecting, commit() and rollback(), is timed as waits.py does.
 
 Bound: one call of this file for a statement, no lock, no I/O. Nothing raises but what the statement
 raises: what goes wrong here is counted (`Meter.health()`).
 
-Not done: a connection that another thread has made before is left alone until it is made anew. Time
-in fetching rows and in COMMIT is not seen by wrappers.
+Not done: a connection that another thread has made before is left alone until it connects anew.
+Time in fetching rows is not seen, which is where SQLite works.
 
-Source: Django, "Database instrumentation".
+Source: Django, "Database instrumentation"; BaseDatabaseWrapper, ConnectionHandler.
 """
 
 import threading
@@ -25,12 +26,14 @@ from typing import Any
 
 from django.db import connections  # type: ignore[import-untyped]
 from django.db.backends.signals import connection_created  # type: ignore[import-untyped]
+from django.db.transaction import TransactionManagementError  # type: ignore[import-untyped]
 
 from redmeter import Meter
 from redmeter.integrations.django import meter as project_meter
 from redmeter.integrations.hooks import trouble
-from redmeter.integrations.queries import Queries
+from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
 from redmeter.integrations.spent import tell
+from redmeter.integrations.waits import Listener, leave, listen
 
 _installing = threading.Lock()
 
@@ -41,11 +44,20 @@ class _Wrapper:
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
         self._queries = Queries(meter)
+        #: By what name waits are asked for.
+        self.place = f"django {id(meter):x}"
+        #: Whether anything is recorded; connections of other threads keep a wrapper.
+        self.on = True
+        waits = self._queries.waits
+        self._connect = waits(CONNECT)
+        self._commit, self._rollback = _of_database(waits(COMMIT)), _of_database(waits(ROLLBACK))
 
     def __call__(
         self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any
     ) -> Any:
         """Execute a statement, and record it."""
+        if not self.on:
+            return execute(sql, params, many, context)
         began = time.perf_counter()
         try:
             result = execute(sql, params, many, context)
@@ -65,11 +77,37 @@ class _Wrapper:
         try:
             if not any(wrapper is self for wrapper in connection.execute_wrappers):
                 connection.execute_wrappers.append(self)
+            listen(connection, "connect", self.place, self._connect, outer=True)
+            listen(connection, "commit", self.place, self._commit)
+            listen(connection, "rollback", self.place, self._rollback)
         except Exception as failure:  # noqa: BLE001 - a connection must come to be all the same
             trouble(self.meter, "db", failure)
 
 
+def _of_database(listener: Listener) -> Listener:
+    """Return a listener for what the database did, not for what Django did not ask it."""
+
+    def heard(seconds: float, error: BaseException | None) -> None:
+        if not isinstance(error, TransactionManagementError):
+            listener(seconds, error)
+
+    return heard
+
+
 _wrappers: list[_Wrapper] = []
+
+
+class _Making:
+    """Stands before connections.create_connection(): the first connect() of each is timed, too."""
+
+    def __init__(self) -> None:
+        self._create = connections.create_connection
+
+    def __call__(self, alias: str) -> Any:
+        connection = self._create(alias)
+        for wrapper in _wrappers:
+            wrapper.hang(connection)
+        return connection
 
 
 def install(meter: Meter | None = None) -> None:
@@ -85,6 +123,29 @@ def install(meter: Meter | None = None) -> None:
             return
         wrapper = _Wrapper(chosen)
         _wrappers.append(wrapper)
+        if not isinstance(vars(connections).get("create_connection"), _Making):
+            connections.create_connection = _Making()
         connection_created.connect(wrapper.hang, weak=False)
         for connection in connections.all(initialized_only=True):
             wrapper.hang(connection)
+
+
+def uninstall(meter: Meter | None = None) -> None:
+    """Undo install(): nothing is recorded from now on.
+
+    Args:
+        meter: of which meter. None: of all.
+    """
+    with _installing:
+        for wrapper in list(_wrappers):
+            if meter is not None and wrapper.meter is not meter:
+                continue
+            _wrappers.remove(wrapper)
+            wrapper.on = False
+            connection_created.disconnect(wrapper.hang)
+            leave(wrapper.place)
+            for connection in connections.all(initialized_only=True):
+                if wrapper in connection.execute_wrappers:
+                    connection.execute_wrappers.remove(wrapper)
+        if not _wrappers and isinstance(vars(connections).get("create_connection"), _Making):
+            del connections.create_connection

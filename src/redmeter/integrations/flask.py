@@ -16,7 +16,7 @@ the response starts (werkzeug puts it there, and Flask takes it away when its co
 
     @app.get("/users/<int:id>")                     /users/{id}
     a blueprint with url_prefix="/shop"             /shop/cart
-    an application mounted at /admin                /admin/users/{id}
+    one with APPLICATION_ROOT="/admin"              /admin/users/{id}
     a rule for this path, none for the method       the rule's, with 405
     no rule                                         (unmatched)
 
@@ -27,7 +27,9 @@ Not done: a redirect to the path with a slash at its end is `(unmatched)`, as no
 Source: the documentation of Flask, "The Lifecycle of a Request", "Signals".
 """
 
+import logging
 import re
+from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
 from flask import (
@@ -41,10 +43,10 @@ from flask import (
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from redmeter import Meter
-from redmeter.integrations.web import Arguments, Requests, requests_of
+from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.meters import strangers
+from redmeter.integrations.web import WATCHED, Arguments, Requests, requests_of
 from redmeter.integrations.wsgi import (
-    WATCHED,
-    CleanerOfEachProcess,
     Environ,
     RedmeterMiddleware,
     Watched,
@@ -52,6 +54,8 @@ from redmeter.integrations.wsgi import (
 
 _NAME = "redmeter"
 _PARAMETER = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
+
+logger = logging.getLogger("redmeter")
 
 #: Rules that are remembered with their templates.
 _RULES = 4096
@@ -63,8 +67,7 @@ class Redmeter:
 
     Args:
         app: an application; init_app() takes more of them, or one that is made later.
-        meter: where to; None makes one for each application, as the settings say.
-        cleaner: whether a thread of each process cleans the store, from its first request on.
+        meter: where to; None makes one as the settings say, the same for the same settings.
         options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
             takes, e.g. url="redis://localhost". They win over app.config and the environment.
 
@@ -76,12 +79,9 @@ class Redmeter:
         self,
         app: Flask | None = None,
         meter: Meter | None = None,
-        *,
-        cleaner: bool = False,
         **options: Unpack[Arguments],
     ) -> None:
         self._meter = meter
-        self._cleaner = cleaner
         self._options = options
         self._last: Meter | None = meter
         if app is not None:
@@ -97,7 +97,10 @@ class Redmeter:
             return
         requests = requests_of(self._meter, self._options, app.config)
         app.extensions[_NAME] = self._last = requests.meter
-        app.wsgi_app = _Middleware(app.wsgi_app, requests, self._cleaner)  # type: ignore[method-assign]
+        for text in strangers(app.config):
+            logger.error("passed over: %s", text)
+        root = str(app.config.get("APPLICATION_ROOT") or "").rstrip("/")
+        app.wsgi_app = _Middleware(app.wsgi_app, requests, root)  # type: ignore[method-assign]
         got_request_exception.connect(_failed)
 
     @property
@@ -115,14 +118,29 @@ class Redmeter:
 
 
 class _Middleware(RedmeterMiddleware):
-    """The middleware, with Flask's routes."""
+    """The middleware, with Flask's routes.
 
-    def __init__(self, app: Any, requests: Requests, cleaner: bool) -> None:
+    Args:
+        root: where the application is mounted, as it says itself.
+    """
+
+    def __init__(self, app: Any, requests: Requests, root: str) -> None:
         self.app = app
         self.requests = requests
-        self.cleaner = CleanerOfEachProcess(self.meter) if cleaner else None
+        self.cleaner = CleanerOfEachProcess(self.meter) if requests.options.cleaner else None
         own = requests.options.route
-        self.route = _route if own is None else lambda environ: own(environ) or _route(environ)
+
+        def found(environ: Environ) -> str | None:
+            return (own and own(environ)) or _route(environ, root)
+
+        self.route: Callable[[Environ], str | None] = found
+
+    def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        """Answer a request. One that is counted already, by what is around this, gets its route."""
+        watched = environ.get(WATCHED)
+        if type(watched) is Watched:
+            watched.routed_by(self.route, environ)
+        return super().__call__(environ, start_response)
 
 
 def _failed(_sender: object, exception: object = None, **_: object) -> None:
@@ -132,7 +150,7 @@ def _failed(_sender: object, exception: object = None, **_: object) -> None:
         watched.failed(exception)
 
 
-def _route(environ: Environ) -> str | None:
+def _route(environ: Environ, root: str) -> str | None:
     """Return the template of the rule that matched, while the request is at hand."""
     found = environ.get("werkzeug.request")
     rule = getattr(found, "url_rule", None)
@@ -140,7 +158,6 @@ def _route(environ: Environ) -> str | None:
         rule = _rule_of_other_method(found)
         if rule is None:
             return None
-    root = environ.get("SCRIPT_NAME", "")
     template = _templates.get((root, rule.rule))
     if template is None:
         template = root + _PARAMETER.sub(r"{\1}", rule.rule)

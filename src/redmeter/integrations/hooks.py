@@ -2,36 +2,35 @@
 
 import contextlib
 import logging
-import threading
 from collections.abc import Callable
 
 from redmeter import Meter
 from redmeter.errors import RedmeterError, StoreError
+from redmeter.integrations.meters import shared_meter
 
 _log = logging.getLogger("redmeter")
-_making = threading.Lock()
-_shared: list[Meter] = []
+#: What hooks were given, which may hold no more of it than what it looks at.
+_held: set[Meter] = set()
 
 
 def meter_for(meter: Meter | None, what: str) -> Meter | None:
-    """Return a meter, or where none is given one as the environment says, shared by all hooks.
+    """Return a meter, or where none is given the one that the environment says, see meters.py.
 
     Args:
-        what: what is not measured where none can be made; for the log.
+        what: what comes of it where none can be made, for the log: "tasks are not measured".
 
     Returns:
-        None where the environment's settings cannot be used, after an error in the log.
+        None where the environment says nothing that can be used, after an error in the log.
     """
     if meter is not None:
         return meter
-    with _making:
-        if not _shared:
-            try:
-                _shared.append(Meter())
-            except RedmeterError as error:
-                _log.error("%s not measured: %s", what, error)
-                return None
-        return _shared[0]
+    try:
+        found = shared_meter({})
+    except RedmeterError as error:
+        _log.error("%s: %s", what, error)
+        return None
+    _held.add(found)
+    return found
 
 
 def trouble(meter: Meter, kind: str, error: BaseException) -> None:

@@ -14,13 +14,13 @@ Not done: a signal handler that logs while a message is taken in is not told fro
 does. With Meter(sync=True) a message is stored at once, by whoever logs it.
 """
 
-import logging
 import time
 from contextlib import suppress
 from typing import Protocol
 
 from redmeter import Meter
-from redmeter.errors import RedmeterError, StoreError
+from redmeter.errors import StoreError
+from redmeter.integrations.hooks import meter_for
 from redmeter.keys import MAX_TIME
 from redmeter.kinds.message import logger_of, severity_of
 from redmeter.recording.grouping import Grouping
@@ -33,7 +33,6 @@ busy = quiet
 SINKS = 1000
 
 _OWN = "redmeter"
-_own_log = logging.getLogger(_OWN)
 
 
 class Sink(Protocol):
@@ -102,11 +101,8 @@ class Intake:
 
     def _made(self) -> Meter | None:
         if not self._in_vain:
-            try:
-                self.meter = Meter()
-            except RedmeterError as error:
-                self._in_vain = True
-                _own_log.error("messages are not counted: %s", error)
+            self.meter = meter_for(None, "messages are not counted")
+            self._in_vain = self.meter is None
         return self.meter
 
 

@@ -1,7 +1,7 @@
 """Counts what an application logs: a handler for `logging`, installed in one line.
 
     from redmeter.integrations.logging import install
-    install(meter)
+    install()
 
 Problem: a log tells all that happened, and nobody reads all of it. How often does it happen, is it
 new, since when? For that, messages have to be told apart by what they mean, not by their text.
@@ -36,7 +36,9 @@ import threading
 
 from redmeter import Meter
 from redmeter.errors import StoreError
+from redmeter.integrations.hooks import meter_for
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
+from redmeter.integrations.meters import off_meter
 from redmeter.keys import MAX_TIME
 from redmeter.recording.exceptions import described, place_of
 from redmeter.recording.grouping import Grouping, Said, is_wordless, placed
@@ -180,7 +182,7 @@ class RedmeterHandler(logging.Handler):
 
 
 def install(
-    meter: Meter,
+    meter: Meter | None = None,
     *,
     level: int | str | None = None,
     logger: logging.Logger | str | None = None,
@@ -192,10 +194,12 @@ def install(
     level where one is given.
 
     Args:
-        meter: where messages go.
+        meter: where messages go. None: a Meter as the environment says.
         level: records below it are not counted; INFO, if not given.
         logger: whose records, those of the loggers below it included; all, if not given.
     """
+    if meter is None:
+        meter = meter_for(None, "messages are not counted") or off_meter()
     target = logger if isinstance(logger, logging.Logger) else logging.getLogger(logger)
     with _installing:
         for handler in target.handlers:

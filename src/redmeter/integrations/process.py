@@ -98,7 +98,7 @@ def install(meter: Meter | None = None, *, every: float = EVERY) -> None:
         import psutil  # noqa: F401
     except ImportError:
         raise ImportError("psutil is missing: pip install 'redmeter[process]'") from None
-    chosen = meter_for(meter, "processes are")
+    chosen = meter_for(meter, "processes are not measured")
     if chosen is None:
         return
     with _installing:

@@ -4,7 +4,8 @@
     db_errors{statement,error}          those that failed, by the type of the error
 
 Groups are those of analysis/statements.py; `(many)` is added where a statement was executed for
-many rows at once, since its time is that of all of them.
+many rows at once, since its time is that of all of them. What is waited for without a statement has
+names of its own: `COMMIT`, `ROLLBACK`, and `(connect)`, for a connection, of a pool or a new one.
 
 Bound: a look-up by the hash of the text, of which 2,000 are remembered, and two appends. 200 groups
 are told apart, all others are `(other)`.
@@ -16,6 +17,7 @@ from redmeter import Meter
 from redmeter.analysis.statements import statement_of
 from redmeter.integrations.hooks import Names, trouble
 from redmeter.integrations.spent import DATABASE, spend
+from redmeter.integrations.waits import Listener, waiting
 
 SECONDS, ERRORS = "db_query_seconds", "db_errors"
 #: Groups of statements that are told apart.
@@ -24,6 +26,8 @@ GROUPS = 200
 TEXTS = 2000
 #: What is added to the statements that were executed for many rows at once.
 MANY = " (many)"
+#: What is waited for without a statement.
+CONNECT, COMMIT, ROLLBACK = "(connect)", "COMMIT", "ROLLBACK"
 
 
 class Queries:
@@ -49,14 +53,39 @@ class Queries:
             error: why it failed, where it did.
         """
         try:
-            spend(DATABASE, seconds)
+            if not waiting():
+                spend(DATABASE, seconds)
             name, observe = self._known.get((hash(sql), many)) or self._found(sql, many)
             observe(seconds)
             if error is not None:
-                labels = {"statement": name, "error": type(error).__name__[:40]}
-                self._meter.count(ERRORS, labels=labels)
+                self._failed(name, error)
         except Exception as failure:  # noqa: BLE001 - timing a query must not make it fail
             trouble(self._meter, "db", failure)
+
+    def waits(self, name: str) -> Listener:
+        """Return what records that something was waited for without a statement. Never raises.
+
+        Args:
+            name: what, e.g. COMMIT.
+        """
+        observe: Callable[[float], None] | None = None
+
+        def waited(seconds: float, error: BaseException | None) -> None:
+            nonlocal observe
+            try:
+                if observe is None:
+                    observe = self._meter.histogram(SECONDS, labels={"statement": name}).observe
+                observe(seconds)
+                if error is not None:
+                    self._failed(name, error)
+            except Exception as failure:  # noqa: BLE001 - see took()
+                trouble(self._meter, "db", failure)
+
+        return waited
+
+    def _failed(self, name: str, error: BaseException) -> None:
+        labels = {"statement": name, "error": type(error).__name__[:40]}
+        self._meter.count(ERRORS, labels=labels)
 
     def _found(self, sql: str, many: bool) -> tuple[str, Callable[[float], None]]:
         name = self._group(sql) + MANY * many

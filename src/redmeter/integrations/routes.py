@@ -12,13 +12,19 @@ copied, without their prefix. `root_path` has the mounts as they were asked for,
 
 Idea: `scope["endpoint"]` is there in all versions, for every route and mount that matched. The
 application's routes are walked once, mounts and included routers too, and each endpoint is
-remembered with its template. Where an endpoint has several, the path says which. A request that was
-answered before routing, by another middleware, is matched by the path alone.
+remembered with its template. Where an endpoint has several, the path says which.
+
+A request that was answered by another middleware, before the routing, or after a mount and before
+the routing within it, is matched by its path, as the router would have done: the first route that
+takes the method, or what is mounted there, else one of another method. A preflight is matched by
+the method that it asks for.
 
 Nothing of a framework is imported: what has `routes` is a router, what has an `endpoint` a route.
 
 Bound: a look into a dictionary for a request; a walk for an endpoint that is not known yet. KNOWN
-endpoints are remembered.
+endpoints are remembered. By the path: a comparison with each route's beginning, and a regular
+expression for those that have it in common, up to the first that fits; a walk where routes came
+since.
 
 Not done: a redirect to the same path with, or without, a slash at its end is `(unmatched)`.
 
@@ -33,6 +39,8 @@ from typing import Any, NamedTuple
 KNOWN = 4096
 #: Applications within applications that are looked into, and routers within routers.
 _DEPTH = 10
+#: The header of a preflight that tells for which method it asks.
+_WANTED = b"access-control-request-method"
 
 
 class Route(NamedTuple):
@@ -40,6 +48,8 @@ class Route(NamedTuple):
 
     template: str | None
     endpoint: object
+    #: What the path has to begin with, before any parameter.
+    start: str
     #: What the path has to match, mount by mount, then the route itself.
     regexes: tuple[re.Pattern[str], ...]
     methods: frozenset[str] | None
@@ -48,6 +58,8 @@ class Route(NamedTuple):
 
     def matches(self, path: str) -> bool:
         """Return whether a path leads here, whatever the method."""
+        if not path.startswith(self.start):
+            return False
         for regex in self.regexes:
             found = regex.match(path)
             if found is None:
@@ -67,7 +79,9 @@ class Finder:
         self._app = app
         # By identity, since endpoints need not be hashable; each is held, so it stays its own.
         self._known: dict[int, tuple[object, list[Route]]] = {}
-        self._all: list[Route] | None = None
+        # All routes as they were walked; of which lists, and how long those were.
+        self._all: list[Route] = []
+        self._lists: list[tuple[Sequence[Any], int]] = []
 
     def route(self, scope: Mapping[str, Any], app: object) -> str | None:
         """Return the template of a request that was answered; None where no route matched.
@@ -81,21 +95,25 @@ class Finder:
             return self._by_path(scope, app)
         found = self._known.get(id(endpoint))
         routes = self._look_up(scope, endpoint) if found is None else found[1]
-        if len(routes) == 1:
-            return routes[0].template
-        path = _path(scope)
-        return next((each for each in routes if each.matches(path)), routes[0]).template
+        route = routes[0]
+        if len(routes) > 1:
+            path = _path(scope)
+            route = next((each for each in routes if each.matches(path)), route)
+        if route.template is None and route.mount:
+            # None of the routes within matched, or a middleware there has answered.
+            return _matched(self._walked(scope.get("router") or self._app), scope)
+        return route.template
 
     def _look_up(self, scope: Mapping[str, Any], endpoint: object) -> list[Route]:
         """Return all ways to an endpoint, one for each template."""
         by_template: dict[str | None, Route] = {}
-        for each in _walk(scope.get("router") or self._app):
+        for each in _walk(scope.get("router") or self._app, []):
             if each.endpoint is endpoint:
                 by_template.setdefault(each.template, each)
         routes = list(by_template.values())
         if not routes:  # of a router that is hidden from us
             template = getattr(scope.get("route"), "path_format", None)
-            routes = [Route(template, endpoint, (), None, mount=False)]
+            routes = [Route(template, endpoint, "", (), None, mount=False)]
         if len(self._known) < KNOWN:
             self._known[id(endpoint)] = endpoint, routes
         return routes
@@ -108,12 +126,41 @@ class Finder:
             return f"{path[: len(path) - len(frontend)].rstrip('/')}/{{path}}"
         if "router" in scope:
             return None  # it looked, and found none
-        if self._all is None:
-            self._all = list(_walk(app if hasattr(app, "routes") else self._app))
-        path, method = _path(scope), scope.get("method")
-        fit = [each for each in self._all if each.matches(path)]
-        exact = [each for each in fit if each.methods is None or method in each.methods]
-        return next((each.template for each in exact or fit), None)
+        return _matched(self._walked(app if hasattr(app, "routes") else self._app), scope)
+
+    def _walked(self, app: object) -> list[Route]:
+        """Return all routes of an application, walking them again where some came since."""
+        lists = self._lists
+        if (
+            not lists
+            or lists[0][0] is not _routes_of(app)
+            or any(len(routes) != length for routes, length in lists)
+        ):
+            seen: list[tuple[Sequence[Any], int]] = []
+            self._all, self._lists = list(_walk(app, seen)), seen
+        return self._all
+
+
+def _matched(routes: Sequence[Route], scope: Mapping[str, Any]) -> str | None:
+    """Return the template that a router would have found by the path, and the method."""
+    path, method = _path(scope), _method(scope)
+    other: str | None = None
+    for each in routes:
+        # A host says nothing of the path.
+        if each.regexes and each.matches(path):
+            if method is None or each.methods is None or method in each.methods:
+                return other if each.template is None else each.template
+            other = other or each.template
+    return other
+
+
+def _method(scope: Mapping[str, Any]) -> str | None:
+    """Return the method that a route has to take; None: any."""
+    method = str(scope.get("method", "WEBSOCKET"))
+    if method != "OPTIONS":
+        return method
+    wanted = (value for name, value in scope["headers"] if name == _WANTED)
+    return next((value.decode("latin-1") for value in wanted), None)
 
 
 def _path(scope: Mapping[str, Any]) -> str:
@@ -122,47 +169,91 @@ def _path(scope: Mapping[str, Any]) -> str:
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
+class _Above(NamedTuple):
+    """The mounts that are above a route."""
+
+    template: str = ""
+    #: See Route.start.
+    start: str = ""
+    #: Whether nothing but letters came so far.
+    plain: bool = True
+    regexes: tuple[re.Pattern[str], ...] = ()
+    depth: int = 0
+
+    def down(self, template: str, regex: re.Pattern[str]) -> "_Above":
+        """Return what is above, with one more template."""
+        begins, brace, _ = template.partition("{")
+        # As the frameworks write it; whoever has changed it, to ignore case for instance, did not.
+        cased = not regex.flags & re.IGNORECASE
+        usual = cased and regex.pattern.startswith("^" + re.escape(begins))
+        start = self.start + begins if self.plain and usual else self.start
+        plain = self.plain and usual and not brace
+        return _Above(
+            self.template + template, start, plain, (*self.regexes, regex), self.depth + 1
+        )
+
+
+_NOTHING = _Above()
+
+
 def _walk(
-    app: object, prefix: str = "", regexes: tuple[re.Pattern[str], ...] = (), depth: int = 0
+    app: object, lists: list[tuple[Sequence[Any], int]], above: _Above = _NOTHING
 ) -> Iterator[Route]:
-    """Yield all routes of an application, in the order in which they are tried."""
-    if depth > _DEPTH:
+    """Yield all routes of an application, in the order in which they are tried.
+
+    Args:
+        lists: gets the lists of routes that were walked, and how long they are.
+    """
+    routes = _routes_of(app)
+    if routes is None or above.depth > _DEPTH:
         return
-    for route in _routes_of(app) or ():
-        for each in _included(route):
-            yield from _walk_route(each, prefix, regexes, depth)
+    lists.append((routes, len(routes)))
+    for route in routes:
+        for each in _included(route, lists):
+            yield from _walk_route(each, lists, above)
 
 
 def _walk_route(
-    route: Any, prefix: str, regexes: tuple[re.Pattern[str], ...], depth: int
+    route: Any, lists: list[tuple[Sequence[Any], int]], above: _Above
 ) -> Iterator[Route]:
     regex = getattr(route, "path_regex", None)
     inner = getattr(route, "app", None)
     if hasattr(route, "endpoint") and regex is not None:
-        template = prefix + getattr(route, "path_format", route.path)
+        here = above.down(getattr(route, "path_format", route.path), regex)
         methods = getattr(route, "methods", None)
         known = frozenset(methods) if methods else None
-        yield Route(template, route.endpoint, (*regexes, regex), known, mount=False)
+        yield Route(here.template, route.endpoint, here.start, here.regexes, known, mount=False)
     elif inner is not None and regex is not None:  # Mount
-        below, chain = prefix + route.path_format.removesuffix("/{path}"), (*regexes, regex)
-        yield from _walk(inner, below, chain, depth + 1)
+        here = above.down(route.path_format.removesuffix("/{path}"), regex)
+        yield from _walk(inner, lists, here)
         # Where it has routes, and its own endpoint is what was found, none of them matched.
-        template = f"{below}/{{path}}" if _routes_of(inner) is None else None
-        yield Route(template, inner, chain, None, mount=True)
+        template = f"{here.template}/{{path}}" if _routes_of(inner) is None else None
+        yield Route(template, inner, here.start, here.regexes, None, mount=True)
     elif inner is not None:  # Host
-        yield from _walk(inner, prefix, regexes, depth + 1)
+        yield from _walk(inner, lists, above._replace(depth=above.depth + 1))
         if _routes_of(inner) is None:
-            yield Route(f"{prefix}/{{path}}", inner, (), None, mount=True)
+            template = f"{above.template}/{{path}}"
+            yield Route(template, inner, above.start, above.regexes, None, mount=True)
 
 
-def _included(route: Any) -> Iterator[Any]:
+def _included(route: Any, lists: list[tuple[Sequence[Any], int]]) -> Iterator[Any]:
     """Yield a route, or those of a router that FastAPI included, with their prefix."""
     contexts = getattr(route, "effective_route_contexts", None)
     if contexts is None:
         yield route
         return
+    _list_included(route, lists)
     for each in contexts():
         yield getattr(each, "starlette_route", None) or each
+
+
+def _list_included(route: Any, lists: list[tuple[Sequence[Any], int]]) -> None:
+    routes = getattr(getattr(route, "original_router", None), "routes", None)
+    if isinstance(routes, list):
+        lists.append((routes, len(routes)))
+        for each in routes:
+            if hasattr(each, "original_router"):
+                _list_included(each, lists)
 
 
 def _routes_of(app: Any) -> Sequence[Any] | None:

@@ -10,17 +10,25 @@ Statements are told apart as analysis/statements.py does: `SELECT orders JOIN us
 One for many rows is marked `(many)`. The request or task that is going on is told how long it
 waited (see spent.py), so `http_request_db_seconds` says which pages are slow by their queries.
 
-Bound: two calls of this file for a statement; no lock, no I/O. See queries.py. Nothing raises: what
-goes wrong is counted (`Meter.health()`).
+Problem: a page may wait for a connection of the pool, or in COMMIT, for longer than for all its
+statements, and SQLAlchemy's events tell of neither how long it took. So two methods of each
+engine's dialect and one of its pool are timed as waits.py does; a pool that dispose() puts in place
+of another one, too.
 
-Not done: what is timed is the driver's execute(), not connecting, fetching rows or COMMIT. A driver
-that computes rows as they are fetched, as sqlite3 does, is timed up to its first row.
+Bound: two calls of this file for a statement, one for a connection and a transaction's end; no
+lock, no I/O. See queries.py. Nothing raises: what goes wrong is counted (`Meter.health()`).
 
-Source: SQLAlchemy, "Core Events", ConnectionEvents.
+Not done: fetching rows is not timed, since it would slow each row. A driver that computes rows as
+they are fetched, as sqlite3 does, is timed up to its first row. Two-phase transactions are timed by
+their statements alone. Of the class of all engines, the first connection of each engine is not
+timed, nor is a commit before it: an engine is not seen earlier.
+
+Source: SQLAlchemy, "Core Events", ConnectionEvents; Pool.connect(), Dialect.do_commit().
 """
 
 import threading
 import weakref
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +36,9 @@ from sqlalchemy import event
 
 from redmeter import Meter
 from redmeter.integrations.hooks import meter_for, trouble
-from redmeter.integrations.queries import Queries
+from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
 from redmeter.integrations.spent import tell
+from redmeter.integrations.waits import leave, listen
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
@@ -44,10 +53,37 @@ class _Watch:
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
         self._queries = Queries(meter)
-        # Where the time lies at which a statement began: on what SQLAlchemy makes for each
-        # execution, which has one statement at a time. Whoever takes the time away records, so that
-        # two engines that share their events record once.
-        self._place = f"_redmeter_{id(meter):x}"
+        #: By what name waits are asked for; and where the time lies at which a statement began: on
+        #: what SQLAlchemy makes for each execution, which has one statement at a time. Whoever
+        #: takes the time away records, so that two engines that share their events record once.
+        self.place = f"_redmeter_{id(meter):x}"
+        waits = self._queries.waits
+        self._connect, self._commit, self._rollback = map(waits, (CONNECT, COMMIT, ROLLBACK))
+
+    def hang(self, engine: Any) -> None:
+        """Time what an engine waits for without a statement, unless it is timed."""
+        try:
+            listen(engine.pool, "connect", self.place, self._connect, outer=True)
+            listen(engine.dialect, "do_commit", self.place, self._commit)
+            listen(engine.dialect, "do_rollback", self.place, self._rollback)
+        except Exception as failure:  # noqa: BLE001 - a pool or dialect of a strange class
+            trouble(self.meter, "db", failure)
+
+    def connected(self, conn: Any) -> None:
+        """See to the engine of a connection: to one that was not seen before."""
+        self.hang(conn.engine)
+
+    def events(self, target: Any) -> list[tuple[str, Callable[..., Any], bool]]:
+        """Return what is heard of an engine, or the class: event, function, whether it returns."""
+        heard: list[tuple[str, Callable[..., Any], bool]] = [
+            ("before_cursor_execute", self.before, True),
+            ("after_cursor_execute", self.after, False),
+            ("handle_error", self.failed, False),
+            ("engine_disposed", self.hang, False),
+        ]
+        if isinstance(target, type):
+            heard.append(("engine_connect", self.connected, False))
+        return heard
 
     def before(
         self, conn: Any, _cursor: Any, statement: Any, parameters: Any, context: Any, _many: Any
@@ -55,7 +91,7 @@ class _Watch:
         """Note the time at which a statement begins; change nothing of it."""
         try:
             place = conn.info if context is None else context.__dict__
-            place[self._place] = perf_counter()
+            place[self.place] = perf_counter()
         except Exception as failure:  # noqa: BLE001 - timing a query must not make it fail
             trouble(self.meter, "db", failure)
         return statement, parameters
@@ -79,7 +115,7 @@ class _Watch:
         now = perf_counter()
         try:
             place = conn.info if execution is None else execution.__dict__
-            began = place.pop(self._place, None)
+            began = place.pop(self.place, None)
         except Exception:  # noqa: BLE001 - the connection is closed: it was lost
             began = None
         if began is not None:
@@ -101,7 +137,7 @@ def install(engine: "Engine | AsyncEngine | type[Engine]", meter: Meter | None =
             sqlalchemy.Engine, for all engines there are and will be.
         meter: where to. None: a Meter as the environment says.
     """
-    chosen = meter_for(meter, "statements are")
+    chosen = meter_for(meter, "statements are not measured")
     if chosen is None:
         return
     target = getattr(engine, "sync_engine", engine)
@@ -111,10 +147,31 @@ def install(engine: "Engine | AsyncEngine | type[Engine]", meter: Meter | None =
         if any(watch.meter is chosen and _covers(ref(), target) for ref, watch in _watches):
             return
         watch = _Watch(chosen)
-        event.listen(target, "before_cursor_execute", watch.before, retval=True)
-        event.listen(target, "after_cursor_execute", watch.after)
-        event.listen(target, "handle_error", watch.failed)
+        for name, function, returns in watch.events(target):
+            event.listen(target, name, function, **({"retval": True} if returns else {}))
+        if not isinstance(target, type):
+            watch.hang(target)
         _watches.append((weakref.ref(target), watch))
+
+
+def uninstall(meter: Meter | None = None) -> None:
+    """Undo install(): engines are as they were before.
+
+    Args:
+        meter: of which meter. None: of all.
+    """
+    with _installing:
+        kept = []
+        for ref, watch in _watches:
+            target = ref()
+            if meter is not None and watch.meter is not meter:
+                kept.append((ref, watch))
+                continue
+            leave(watch.place)
+            if target is not None:
+                for name, function, _ in watch.events(target):
+                    event.remove(target, name, function)
+        _watches[:] = kept
 
 
 def _covers(other: Any, target: Any) -> bool:

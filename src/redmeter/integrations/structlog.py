@@ -33,9 +33,10 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
-from redmeter.recording.exceptions import described, place_of
+from redmeter.recording.exceptions import described, described_by, place_of
+from redmeter.recording.folding import LONGEST
 from redmeter.recording.grouping import Grouping, Said, is_wordless, placed
-from redmeter.recording.messages import LONGEST, formatted
+from redmeter.recording.messages import formatted
 
 #: What is written without quotes: whoever masks secrets has to see where a value ends.
 _is_bare = re.compile(r"[\w./:@+-]+").fullmatch
@@ -85,11 +86,7 @@ class RedmeterProcessor:
             said, words = _said(event)
             text = f"{words}{_pairs(event)}"
             error = error_of(event.get("exc_info")) or _current(event.get("exc_info"))
-            trace = event.get("exception")
-            told = trace if isinstance(trace, str) else ""
-            place = place_of(told)
-            if error is not None:
-                place, told = described(error)
+            place, told = _rendered(event.get("exception")) if error is None else described(error)
             stack = event.get("stack")
             parts = (text, told, stack if isinstance(stack, str) else "")
             pattern: Grouping = placed(said, place) if place else said
@@ -112,6 +109,14 @@ def _said(event: Mapping[str, Any]) -> tuple[str, str]:
             return Said(text) if is_wordless(pattern) else pattern, text
     text = text_of(given)
     return Said(text), text
+
+
+def _rendered(exception: object) -> tuple[str, str]:
+    """Return what an error adds that a processor before has rendered: see described()."""
+    if exception is None or isinstance(exception, str):
+        told = exception or ""
+        return place_of(told), told
+    return described_by(exception) or ("", repr(exception))
 
 
 def _pairs(event: Mapping[str, Any]) -> str:

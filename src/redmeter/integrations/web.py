@@ -7,7 +7,7 @@
     http_request_db_ratio{method,route}       the same, as a part of it
 
     http: error                               exceptions that nobody handled, with route and place
-    http: warning                             requests that took long, with their route
+    http: warning                             requests whose answer was long in coming, with theirs
 
 Problem: labels are made of what strangers send, and a request must not become slower, nor fail, by
 being counted.
@@ -32,24 +32,45 @@ Source: OpenTelemetry, "Semantic conventions for HTTP metrics" (methods, what a 
 """
 
 import fnmatch
+import importlib
 import logging
 import random
 import re
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Self, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from redmeter import Meter, cleaning, settings
-from redmeter.errors import InvalidName, InvalidSetting, RedmeterError, StoreError
+from redmeter import Meter, settings
+from redmeter.errors import InvalidName, StoreError
+from redmeter.integrations.cleaner import Cleaner
+from redmeter.integrations.meters import METER_SETTINGS, meter_of
+from redmeter.integrations.options import Arguments, Options
 from redmeter.integrations.spent import DATABASE, Spent
-from redmeter.names import cleaned
+from redmeter.names import HITS, REQUESTS, SECONDS, cleaned
+from redmeter.recording import lifecycle
 from redmeter.recording.direct import DirectRecorder
 from redmeter.recording.exceptions import described
 from redmeter.recording.grouping import Grouping, placed
 
-HITS, REQUESTS, SECONDS = "hits", "http_requests", "http_request_seconds"
+#: Also of other files: integrations find all they need of requests here.
+__all__ = [
+    "DISCONNECTED",
+    "FAILED",
+    "HITS",
+    "METER_SETTINGS",
+    "REQUESTS",
+    "ROUTE",
+    "SECONDS",
+    "WATCHED",
+    "WEBSOCKET",
+    "Arguments",
+    "Cleaner",
+    "Options",
+    "Requests",
+    "meter_of",
+    "requests_of",
+]
+
 #: Of requests that sent anything to a database, where a hook tells of it: see spent.py.
 DB_SECONDS, DB_RATIO = "http_request_db_seconds", "http_request_db_ratio"
 #: The logger of the messages.
@@ -75,6 +96,11 @@ OTHER_STATUS = "other"
 
 #: Bytes of a route at most, as it is written in a name; a longer one is cut.
 ROUTE_BYTES = 120
+#: Keys of a WSGI environ or an ASGI scope: the route, where an application or another integration
+#: knows it; the request is watched, by the outermost integration, should there be several; what
+#: nobody handled, of which an integration further in tells.
+ROUTE, WATCHED, FAILED = "redmeter.route", "redmeter.request", "redmeter.error"
+
 #: How many combinations of labels are remembered.
 HANDLES = 4096
 #: Seconds between two lines in the log.
@@ -83,124 +109,6 @@ LOG_SECONDS = 60.0
 _LABELS = frozenset({"method", "route", "status", "sampled"})
 
 logger = logging.getLogger("redmeter")
-
-
-class Arguments(TypedDict, total=False):
-    """What integrations take by name: the settings of Meter, and the options below."""
-
-    url: str | None
-    prefix: str | None
-    retention: Mapping[int, int] | str | None
-    histogram_retention: Mapping[int, int] | str | None
-    timeout: float | None
-    flush_interval: float | None
-    buffer_bytes: int | None
-    max_series: int | None
-    max_label_sets: int | None
-    recent_messages: int | None
-    release: str | None
-    include_paths: str | Sequence[str] | None
-    ignore_paths: str | Sequence[str] | None
-    count_paths: str | Mapping[str, str] | None
-    exact_status: bool | None
-    sample_durations: float | None
-    slow_request: float | None
-    labels: Callable[[Any], Mapping[str, str] | None] | None
-    route: Callable[[Any], str | None] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What is recorded of requests; see settings.py for those that are in the table.
-
-    Patterns are compared with the whole path, as the server hands it over: decoded, without the
-    query. `*` stands for any characters, slashes included.
-    """
-
-    #: Patterns, separated by spaces: of these paths alone. Empty: of all.
-    include_paths: str = ""
-    #: Of these nothing at all.
-    ignore_paths: str = ""
-    #: PATTERN=COUNTER, separated by spaces.
-    count_paths: str = ""
-    exact_status: bool = False
-    #: Of which part of the requests the duration is recorded.
-    sample_durations: float = 1.0
-    #: From how many seconds on a request is logged as slow.
-    slow_request: float = 1.0
-    #: Takes the request as its server has it (an ASGI scope, a WSGI environ, Django's request) and
-    #: returns more labels for http_requests and http_request_seconds. Few values each!
-    labels: Callable[[Any], Mapping[str, str] | None] | None = None
-    #: Takes the same, and returns the route, or None where there is none: for applications whose
-    #: routes cannot be found otherwise.
-    route: Callable[[Any], str | None] | None = None
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], framework: Mapping[str, Any] | None = None) -> Self:
-        """Return the options that hold: as given in code, else by the framework, the environment.
-
-        A value that cannot be used is logged and passed over, so that no setting keeps an
-        application from starting.
-
-        Args:
-            given: name, as above -> value; None is as good as nothing.
-            framework: the framework's own settings, by the names of the environment variables,
-                e.g. {"REDMETER_IGNORE_PATHS": ["/health"]}.
-
-        Raises:
-            TypeError: there is no option of such a name.
-        """
-        names = {each.name for each in fields(cls)}
-        if unknown := sorted(given.keys() - names):
-            raise TypeError(f"no such option: {', '.join(unknown)}")
-        found = {name: _resolved(name, given, framework or {}) for name in settings.WEB}
-        for name in ("labels", "route"):
-            function = given.get(name)
-            if function is not None and not callable(function):
-                raise TypeError(f"{name} is a function, not {type(function).__name__}")
-            found[name] = function
-        return cls(**found)
-
-
-def _resolved(name: str, given: Mapping[str, Any], framework: Mapping[str, Any]) -> Any:
-    variable = settings.variable_of(name)
-    for value in (given.get(name), framework.get(variable)):
-        if value is not None:
-            try:
-                return settings.resolve(name, value)
-            except InvalidSetting as error:
-                logger.error("passed over: %s", error)
-    try:
-        return settings.resolve(name)
-    except InvalidSetting as error:
-        logger.error("passed over: %s", error)
-        return settings.resolve(name, environ={})
-
-
-#: What of the table Meter takes.
-METER_SETTINGS = tuple(
-    setting.name
-    for setting in settings.SETTINGS
-    if setting.name not in (*settings.WEB, *settings.EMBEDDED)
-)
-
-
-def meter_of(given: Mapping[str, Any], framework: Mapping[str, Any] | None = None) -> Meter:
-    """Make a meter as settings say. Where they are wrong, it is `off`, and the log says so.
-
-    Args:
-        given: Meter's arguments by name; None is as good as nothing.
-        framework: see Options.of().
-    """
-    found = dict(given)
-    for name in METER_SETTINGS:
-        if found.get(name) is None and framework:
-            found[name] = framework.get(settings.variable_of(name))
-    try:
-        return Meter(**found)
-    except RedmeterError as error:
-        logger.error("requests are not counted: %s", error)
-        return Meter("off")
 
 
 def requests_of(
@@ -216,13 +124,19 @@ def requests_of(
         framework: see Options.of().
 
     Raises:
-        TypeError: there is no option of such a name.
+        TypeError: there is no option of such a name, or the meter is none.
     """
-    own = {name: given[name] for name in METER_SETTINGS if name in given}
-    if meter is not None and own:
-        raise TypeError(f"a meter that is given has its own {', '.join(sorted(own))}")
-    rest = {name: value for name, value in given.items() if name not in own}
-    options = Options.of(rest, framework)
+    own = {name: given[name] for name in METER_SETTINGS if given.get(name) is not None}
+    if meter is not None:
+        if not isinstance(meter, Meter):
+            raise TypeError(
+                f"a meter is a Meter, not {type(meter).__name__}; a URL is given as url="
+            )
+        if own:
+            raise TypeError(f"a meter that is given has its own {', '.join(sorted(own))}")
+    options = Options.of(
+        {name: value for name, value in given.items() if name not in METER_SETTINGS}, framework
+    )
     return Requests(meter_of(own, framework) if meter is None else meter, options)
 
 
@@ -242,15 +156,16 @@ class Requests:
         options: what.
     """
 
-    def __init__(self, meter: Meter, options: Options = Options()) -> None:
+    def __init__(self, meter: Meter, options: Options | None = None) -> None:
         self.meter = meter
-        self.options = options
+        self.options = options = options or Options()
         #: Whether anything is recorded at all: not by a meter whose URL is `off`.
         self.on = not _is_off(meter)
         #: Seconds by the meter's clock, for durations.
         self.now: Callable[[], float] = meter._monotonic
         self._include = _matcher(options.include_paths)
         self._ignore = _matcher(options.ignore_paths)
+        self._all = self.on and self._include is None and self._ignore is None
         self._sampled = options.sample_durations < 1
         self._share = options.sample_durations
         self._slow = options.slow_request
@@ -261,8 +176,10 @@ class Requests:
         self._hit: Callable[[], None] = lambda: None
         self._paths: list[tuple[Callable[[str], object], Callable[[], None]]] = []
         if self.on:
+            for name in lifecycle._LATE:  # or the first request would wait for it, some ms
+                importlib.import_module(name)
             self._hit = meter.counter(HITS).inc
-            for pattern, name in _named(options.count_paths):
+            for pattern, name in settings.named_patterns(options.count_paths):
                 matches = _matcher(pattern)
                 assert matches is not None, "settings take no empty pattern"
                 self._paths.append((matches, meter.counter(name).inc))
@@ -272,6 +189,8 @@ class Requests:
 
     def watched(self, path: str) -> bool:
         """Return whether requests for a path are recorded."""
+        if self._all:
+            return True
         if self._include is not None and self._include(path) is None:
             return False
         return self.on and (self._ignore is None or self._ignore(path) is None)
@@ -286,6 +205,7 @@ class Requests:
         request: object = None,
         error: BaseException | None = None,
         spent: Spent | None = None,
+        began: float | None = None,
     ) -> None:
         """Record a request that has ended. Never raises.
 
@@ -298,6 +218,8 @@ class Requests:
             request: what options.labels takes.
             error: what nobody handled; the status is 500 then, where it is no server error yet.
             spent: what begin_if_told() returned as it began; it is ended here.
+            began: after how many seconds its answer began, by which it is slow or not, since a
+                stream may last. None: it came as a whole.
         """
         try:
             if error is not None and (not isinstance(status, int) or status < 500):
@@ -305,25 +227,28 @@ class Requests:
             if self._labels_of is None:
                 found = self._handles.get((method, route, status))
                 if found is None:
+                    method = _method(method)
                     found = self._made(method, route, status, {})
             else:
+                method = _method(method)
                 found = self._labelled(method, route, status, request)
+            count, observe = found
             self._hit()
-            found[0]()
+            count()
             if not self._sampled or random.random() < self._share:
-                found[1](seconds)
+                observe(seconds)
             if spent is not None:
                 spent.end()
                 if spent:
                     self._waited(method, route, seconds, spent[DATABASE])
             if self._paths:
-                for matches, count in self._paths:
+                for matches, also_count in self._paths:
                     if matches(path) is not None:
-                        count()
+                        also_count()
             if error is not None:
                 self._failed(method, route, error)
             elif seconds >= self._slow and method != WEBSOCKET:
-                self._took_long(method, route, seconds)
+                self._may_be_slow(method, route, seconds if began is None else began)
         except Exception as trouble:  # noqa: BLE001 - counting a request must not make it fail
             self.trouble("recording a request", trouble)
 
@@ -360,7 +285,7 @@ class Requests:
             if found is not None:
                 return found
             if taken := _LABELS & more.keys():
-                raise InvalidName(", ".join(taken), "labels that requests have anyway")
+                raise InvalidName(", ".join(sorted(taken)), "requests have it anyway", what="label")
             return self._made(method, route, status, more)
         except Exception as error:  # noqa: BLE001 - of a function of the application, or its labels
             self.trouble("making labels of a request", error)
@@ -370,17 +295,25 @@ class Requests:
     def _made(
         self, method: str, route: str | None, status: int | str | None, more: Mapping[str, str]
     ) -> tuple[Callable[[], None], Callable[[float], None]]:
-        """Return what counts a request, and what takes its duration."""
+        """Return what counts a request, and what takes its duration.
+
+        Args:
+            method: one of METHODS, or OTHER_METHOD: whoever asks chooses what it was, so what is
+                remembered holds no other.
+        """
+        key: Any = (method, route, status, tuple(more.items())) if more else None
+        key = key or (method, route, status)
+        if key in self._handles:
+            return self._handles[key]
         meter = self.meter
-        labels = {**more, "method": _method(method), "route": _route(route)}
+        labels = {**more, "method": method, "route": _route(route)}
         timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
         found = (
             meter.counter(REQUESTS, labels={**labels, "status": self._status(status)}).inc,
             meter.histogram(SECONDS, labels=labels | timed).observe,
         )
         if len(self._handles) < HANDLES:
-            key: Any = (method, route, status, tuple(more.items())) if more else None
-            self._handles[key or (method, route, status)] = found
+            self._handles[key] = found
         return found
 
     def _status(self, status: int | str | None) -> str:
@@ -397,7 +330,7 @@ class Requests:
         if observers is None:
             meter = self.meter
             assert meter is not None, "nothing is recorded without one"
-            labels = {"method": _method(method), "route": _route(route)}
+            labels = {"method": method, "route": _route(route)}
             made = (meter.histogram(name, labels=labels) for name in (DB_SECONDS, DB_RATIO))
             first, second = (histogram.observe for histogram in made)
             observers = first, second
@@ -414,51 +347,14 @@ class Requests:
         what = f"{_method(method)} {_route(route)}"
         self._log("error", placed(what, place), f"{what}\n{told}")
 
-    def _took_long(self, method: str, route: str | None, seconds: float) -> None:
-        what = f"slow request {_method(method)} {_route(route)}"
-        self._log("warning", what, f"{what}: {seconds:.3f} s")
+    def _may_be_slow(self, method: str, route: str | None, seconds: float) -> None:
+        if seconds >= self._slow:
+            what = f"slow request {method} {_route(route)}"
+            self._log("warning", what, f"{what}: {seconds:.3f} s")
 
     def _log(self, severity: str, pattern: Grouping, text: str) -> None:
         meter = self.meter
         meter._recorder.sink(LOGGER, severity).put_message(pattern, text, meter._now())
-
-
-class Cleaner:
-    """A thread that cleans a meter's store every minute, see cleaning.py.
-
-    Any number of processes may have one. Trouble is logged, and ends it where it does not pass.
-    """
-
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._quit = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Start it, unless it runs."""
-        if self._meter._store is None or (self._thread and self._thread.is_alive()):
-            return
-        self._quit.clear()
-        self._thread = threading.Thread(target=self._run, name="redmeter-cleaner", daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError as error:  # a limit of the machine
-            logger.error("no thread for the cleaner: %s", error)
-            self._thread = None
-
-    def stop(self, timeout: float = 1.0) -> None:
-        """Have it end, and wait for that, for so many seconds at most."""
-        self._quit.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
-
-    def _run(self) -> None:
-        store = self._meter._store
-        assert store is not None, "start() looks"
-        try:
-            cleaning.run(store, quit=self._quit.is_set)
-        except RedmeterError as error:
-            logger.error("cleaning ends: %s", error)
 
 
 def _is_off(meter: Meter) -> bool:
@@ -469,11 +365,6 @@ def _matcher(patterns: str) -> Callable[[str], object] | None:
     """Return what tells whether a path matches one of some patterns; None where there is none."""
     parts = [fnmatch.translate(pattern) for pattern in patterns.split()]
     return re.compile("|".join(parts)).match if parts else None
-
-
-def _named(text: str) -> list[tuple[str, str]]:
-    found = (one.rpartition("=") for one in text.split())
-    return [(pattern, name) for pattern, _, name in found]
 
 
 def _method(method: str) -> str:

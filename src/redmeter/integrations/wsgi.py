@@ -31,39 +31,23 @@ application.
 Source: PEP 3333.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
 from redmeter import Meter
+from redmeter.integrations.cleaner import CleanerOfEachProcess
 from redmeter.integrations.spent import begin_if_told
-from redmeter.integrations.web import DISCONNECTED, Arguments, Cleaner, Requests, requests_of
-
-#: Key of the environ: an application that knows its route may write it there.
-ROUTE = "redmeter.route"
-#: Key of the environ: the request that is watched.
-WATCHED = "redmeter.request"
+from redmeter.integrations.web import (
+    DISCONNECTED,
+    ROUTE,
+    WATCHED,
+    Arguments,
+    Requests,
+    requests_of,
+)
 
 Environ = dict[str, Any]
 Application = Callable[[Environ, Any], Iterable[bytes]]
-
-
-class CleanerOfEachProcess:
-    """A cleaner of a meter's store, see web.Cleaner, for each process that serves requests.
-
-    It is started by the first request, as servers fork, and threads stay behind then.
-    """
-
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._pid = 0
-
-    def see_to(self) -> None:
-        """Start it, unless it runs in this process."""
-        pid = os.getpid()
-        if pid != self._pid:
-            self._pid = pid
-            Cleaner(self._meter).start()
 
 
 class RedmeterMiddleware:
@@ -72,7 +56,6 @@ class RedmeterMiddleware:
     Args:
         app: the application.
         meter: where to; None makes one, as the settings say.
-        cleaner: whether a thread of each process cleans the store, from its first request on.
         options: see web.Options, e.g. ignore_paths="/health"; without a meter, also what Meter
             takes, e.g. url="redis://localhost". They win over the environment.
 
@@ -84,13 +67,11 @@ class RedmeterMiddleware:
         self,
         app: Application,
         meter: Meter | None = None,
-        *,
-        cleaner: bool = False,
         **options: Unpack[Arguments],
     ) -> None:
         self.app = app
         self.requests = requests_of(meter, options)
-        self.cleaner = CleanerOfEachProcess(self.meter) if cleaner else None
+        self.cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
         #: Returns the route of an environ, as soon as the response starts; None: there is none.
         self.route: Callable[[Environ], str | None] | None = self.requests.options.route
 
@@ -135,7 +116,7 @@ class Watched:
     """
 
     __slots__ = (
-        *("_body", "_environ", "_error", "_gone", "_next", "_path", "_pending"),
+        *("_began", "_body", "_environ", "_error", "_gone", "_next", "_path", "_pending"),
         *("_requests", "_route", "_route_of", "_spent", "_start", "_start_response"),
         *("_status", "_write"),
     )
@@ -162,6 +143,8 @@ class Watched:
         self._pending = False
         self._body: Any = None
         self._next: Callable[[], bytes] | None = None
+        #: When the first piece of the body was there, or a file.
+        self._began: float | None = None
         self._spent = begin_if_told()
         self._start = requests.now()
 
@@ -183,6 +166,8 @@ class Watched:
         return self._pass_on
 
     def _pass_on(self, data: bytes) -> Any:
+        if self._began is None:
+            self._began = self._requests.now()
         try:
             return self._write(data)
         except BaseException:
@@ -196,6 +181,16 @@ class Watched:
         self._error = error
         if self._route_of is not None:
             self._find_route()
+
+    def routed_by(self, route: Callable[[Environ], str | None], environ: Environ) -> None:
+        """Have a function find the route that knows more, unless the application gave one.
+
+        Args:
+            route: of an integration further in.
+            environ: what that one sees, which may be a copy.
+        """
+        own = self._requests.options.route
+        self._route_of = lambda outer: (own and own(outer)) or route(environ)
 
     def _find_route(self) -> None:
         assert self._route_of is not None, "the caller looks"
@@ -217,6 +212,7 @@ class Watched:
     def _around_file(self, file: Any) -> Iterable[bytes]:
         body: Iterable[bytes] = file
         close = getattr(body, "close", None)
+        self._began = self._requests.now()
         if self._spent is not None:
             self._spent.end()  # by this thread; another one may close it
 
@@ -248,13 +244,16 @@ class Watched:
             if self._next is None:
                 iter(self)
             assert self._next is not None, "made by iter()"
-            return self._next()
+            piece = self._next()
         except StopIteration:
             self._pending = False
             raise
         except BaseException as error:
             self._error = error
             raise
+        if self._began is None:
+            self._began = self._requests.now()
+        return piece
 
     def close(self) -> None:
         """Close the response, and record the request. Called again, it does nothing."""
@@ -275,6 +274,7 @@ class Watched:
         if not environ:
             return
         seconds = self._requests.now() - self._start
+        began = None if self._began is None else self._began - self._start
         method = environ.get("REQUEST_METHOD", "")
         if self._status is None and self._route_of is not None and self._route is None:
             self._find_route()
@@ -290,11 +290,10 @@ class Watched:
         route = environ.get(ROUTE) or self._route
         if not isinstance(route, str):
             route = None
-        self._requests.record(
-            method, self._path, route, status, seconds, environ, error, self._spent
-        )
+        path, spent = self._path, self._spent
+        self._requests.record(method, path, route, status, seconds, environ, error, spent, began)
         # Whatever these hold may hold them.
-        self._environ, self._error = {}, None
+        self._environ, self._error, self._route_of = {}, None, None
 
 
 class _Sized:

@@ -5,12 +5,12 @@ merge by adding slice to slice, so events may be summed before they are sent: wh
 here is already summed by slices of some width, and is summed again into those of each precision.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.slices import Runs, multiples, told
+from redmeter.kinds.slices import Runs, by_precision, multiples, single, told
 from redmeter.model import Operation, Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
@@ -52,8 +52,31 @@ def operations(
         width: of those slices, seconds. Precisions that are no multiple of it are left out; 0
             leaves out all of them, so that only the grand total is added to.
     """
-    before = keys.count_of("")
-    precisions = multiples(retention, width)
+    slices, text = _slices(keys.count_of(""), multiples(retention, width), counts, width)
+    made: list[Operation] = []
+    if slices:
+        # A bare store is shared with programs that renew no time to live, and swept.
+        args = (keys.count_bytes, int(bool(keys.prefix)), text)
+        made.append(Operation("slice", (keys.known, *slices), args, lambda: told(text, 1, _amount)))
+    if totals and counts:
+        sums = [(name, sum(given.values())) for name, given in counts.items()]
+        flat: tuple[str | int, ...] = tuple(chain.from_iterable(sums))
+        made.append(Operation("add", (keys.total,) * len(sums), flat, lambda: sums))
+    return tuple(made)
+
+
+def _slices(
+    before: str,
+    precisions: Sequence[tuple[int, int]],
+    counts: Mapping[str, Mapping[int, int]],
+    width: int,
+) -> tuple[list[str], str]:
+    """Return the keys of hashes, one for each slice, and what is added there, as runs."""
+    if len(counts) == 1:
+        ((name, given),) = counts.items()
+        if len(given) == 1:
+            ((at, amount),) = given.items()
+            return single(before, name, precisions, at, amount)
     runs = Runs()
     for name, given in counts.items():
         if len(given) == 1:  # as it mostly is
@@ -62,33 +85,11 @@ def operations(
                 head = f"{precision} {samples} {at - at % precision}"
                 runs.add_one(head, f"{before}{precision}:{name}", amount)
             continue
-        slices, last = given, width
-        for precision, samples in precisions:
-            # A width that is a multiple of the last one sums up fewer, wider slices.
-            slices = _by_slice(given if precision % last else slices, precision)
-            last = precision
+        for precision, samples, slices in by_precision(given, width, precisions, sum):
             key = f"{before}{precision}:{name}"
             runs.add(precision, samples, key, tuple(slices), list(slices.values()))
-    made: list[Operation] = []
-    if runs:
-        # A bare store is shared with programs that renew no time to live, and swept.
-        args: tuple[str | int, ...] = (keys.count_bytes, int(bool(keys.prefix)), runs.text())
-        found = (keys.known, *runs.keys())
-        made.append(Operation("slice", found, args, lambda: told(args[-1], 1, _amount)))
-    if totals and counts:
-        sums = [(name, sum(given.values())) for name, given in counts.items()]
-        flat: tuple[str | int, ...] = tuple(chain.from_iterable(sums))
-        made.append(Operation("add", (keys.total,) * len(sums), flat, lambda: sums))
-    return tuple(made)
+    return runs.keys(), runs.text()
 
 
 def _amount(values: tuple[str, ...]) -> int:
     return int(values[0])
-
-
-def _by_slice(given: Mapping[int, int], precision: int) -> Mapping[int, int]:
-    slices: dict[int, int] = {}
-    for at, amount in given.items():
-        start = at // precision * precision
-        slices[start] = slices.get(start, 0) + amount
-    return slices

@@ -7,11 +7,11 @@ another one of the same slice need not be sent at all.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.slices import Runs, multiples, told
+from redmeter.kinds.slices import Runs, by_precision, multiples, told
 from redmeter.model import Operation, Operations
 
 #: When it was measured, Unix seconds, and the value.
@@ -60,10 +60,7 @@ def operations(
     before, runs = keys.gauge_of(""), Runs()
     precisions = multiples(retention, width)
     for name, given in values.items():
-        slices, last = given, width
-        for precision, samples in precisions:
-            slices = _by_slice(given if precision % last else slices, precision)
-            last = precision
+        for precision, samples, slices in by_precision(given, width, precisions, _newest):
             texts = [f"{float(value)!r} {float(time)!r}" for time, value in slices.values()]
             runs.add(precision, samples, f"{before}{precision}:{name}", list(slices), texts)
     if not runs:
@@ -74,11 +71,9 @@ def operations(
     return (Operation("last", found, args, lambda: told(text, 2, lambda _: 1)),)
 
 
-def _by_slice(given: Mapping[int, Measured], precision: int) -> Mapping[int, Measured]:
-    slices: dict[int, Measured] = {}
-    for at, measured in given.items():
-        start = at // precision * precision
-        found = slices.get(start)
-        if found is None or measured[0] >= found[0]:
-            slices[start] = measured
-    return slices
+def _newest(measured: Sequence[Measured]) -> Measured:
+    newest = measured[0]
+    for each in measured:
+        if each[0] >= newest[0]:
+            newest = each
+    return newest

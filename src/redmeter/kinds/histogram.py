@@ -7,7 +7,7 @@ summed up before they are sent: what is handed in here is summed up by slices of
 again into those of each precision.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from redmeter.keys import HOUR, Keys
@@ -15,7 +15,7 @@ from redmeter.kinds import statistics
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.moments import Moments
 from redmeter.kinds.packed import buckets_text, moments_text
-from redmeter.kinds.slices import Runs, multiples, told
+from redmeter.kinds.slices import Runs, by_precision, by_slice, multiples, told
 from redmeter.model import Operation, Operations
 
 #: What can be merged.
@@ -43,14 +43,10 @@ def operations(
     precisions = multiples(retention, width)
     before, beside = keys.hist_of(""), keys.moments_of("")
     for name, given in distributions.items():
-        slices, last = given, width
         texts = _texts(given.values())
-        for precision, samples in precisions:
-            # A width that is a multiple of the last one sums up fewer, wider slices.
-            wider = _by_slice(given if precision % last else slices, precision, Distribution)
+        for precision, samples, slices in by_precision(given, width, precisions, _merged):
             if len(given) > 1:  # else it is the very same one at every precision
-                texts = _texts(wider.values())
-            slices, last = wider, precision
+                texts = _texts(slices.values())
             starts, entry = list(slices), f"{precision}:{name}"
             buckets.add(precision, samples, before + entry, starts, texts[0])
             moments.add(precision, samples, beside + entry, starts, texts[1])
@@ -77,22 +73,11 @@ def _texts(distributions: Iterable[Distribution]) -> tuple[list[str], list[str]]
 
 def _moments(given: Mapping[int, Distribution]) -> Mapping[int, Moments]:
     moments = {start: distribution.moments for start, distribution in given.items()}
-    return _by_slice(moments, HOUR, Moments)
+    return by_slice(moments, HOUR, _merged)
 
 
-def _by_slice(given: Mapping[int, M], precision: int, empty: Callable[[], M]) -> Mapping[int, M]:
-    slices: dict[int, M] = {}
-    own: set[int] = set()
-    for at, part in given.items():
-        start = at // precision * precision
-        found = slices.get(start)
-        if found is None:
-            slices[start] = part
-            continue
-        if start not in own:
-            own.add(start)
-            first, slices[start] = found, empty()
-            found = slices[start]
-            found.merge(first)
-        found.merge(part)
-    return slices
+def _merged(parts: Sequence[M]) -> M:
+    whole = type(parts[0])()
+    for part in parts:
+        whole.merge(part)
+    return whole

@@ -10,13 +10,14 @@ store/lua/operations/hourly.lua has the same rule, for whoever writes.
 import math
 import re
 
+from redmeter.expressions import late
 from redmeter.keys import HOUR, slice_start
 
 #: An hour that has not come: the server then takes the one that it is in.
 THIS_HOUR = 2**40
 
-_NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*\Z", re.ASCII)
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)", re.ASCII)
+_NUMBER = late(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*\Z", re.ASCII)
+_ISO = late(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)", re.ASCII)
 
 _DAY = 86400
 

@@ -8,7 +8,6 @@ that note two labels each, by clocks that differ, have noted two marks.
 """
 
 import math
-import unicodedata
 from collections.abc import Iterable
 
 from redmeter.errors import InvalidValue
@@ -42,6 +41,8 @@ def clean_label(label: object) -> str:
     if not isinstance(label, str):
         raise TypeError(f"a mark's label is text (str), not {type(label).__name__}")
     words = " ".join(without_sequences(label[: 10 * MAX_LABEL]).split())
+    import unicodedata  # with the first mark, not by `import redmeter`
+
     text = "".join(c for c in words if unicodedata.category(c) not in _REMOVED).strip()
     if not text:
         raise InvalidValue(label, "a mark needs a label, e.g. a version: mark('v1.4.2')")

@@ -3,6 +3,7 @@
     recent:LOGGER:SEVERITY      the newest messages, as `2026-11-21T16:13:00.123456Z TEXT`
     common:LOGGER:SEVERITY      pattern -> how often in this hour; `:last` is the hour before
     patterns:LOGGER:SEVERITY    pattern -> when it was seen first and last, and one sample
+    distinct:LOGGER             hour -> how many patterns there are, of all severities together
     messages:                   LOGGER:SEVERITY, scored with the time of the last message
 
 What is counted is a pattern, not a text: see analysis/patterns.py. Two hours of one logger merge
@@ -19,6 +20,7 @@ from functools import lru_cache
 from sys import getsizeof
 from typing import NamedTuple
 
+from redmeter.expressions import late
 from redmeter.keys import HOUR, Keys
 from redmeter.kinds.hourly import THIS_HOUR
 from redmeter.model import Operation, Operations
@@ -40,7 +42,8 @@ _ENDINGS = {"start", "last", "pstart"}
 #: Longest name of a severity, bytes.
 MAX_SEVERITY = 20
 
-#: Most patterns of a logger and severity in an hour; what comes after them is counted here.
+#: Most patterns of a logger in an hour, of all severities together; what comes after them is
+#: counted as OTHER of its severity. As many of each severity wait in a process.
 MAX_PATTERNS = 1000
 OTHER = "(other)"
 
@@ -53,9 +56,9 @@ HOURS = {HOUR: 2}
 #: Characters of a sample at most.
 SAMPLE_LIMIT = 300
 
-_ENTRY = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?)Z(?: |\Z)", re.ASCII)
+_ENTRY = late(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?)Z(?: |\Z)", re.ASCII)
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_ASCTIME = re.compile(
+_ASCTIME = late(
     rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ({'|'.join(_MONTHS)}) ([ \d]\d) "
     r"(\d\d):(\d\d):(\d\d) (\d{4})(?: |\Z)",
     re.ASCII,
@@ -353,11 +356,12 @@ def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Op
     for name, hours in messages.items():
         for start in sorted(hours):  # the older ones first, or there would be no place for them
             hour = hours[start]
-            found += keys.common(*parse_name(name))
+            logger, severity = parse_name(name)
+            found += (*keys.common(logger, severity), keys.distinct(logger))
             args += (start, len(hour.patterns))
             for pattern, group in hour.patterns.items():
                 args += (pattern, group.events)
-            told += [(str(start), hour.events), ("", 0), ("", 0), ("", 0)]
+            told += [(str(start), hour.events), *[("", 0)] * 4]
     return [Operation("tally", tuple(found), tuple(args), lambda: told)] if found else []
 
 

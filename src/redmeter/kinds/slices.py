@@ -11,7 +11,11 @@ with the values of the first hash for each start, then those of the second, and 
 the hashes travel beside, one for each slice.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+#: What a slice holds.
+V = TypeVar("V")
 
 
 def multiples(retention: Mapping[int, int], width: int) -> Sequence[tuple[int, int]]:
@@ -23,6 +27,64 @@ def multiples(retention: Mapping[int, int], width: int) -> Sequence[tuple[int, i
     if width == 1:
         return list(retention.items())
     return [(p, samples) for p, samples in retention.items() if width and p % width == 0]
+
+
+def by_slice(
+    given: Mapping[int, V], precision: int, merged: Callable[[Sequence[V]], V]
+) -> dict[int, V]:
+    """Put together what lies in one slice of a precision.
+
+    Args:
+        given: start, Unix seconds -> what happened from there on.
+        merged: makes one of several, which stay as they are; in their order.
+    """
+    slices: dict[int, list[V]] = {}
+    for at, value in given.items():
+        start = at // precision * precision
+        if start in slices:
+            slices[start].append(value)
+        else:
+            slices[start] = [value]
+    return {
+        start: merged(values) if len(values) > 1 else values[0] for start, values in slices.items()
+    }
+
+
+def by_precision(
+    given: Mapping[int, V],
+    width: int,
+    precisions: Iterable[tuple[int, int]],
+    merged: Callable[[Sequence[V]], V],
+) -> Iterator[tuple[int, int, Mapping[int, V]]]:
+    """Yield precision, samples and slices, for each of some precisions.
+
+    Args:
+        given: start of a slice, Unix seconds -> what is in it.
+        width: of these slices, seconds.
+        merged: see by_slice().
+        precisions: see multiples().
+    """
+    slices, last = given, width
+    for precision, samples in precisions:
+        if precision != last:
+            # A width that is a multiple of the last one puts fewer, wider slices together.
+            slices = by_slice(given if precision % last else slices, precision, merged)
+            last = precision
+        yield precision, samples, slices
+
+
+def single(
+    before: str, name: str, precisions: Iterable[tuple[int, int]], at: int, value: int
+) -> tuple[list[str], str]:
+    """Return keys and runs of one event of one series: what Runs makes of it, in half the time.
+
+    Args:
+        before: what stands before `PRECISION:NAME` in a key.
+        at: when it happened, Unix seconds.
+    """
+    keys = [f"{before}{precision}:{name}" for precision, _ in precisions]
+    runs = [f"{width} {samples} {at - at % width}:{value};" for width, samples in precisions]
+    return keys, "".join(runs)
 
 
 class Runs:

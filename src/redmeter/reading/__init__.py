@@ -6,6 +6,7 @@
     statistics.py  observed values by the hour
     messages.py    what was logged: the newest, how often, and what changed
     marks.py       what was noted beside the series
+    forecasts.py   what is to be expected of a series, and what was
     catalogue.py   which series there are
     rankings.py    which of them happen most often, or take longest: by observed.py
     writers.py     who writes, and what each tells of itself

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from redmeter.keys import Keys, Retention
+from redmeter.model import Series
+from redmeter.reading import sets
 from redmeter.reading.gauges import value_of
 from redmeter.reading.series import slices_of
-from redmeter.reading.spread import Summary
+from redmeter.reading.spread import Spread, Summary
 from redmeter.reading.summaries import SummaryGrid
 from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
@@ -82,7 +84,7 @@ def measured(name: str, reply: Reply, precision: int, start: int, now: float) ->
 
 
 def asked_spreads(keys: Keys, names: Sequence[str], precision: int) -> list[Command]:
-    """Return the commands whose replies summed() takes."""
+    """Return the commands whose replies spread() and summed() take."""
     return [
         ("HGETALL", key(precision, name)) for name in names for key in (keys.hist, keys.moments)
     ]
@@ -92,22 +94,28 @@ def summed(
     name: str, replies: Sequence[Reply], window: Window, histograms: Retention, now: float
 ) -> Summary:
     """Merge the replies to asked_spreads(); what is no histogram is left out."""
-    hashes = [
-        [raised(reply) for reply in two]
-        for two in zip(replies[::2], replies[1::2], strict=True)
-        if not any(map(is_misplaced, two))
-    ]
-    grid = SummaryGrid(histograms, window.fine, now, None, None, window.count)
-    return grid.summary(name, hashes)
+    return _grid(window, histograms, now).summary(name, _hashes(replies))
 
 
-def percentile(summary: Summary, looked_at: int = 1, of: int = 1) -> Curve:
+def spread(
+    name: str,
+    replies: Sequence[Reply],
+    window: Window,
+    histograms: Retention,
+    now: float,
+    of: int = 1,
+) -> Curve:
+    """Merge the same to the curve of a percentile."""
+    found = _grid(window, histograms, now).over_time(name, _hashes(replies))
+    return percentile(found, len(replies) // 2, of)
+
+
+def percentile(found: Series[Spread | None], looked_at: int = 1, of: int = 1) -> Curve:
     """Return how a percentile of observed values went."""
-    found = summary.over_time()
     return Curve(
-        summary.name,
+        found.name,
         "histogram",
-        summary.precision,
+        found.precision,
         found.start,
         [None if one is None else one.quantile(QUANTILE) for one in found.values],
         partial=found.partial,
@@ -116,26 +124,83 @@ def percentile(summary: Summary, looked_at: int = 1, of: int = 1) -> Curve:
     )
 
 
+def _grid(window: Window, histograms: Retention, now: float) -> SummaryGrid:
+    return SummaryGrid(histograms, window.fine, now, None, None, window.count)
+
+
+def _hashes(replies: Sequence[Reply]) -> list[list[Reply]]:
+    return [
+        [raised(reply) for reply in two]
+        for two in zip(replies[::2], replies[1::2], strict=True)
+        if not any(map(is_misplaced, two))
+    ]
+
+
 def curves(
     keys: Keys, names: Sequence[str], window: Window, observed: Window
 ) -> Question[list[Curve]]:
-    """Read the curves of some series, whatever kind each is of; one round trip.
+    """Read the curves of some series, whatever kind each is of; two round trips.
+
+    A name without labels, of which nothing is stored, stands for its label sets: the busiest of
+    them are added up.
 
     Args:
         names: in their stored spelling.
         window, observed: of counters and gauges, and of histograms.
     """
     each = 4
+    most = max(sets.MAX_ADDED, sets.MAX_SETS // max(1, len(names)))
+    bare = [name for name in names if "{" not in name]
     commands: list[Command] = []
     for name in names:
         commands += asked_counts(keys, [name], window.fine)
         commands.append(("HGETALL", keys.gauge(window.fine, name)))
         commands += asked_spreads(keys, [name], observed.fine)
+    for name in bare:
+        commands += sets.counters_asked(keys, name, window, most)
+        commands += sets.histograms_asked(keys, name, observed, most)
     view, replies = yield commands
-    return [
-        _curve(name, replies[each * at : each * (at + 1)], window, observed, view)
+    found = {
+        name: _curve(name, replies[each * at : each * (at + 1)], window, observed, view)
         for at, name in enumerate(names)
-    ]
+    }
+    rest = replies[each * len(names) :]
+    parts: dict[str, _Added] = {}
+    for at, name in enumerate(bare):
+        four = rest[each * at : each * (at + 1)]
+        counters, spreads = sets.counters_of(four[:2]), sets.histograms_of(four[2:])
+        if not found[name].values and (counters.counts or spreads.counts):
+            parts[name] = _Added(keys, counters, spreads, window, observed)
+    if parts:
+        view, replies = yield [command for part in parts.values() for command in part.commands]
+        answers = iter(replies)
+        for name, part in parts.items():
+            found[name] = part.curve(name, [next(answers) for _ in part.commands], view)
+    return [found[name] for name in names]
+
+
+class _Added:
+    """The curve of a name that stands for its label sets: what it asks, and makes of the answers.
+
+    Args:
+        counters, spreads: its label sets, as counters and as observed values.
+    """
+
+    def __init__(
+        self, keys: Keys, counters: sets.Sets, spreads: sets.Sets, window: Window, observed: Window
+    ) -> None:
+        self._counted = bool(counters.counts)
+        self._sets = counters if self._counted else spreads
+        self._window = window if self._counted else observed
+        asked = asked_counts if self._counted else asked_spreads
+        self.commands = asked(keys, self._sets.busiest(), self._window.fine)
+
+    def curve(self, name: str, replies: Sequence[Reply], view: View) -> Curve:
+        """Add up."""
+        window, of = self._window, self._sets.of
+        if self._counted:
+            return counted(name, replies, window.fine, window.start(view.now), view.now, of)
+        return spread(name, replies, window, view.histograms, view.now, of)
 
 
 def _curve(
@@ -146,7 +211,7 @@ def _curve(
     measures = measured(name, gauge, window.fine, start, view.now)
     if measures.values:
         return measures
-    spreads = percentile(summed(name, observations, observed, view.histograms, view.now))
+    spreads = spread(name, observations, observed, view.histograms, view.now)
     if spreads.values:
         return spreads
     return counted(name, [count], window.fine, start, view.now)

@@ -5,40 +5,36 @@ of them are added up, and it is told how many of how many.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from redmeter.errors import InvalidName
-from redmeter.keys import Kept, Keys, entry
+from redmeter.keys import Kept, Keys
 from redmeter.kinds.mark import MAX_MARKS, parse
 from redmeter.model import Mark
 from redmeter.names import parse_name
+from redmeter.reading import sets
 from redmeter.reading.curves import (
     Curve,
     asked_counts,
     asked_spreads,
     counted,
     measured,
-    percentile,
+    spread,
     summed,
 )
-from redmeter.reading.join import Joined, join, of_window
-from redmeter.reading.observed import sum_of
 from redmeter.reading.overview import Span, span_of
 from redmeter.reading.spread import Summary
 from redmeter.reading.together import Question, ask
-from redmeter.reading.traffic import counts_of, whole
+from redmeter.reading.traffic import whole
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
 from redmeter.store import Store, View
 from redmeter.store.link import Command, Reply, raised
 
 _KINDS = ("counter", "gauge", "histogram")
 
-#: Label sets that are looked at, that are added up, and that are named.
-MAX_SETS, MAX_ADDED, MAX_SHOWN = 500, 50, 50
-#: Values of a label that are named.
-MAX_VALUES = 20
+#: Label sets that are named, and values of a label.
+MAX_SHOWN, MAX_VALUES = 50, 20
 
 
 @dataclass(slots=True)
@@ -103,17 +99,20 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
     """Ask the same."""
     window = whole_window(kept.series, precision)
     observed = histogram_window(kept.histograms, window)
-    base = _base(name)
+    base = sets.base_of(name)
     own = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
     view, replies = yield [
         ("ZREVRANGEBYSCORE", keys.marks, "+inf", "-inf", "LIMIT", 0, MAX_MARKS),
         ("HGET", keys.total, name),
-        *_sets_asked(keys.known, keys.count_of(""), base, window),
-        *_sets_asked(keys.hists, keys.moments_of(""), base, observed),
+        *sets.counters_asked(keys, base, window),
+        *sets.histograms_asked(keys, base, observed),
         *(command for commands in own.values() for command in commands),
     ]
     marks, total = replies[:2]
-    sets = {"counter": _sets(replies[2:4], _count), "histogram": _sets(replies[4:6], _values)}
+    there = {
+        "counter": sets.counters_of(replies[2:4]),
+        "histogram": sets.histograms_of(replies[4:6]),
+    }
     span = span_of(window, observed, view.now)
     found = Detail(name, "", span, marks=_marks(marks, span.start))
     at = 6
@@ -122,22 +121,21 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
         at += len(commands)
         if not found.kind:
             _tell(found, kind, answers, [name], observed, view)
-    if not found.kind and any(some.counts for some in sets.values()):
+    if not found.kind and any(some.counts for some in there.values()):
         # What nobody stored under this name, its label sets have.
-        kind = next(kind for kind, some in sets.items() if some.counts)
-        counts = sets[kind].counts
-        chosen = sorted(counts, key=lambda one: (-counts[one], one))[:MAX_ADDED]
+        kind = next(kind for kind, some in there.items() if some.counts)
+        chosen = there[kind].busiest()
         view, replies = yield [
             ("HMGET", keys.total, *chosen),
             *_asked(kind, keys, kept, chosen),
         ]
         found.sets_added = len(chosen)
         _tell(found, kind, replies[1:], chosen, observed, view)
-        total = sum(map(whole, replies[0])) if len(chosen) == sets[kind].of else None
+        total = sum(map(whole, replies[0])) if len(chosen) == there[kind].of else None
     if found.kind == "counter" and total is not None:
         found.total = whole(total)
-    if found.kind in sets:
-        known = sets[found.kind]
+    if found.kind in there:
+        known = there[found.kind]
         found.sets_of, found.sets_looked_at = known.of, len(known.counts)
         found.labels = _labels(known.counts)
         found.sets = _parts(known.counts)[:MAX_SHOWN]
@@ -170,10 +168,9 @@ def _tell(
         start = kept.oldest(width, view.now)
         if kind == "histogram":
             of_width = window_of(kept, width, kept[width])
-            summary = summed(found.name, some, of_width, kept, view.now)
+            curves.append(spread(found.name, some, of_width, kept, view.now, len(names)))
             if width == observed.fine:
-                found.summary = summary
-            curves.append(percentile(summary, len(names), len(names)))
+                found.summary = summed(found.name, some, observed, kept, view.now)
         elif kind == "counter":
             curves.append(counted(found.name, some, width, start, view.now, len(names)))
         else:
@@ -185,41 +182,6 @@ def _tell(
 
 
 # --- Label sets ----------------------------------------------------------------------------
-
-
-class _Sets(NamedTuple):
-    """The label sets of a name: how often each came within the window, and how many there are."""
-
-    counts: dict[str, int]
-    of: int
-
-
-def _sets_asked(index: str, family: str, base: str, window: Window) -> list[Command]:
-    start = entry(window.fine, base)
-    ends = f"[{start}{{", f"({start}|"
-    selection = ("ZRANGEBYLEX", *ends, "LIMIT", 0, MAX_SETS)
-    return [
-        join(index, selection, len(entry(window.fine, "")), [of_window(family, window)]),
-        ("ZLEXCOUNT", index, *ends),
-    ]
-
-
-def _sets(replies: Sequence[Reply], number: Callable[[Sequence[bytes]], int]) -> _Sets:
-    reply, of = replies
-    counts = {
-        member.decode(errors="replace").partition(":")[2]: number(answers[0])
-        for member, answers in Joined(reply, 1).readable()
-    }
-    return _Sets(counts, raised(of))
-
-
-def _count(reply: Sequence[bytes]) -> int:
-    return sum(counts_of(reply).values())
-
-
-def _values(reply: Sequence[bytes]) -> int:
-    parts = map(sum_of, reply[1::2])
-    return sum(part.count for part in parts if part is not None)
 
 
 def _labels(counts: Mapping[str, int]) -> list[Label]:
@@ -237,13 +199,6 @@ def _parts(counts: Mapping[str, int]) -> list[Part]:
     everything = sum(counts.values())
     parts = [Part(n, c, c / everything if everything else 0.0) for n, c in counts.items()]
     return sorted(parts, key=lambda part: (-part.count, part.name))
-
-
-def _base(name: str) -> str:
-    try:
-        return parse_name(name).base
-    except InvalidName:
-        return name
 
 
 def _marks(reply: Reply, since: float) -> list[Mark]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from redmeter.model import Series
 from redmeter.reading.series import read_hashes
 from redmeter.store import Store
-from redmeter.store.link import pairs
+from redmeter.store.link import Reply, pairs
 
 
 def read_gauges(
@@ -40,20 +40,28 @@ def read_gauges(
     now, first, last, replies = read_hashes(
         store, store.keys.gauge, names, precision, since=since, until=until
     )
-    starts = range(first, last + 1, precision)
-    found = {}
-    for name, reply in replies.items():
-        texts = dict(pairs(reply))
-        values = [value_of(texts.get(b"%d" % start), start, precision) for start in starts]
-        oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
-        found[name] = Series(
-            name,
-            precision,
-            first + oldest * precision,
-            tuple(values[oldest:]),
-            partial=oldest < len(values) and last + precision > now,
-        )
-    return found
+    return {n: laid(n, reply, precision, first, last, now) for n, reply in replies.items()}
+
+
+def laid(
+    name: str, reply: Reply, precision: int, first: int, last: int, now: float
+) -> Series[float | None]:
+    """Read a gauge's hash, from its oldest sample that counts to the end.
+
+    Args:
+        first, last: starts of the oldest and the newest slice that count.
+        now: Unix seconds, by the server's clock.
+    """
+    texts, starts = dict(pairs(reply)), range(first, last + 1, precision)
+    values = [value_of(texts.get(b"%d" % start), start, precision) for start in starts]
+    oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
+    return Series(
+        name,
+        precision,
+        first + oldest * precision,
+        tuple(values[oldest:]),
+        partial=oldest < len(values) and last + precision > now,
+    )
 
 
 def value_of(text: bytes | None, start: int, precision: int) -> float | None:

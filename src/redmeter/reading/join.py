@@ -91,3 +91,14 @@ class Joined:
                     raise error
             if not errors:
                 yield member, replies
+
+
+def counts_of(reply: Sequence[bytes]) -> dict[int, int]:
+    """Read the slices of a counter in a join: start -> count."""
+    found = {}
+    for start, value in zip(reply[::2], reply[1::2], strict=True):
+        try:
+            found[int(start)] = int(value)
+        except ValueError:
+            continue  # somebody else's
+    return found

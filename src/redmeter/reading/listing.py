@@ -14,10 +14,10 @@ from redmeter.keys import Keys, entry, slice_start
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import matching, matching_ends
 from redmeter.reading.gauges import value_of
-from redmeter.reading.join import Ask, Joined, join, of_before, of_window
+from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.together import Question
-from redmeter.reading.traffic import counts_of, drawn, whole
+from redmeter.reading.traffic import drawn, whole
 from redmeter.reading.windows import Window
 from redmeter.store.link import Command, Reply, is_misplaced, pairs, raised
 

@@ -17,9 +17,16 @@ def read_marks(
     Raises:
         StoreError: the server cannot be reached or refuses.
     """
+    return read_marks_now(store, since=since, until=until)[1]
+
+
+def read_marks_now(
+    store: Store, *, since: float | None = None, until: float | None = None
+) -> tuple[float, list[Mark]]:
+    """Return the marks, and the server's clock, Unix seconds: see read_marks()."""
     least = "-inf" if since is None else f"{since:.3f}"
     most = "+inf" if until is None else f"{until:.3f}"
     command = ("ZREVRANGEBYSCORE", store.keys.marks, most, least, "LIMIT", 0, MAX_MARKS)
-    _, (reply,) = store.read([command])
+    view, (reply,) = store.read([command])
     found = [mark for member in raised(reply) if (mark := parse(member)) is not None]
-    return found[::-1]
+    return view.now, found[::-1]

@@ -21,7 +21,7 @@ from redmeter.reading.talk import Talk, talk
 from redmeter.reading.together import Question, ask, together
 from redmeter.reading.traffic import Page, Traffic, traffic
 from redmeter.reading.windows import Window, histogram_window, whole_window
-from redmeter.store import Store
+from redmeter.store import Store, View
 from redmeter.store.link import raised
 
 #: Rows of the panels.
@@ -166,6 +166,10 @@ class Watch:
 
     def read(self, precision: int, *, series: Sequence[str] = ()) -> Overview:
         """Read it: see read_overview(). May be called by several threads."""
+        return self.look(precision, series=series)[1]
+
+    def look(self, precision: int, *, series: Sequence[str] = ()) -> tuple[View, Overview]:
+        """Return how the store stands, too."""
         if len(series) > MAX_CURVES:
             raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
         now = self._store.clock.monotonic()
@@ -173,10 +177,12 @@ class Watch:
         if now - read > PANELS_SECONDS:
             kept = None
         keys = self._store.keys
-        found, panels = ask(self._store, lambda k: overview(keys, k, precision, series, kept))[1]
+        view, (found, panels) = ask(
+            self._store, lambda k: overview(keys, k, precision, series, kept)
+        )
         if kept is None:
             self._kept[precision] = now, panels
-        return found
+        return view, found
 
 
 class _Panels(NamedTuple):

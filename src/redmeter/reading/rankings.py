@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
-from redmeter.keys import Retention, slice_start
+from redmeter.keys import Retention
 from redmeter.model import Ranked, Ranking
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
@@ -76,10 +76,12 @@ def rank(
     order: str = "count",
     where: Mapping[str, str] | None = None,
     failing: Mapping[str, str] | None = None,
+    since: float | None = None,
+    until: float | None = None,
 ) -> Ranking:
-    """Rank by what happened within the newest slices, the running one included.
+    """Rank by what happened within a window: of the newest slices, or of any that are kept.
 
-    Two round trips: which series there are, and their newest slices; of percentiles one more for
+    Two round trips: which series there are, and their slices; of percentiles one more for
     each 500 series. Series under whose keys another program keeps something else are left out: see
     partly.py.
 
@@ -88,13 +90,15 @@ def rank(
             label; without, a pattern (see read_names): each series that matches is a row.
         precision: slice width, seconds.
         by: a label.
-        slices: how many of the newest slices, at most what the store keeps; None: DEFAULT_SLICES,
-            or all that are kept.
+        slices: no more than so many of the newest slices, the running one included, at most what
+            the store keeps; None: all from `since` to `until` where one of them is given, else
+            DEFAULT_SLICES, or all that are kept.
         limit: how many rows, 1 to MAX_ROWS; of percentiles to observed.MAX_READ.
         order: `count`, of counters or, where none matches, of observed values; of these `total`,
             `mean`, or a percentile: `p50` to `p99.9`; or `failing`, of counters.
         where: only series that have these labels.
         failing: for that order, the labels of what failed: {"status": "5xx"}.
+        since, until: leave out slices that end before or start after, Unix seconds.
 
     Returns:
         The highest first, equal ones by name; nothing that did not happen at all.
@@ -106,6 +110,36 @@ def rank(
         LimitExceeded: too many rows, slices or candidates.
         StoreError: the server cannot be reached or refuses.
     """
+    return rank_now(
+        store,
+        name,
+        precision,
+        by=by,
+        slices=slices,
+        limit=limit,
+        order=order,
+        where=where,
+        failing=failing,
+        since=since,
+        until=until,
+    )[1]
+
+
+def rank_now(
+    store: Store,
+    name: str,
+    precision: int,
+    *,
+    by: str | None,
+    slices: int | None,
+    limit: int,
+    order: str,
+    where: Mapping[str, str] | None,
+    failing: Mapping[str, str] | None,
+    since: float | None = None,
+    until: float | None = None,
+) -> tuple[float, Ranking]:
+    """Return a ranking, and the server's clock, Unix seconds: see rank()."""
     wanted = check_order(order, failing)
     check_labels("where", where)
     _check_rows(limit)
@@ -115,19 +149,19 @@ def rank(
         else candidates(store, precision, pattern=name)
     )
     group = grouping(by, failing)
-    counted = _with_labels(found.counters, where)
+    counted, wished = _with_labels(found.counters, where), (since, until, slices)
     if wanted.word == "failing" or (wanted.word == "count" and (counted or not found.histograms)):
-        number = _number(found.view.retention, precision, slices)
-        counts = _counts(store, precision, counted, number, found.view.now)
+        window = ranked_window(found.view.retention, precision, found.view.now, *wished)
+        counts = _counts(store, counted, window)
         if failing:
             rows = ranked_failing(counts, group, failing, limit)
         else:
             rows = ranked(grouped(counts, group).items(), limit)
     else:
-        number = _number(found.view.histograms, precision, slices)
-        rows = _rank_observed(store, precision, found, where, group, wanted, number, limit)
-    rows.slices = number
-    return rows
+        window = ranked_window(found.view.histograms, precision, found.view.now, *wished)
+        rows = _rank_observed(store, found, where, group, wanted, window, limit)
+    rows.slices = len(window)
+    return found.view.now, rows
 
 
 def check_order(order: object, failing: Mapping[str, str] | None) -> Order:
@@ -147,13 +181,24 @@ def check_order(order: object, failing: Mapping[str, str] | None) -> Order:
     return found
 
 
-def _number(retention: Retention, precision: int, slices: int | None) -> int:
-    """Return how many slices are ranked."""
-    kept = retention[retention.check(precision)]
-    if slices is None:
-        return min(DEFAULT_SLICES, kept)
-    check_limits(1, slices, kept)
-    return slices
+def ranked_window(
+    retention: Retention,
+    precision: int,
+    now: float,
+    since: float | None,
+    until: float | None,
+    slices: int | None,
+) -> range:
+    """Return the starts of the slices that are ranked, in steps of the precision.
+
+    Raises:
+        UnknownPrecision, LimitExceeded, TypeError: see rank().
+    """
+    retention.check(precision)
+    if slices is None and since is None and until is None:
+        slices = min(DEFAULT_SLICES, retention[precision])
+    first, end = window_of(retention, precision, now, since, until, slices)
+    return range(first, end, precision)
 
 
 def _with_labels(names: Sequence[str], where: Mapping[str, str] | None) -> Sequence[str]:
@@ -166,16 +211,14 @@ def _with_labels(names: Sequence[str], where: Mapping[str, str] | None) -> Seque
 # --- Counters ------------------------------------------------------------------------------
 
 
-def _counts(
-    store: Store, precision: int, names: Sequence[str], slices: int, now: float
-) -> dict[str, int]:
+def _counts(store: Store, names: Sequence[str], window: range) -> dict[str, int]:
     """Return how often each series happened; those that did not are left out."""
-    newest = slice_start(now, precision)
-    starts = range(newest, newest - slices * precision, -precision)
+    if not window:
+        return {}
     # Both spellings of a slice start; the second is that of `now // prec * prec`.
-    fields = [spelling for start in starts for spelling in (str(start), f"{start}.0")]
+    fields = [spelling for start in window for spelling in (str(start), f"{start}.0")]
     commands: list[Command] = [
-        ("HMGET", store.keys.count(precision, series), *fields) for series in names
+        ("HMGET", store.keys.count(window.step, series), *fields) for series in names
     ]
     replies = store.ask(commands) if commands else []
     found = readable({series: [reply] for series, reply in zip(names, replies, strict=True)})
@@ -223,17 +266,15 @@ def _sorted(rows: Collection[Ranked], limit: int, groups: int, looked_at: int = 
 
 def _rank_observed(
     store: Store,
-    precision: int,
     found: Candidates,
     where: Mapping[str, str] | None,
     group: Group,
     order: Order,
-    slices: int,
+    window: range,
     limit: int,
 ) -> Ranking:
     names = _with_labels(found.histograms, where)
-    kept, now = found.view.histograms, found.view.now
-    fields = cover(kept, now, *window_of(kept, precision, now, None, None, slices))
+    fields = cover(found.view.histograms, found.view.now, window.start, window.stop)
     sums: dict[str | None, Sum] = {}
     for series, part in read_sums(store, names, fields).items():
         sums.setdefault(group(series), Sum()).add(series, part)

@@ -10,13 +10,17 @@ from collections.abc import Callable, Sequence
 
 from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.keys import Retention, slice_start
+from redmeter.kinds.packed import Numbers
 from redmeter.model import Series
 from redmeter.reading.partly import readable
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs, raised
+from redmeter.store.link import Command, Reply, mapped, pairs, raised
 
 #: Most series that one request may ask for.
 MAX_SERIES = 5_000
+
+# A slice in which nothing was counted is a zero.
+_number = Numbers({None: 0}).__getitem__
 
 
 def read_series(
@@ -178,16 +182,24 @@ class Grid:
         Raises:
             StoreError: the reply is an error, e.g. WRONGTYPE.
         """
-        found = dict(pairs(raised(reply)))
-        counts = list(map(found.get, self._fields))
-        if len(counts) - counts.count(None) == len(found):
+        raised(reply)
+        counts: list[bytes | None]
+        if isinstance(reply, list) and reply[::2] == self._fields:
+            counts = reply[1::2]  # in order of time and without gaps, as a busy counter's are
+            number = len(counts)
+        else:
+            found = mapped(reply)
+            counts = list(map(found.get, self._fields))
+            number = len(found)
+        if len(counts) - counts.count(None) == number:
             with contextlib.suppress(ValueError):  # a value that is no number
                 return self._laid(name, counts)
         # Other slices too, or other spellings: sort it out number by number.
-        return self._laid(name, list(map(slices_of(reply).get, self._starts)))
+        told = {start: b"%d" % count for start, count in slices_of(reply).items()}
+        return self._laid(name, list(map(told.get, self._starts)))
 
-    def _laid(self, name: str, counts: Sequence[bytes | int | None]) -> Series[int]:
+    def _laid(self, name: str, counts: Sequence[bytes | None]) -> Series[int]:
         oldest = next((at for at, count in enumerate(counts) if count is not None), len(counts))
         start = self._first + oldest * self._precision
-        values = tuple([int(count or 0) for count in counts[oldest:]])
+        values = tuple(map(_number, counts[oldest:]))
         return Series(name, self._precision, start, values, partial=bool(values) and self._running)

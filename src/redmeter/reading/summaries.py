@@ -16,6 +16,7 @@ from redmeter.errors import InvalidName, LimitExceeded, shown
 from redmeter.keys import Keys, Retention, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import merged
+from redmeter.model import Series
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import candidates
 from redmeter.reading.partly import readable
@@ -297,13 +298,7 @@ class SummaryGrid:
 
     def summary(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Summary:
         """Lay the hashes of some series, two of each, on the grid, and merge them."""
-        columns: list[list[Texts]] = []
-        for replies in hashes:
-            buckets, moments = (dict(pairs(reply)) for reply in replies)
-            columns.append([(buckets.get(field), moments.get(field)) for field in self._fields])
-        rows = list(zip(*columns, strict=True))
-        there = [any(b is not None and m is not None for b, m in row) for row in rows]
-        oldest = there.index(True) if True in there else len(rows)
+        rows = self._rows(hashes)
         return Summary(
             merged(texts for row in rows for texts in row),
             name,
@@ -311,5 +306,22 @@ class SummaryGrid:
             self._first,
             self._end,
             self._running,
-            partial(_spreads, rows[oldest:]),
+            partial(_spreads, rows),
         )
+
+    def over_time(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Series[Spread | None]:
+        """Merge them slice by slice alone: what over_time() of the summary would tell."""
+        spreads = tuple(_spreads(self._rows(hashes)))
+        start = self._end - len(spreads) * self._precision
+        running = bool(spreads) and self._running
+        return Series(name, self._precision, start, spreads, partial=running)
+
+    def _rows(self, hashes: Sequence[Sequence[Reply]]) -> list[tuple[Texts, ...]]:
+        """Return what each slice holds, from the oldest that holds something."""
+        columns: list[list[Texts]] = []
+        for replies in hashes:
+            buckets, moments = (dict(pairs(reply)) for reply in replies)
+            columns.append([(buckets.get(field), moments.get(field)) for field in self._fields])
+        rows = list(zip(*columns, strict=True))
+        there = [any(b is not None and m is not None for b, m in row) for row in rows]
+        return rows[there.index(True) if True in there else len(rows) :]

@@ -13,8 +13,8 @@ from redmeter.errors import InvalidName
 from redmeter.keys import Keys, entry, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.names import HITS, REQUESTS, SECONDS, SeriesName, parse_name
-from redmeter.reading.curves import Curve, asked_counts, asked_spreads, counted, percentile, summed
-from redmeter.reading.join import Ask, Joined, join, of_before, of_window
+from redmeter.reading.curves import Curve, asked_counts, asked_spreads, counted, spread
+from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.rankings import OTHER
 from redmeter.reading.series import slices_of
@@ -28,7 +28,7 @@ MAX_REQUESTS, MAX_SECONDS = 1_000, 500
 #: Series of which histograms are read: of the busiest, and of those that may be the slowest.
 MAX_READ = 40
 #: Series of which curves are made: failed requests that are added up, durations that are merged.
-MAX_ADDED, MAX_CURVED = 100, 20
+MAX_ADDED, MAX_CURVED = 100, 12
 #: Series of requests of which small curves are made.
 MAX_DRAWN = 300
 
@@ -167,11 +167,7 @@ def traffic(
         found.curves = [
             curve,
             counted(f"{REQUESTS} 5xx", parts[3], width, start, view.now, len(failing)),
-            percentile(
-                summed(SECONDS, parts[4], observed, view.histograms, view.now),
-                len(busiest),
-                found.timed,
-            ),
+            spread(SECONDS, parts[4], observed, view.histograms, view.now, found.timed),
         ]
     return found
 
@@ -419,17 +415,6 @@ def drawn(
                 values[place] = (values[place] or 0) + count
     oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
     return [*values[:oldest], *(value or 0 for value in values[oldest:])]
-
-
-def counts_of(reply: Sequence[bytes]) -> dict[int, int]:
-    """Read the slices of a counter in a join: start -> count."""
-    found = {}
-    for start, value in zip(reply[::2], reply[1::2], strict=True):
-        try:
-            found[int(start)] = int(value)
-        except ValueError:
-            continue  # somebody else's
-    return found
 
 
 def _texts(reply: Sequence[bytes]) -> Sequence[bytes]:

@@ -60,6 +60,11 @@ class Writer:
         value = self.report.get(field)
         return value if isinstance(value, str) else ""
 
+    def counts(self, field: str) -> dict[str, int]:
+        """Return how often what happened: {} where it does not say."""
+        found = {what: _number(count) for what, count in _items(self.report.get(field))}
+        return {what: count for what, count in found.items() if count}
+
     def lost(self) -> dict[str, dict[int, int]]:
         """Return what single precisions lack: reason -> {precision: events}."""
         found: dict[str, dict[int, int]] = {}

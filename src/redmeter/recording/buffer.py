@@ -155,16 +155,16 @@ class Buffer:
             self._tally.dropped += kind.events_of(value)
             return
         runs = self._levels.get((kind, width))
-        if runs is None:
-            runs = self._levels[kind, width] = {}
-        run = runs.get(name)
-        if run is None:
-            run = runs[name] = kind()
+        known = runs.get(name) if runs else None
+        run = kind() if known is None else known
         try:
             run.add(start, value)
         except Full as full:
             lost = self._widths(kind).precisions(width)
             self._tally.drop(full.reason, name, lost, kind.events_of(value))
+            return
+        if known is None:  # only now, so that no run is without a slice
+            self._levels.setdefault((kind, width), {})[name] = run
 
     # Getting older
 
@@ -249,30 +249,38 @@ class Buffer:
             numbered: whether the number of this process is known; what needs it stays otherwise.
         """
         part = Part(self._kept_now)
+        try:
+            self._fill(part, numbered=numbered)
+        except BaseException:  # a fault of ours, or a signal handler's: it is nowhere else
+            self.put_back(part)
+            raise
+        return part if part.fields else None
+
+    def _fill(self, part: Part, *, numbered: bool) -> None:
+        """Move as much into a part as one batch holds."""
         for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
             precisions = self._widths(kind).precisions(width)
             for name in list(runs):
                 if not numbered and kind.NUMBERED and needs_instance(name):
                     continue
                 run = runs.pop(name)
-                fields = run.fields(precisions)
-                while fields > FIELDS_PER_BATCH and len(run) > 1:
-                    half = run.cut(len(run) // 2)
-                    if name in runs:  # what was cut off before
-                        for start, value in run:
-                            self._merge(kind, width, name, start, value)
-                    else:
-                        runs[name] = run
-                    run, fields = half, half.fields(precisions)
+                try:
+                    fields = run.fields(precisions)
+                    while fields > FIELDS_PER_BATCH and len(run) > 1:
+                        run, newer = run.cut(len(run) // 2), run
+                        self.put_back(_alone(kind, width, name, newer))
+                        fields = run.fields(precisions)
+                except BaseException:
+                    self.put_back(_alone(kind, width, name, run))
+                    raise
                 if part.fields and part.fields + fields > FIELDS_PER_BATCH:
                     self.put_back(_alone(kind, width, name, run))
-                    return part
+                    return
                 part.add(kind, width, name, run, fields)
                 if name in runs:  # its other half, for the next
-                    return part
+                    return
             if not runs:
                 del self._levels[kind, width]
-        return part if part.fields else None
 
 
 def _oldest_first(level: tuple[tuple[type[Run], int], object]) -> tuple[bool, int]:

@@ -5,7 +5,6 @@ For scripts that need the answer now (`Meter(sync=True)`), for `redmeter.book`, 
 
 import math
 import os
-import secrets
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -19,9 +18,10 @@ from redmeter.kinds.message import name_of
 from redmeter.model import Operations, Outcome, RecorderHealth
 from redmeter.names import canonical
 from redmeter.recording.cells import Counter, Gauge
+from redmeter.recording.digesting import Rules, digested
+from redmeter.recording.folding import received_event
 from redmeter.recording.grouping import Grouping
 from redmeter.recording.instance import NUMBER_SECONDS, for_each_process, needs_instance, spelled
-from redmeter.recording.messages import Rules, digested, received_event
 from redmeter.recording.observations import NOT_FINITE, Distributions, Histogram
 from redmeter.recording.tally import AGED, Tally
 from redmeter.recording.widths import Widths
@@ -131,7 +131,7 @@ class DirectRecorder:
         # A signal handler may write while its own thread is in here.
         self._lock = threading.RLock()
         self._tally = Tally(self._now())
-        self._producer = secrets.token_hex(16)
+        self._producer = os.urandom(16).hex()
         self._instance: int | None = None
         self._numbered = 0.0
 

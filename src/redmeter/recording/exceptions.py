@@ -11,6 +11,7 @@ Not done: causes and contexts, notes, the members of groups.
 import re
 from types import TracebackType
 
+from redmeter.expressions import late
 from redmeter.recording.grouping import Place
 
 #: Frames that are shown, the innermost ones.
@@ -19,8 +20,8 @@ FRAMES = 8
 PART_LIMIT = 40
 
 #: A frame, and the class of an error, in a traceback as Python writes it.
-_FRAME = re.compile(r'^ *File "([^"\n]*)", line (\d+), in (\S+)', re.MULTILINE)
-_KIND = re.compile(r"(?:[\w.]*\.)?(\w+)(?::|\Z)")
+_FRAME = late(r'^ *File "([^"\n]*)", line (\d+), in (\S+)', re.MULTILINE)
+_KIND = late(r"(?:[\w.]*\.)?(\w+)(?::|\Z)")
 
 
 def described(error: BaseException) -> tuple[str, str]:
@@ -30,14 +31,35 @@ def described(error: BaseException) -> tuple[str, str]:
         A Place, `[ValueError at app.py:12 in handler]`, the innermost frame, or `[ValueError]`
         where there is no traceback; and the last frames, then what the error says.
     """
-    kind = _part(type(error).__name__)
-    frames = _frames(error.__traceback__)
-    lines = [f"… ({len(frames) - FRAMES} more)"] if len(frames) > FRAMES else []
-    lines += [f"  {file}:{line} in {name}" for file, line, name in frames[-FRAMES:]]
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - whatever an application's __str__ raises
         said = "(its text cannot be made)"
+    return _described(type(error).__name__, said, _frames(error.__traceback__))
+
+
+def described_by(stacks: object) -> tuple[str, str] | None:
+    """Return what an error adds to a message that was taken apart, as by dict_tracebacks.
+
+    Args:
+        stacks: mappings, the first of the error that was raised, with exc_type, exc_value, and
+            frames of filename, lineno and name.
+
+    Returns:
+        As described(); None where it is of another form.
+    """
+    try:
+        error = stacks[0]  # type: ignore[index]
+        frames = [(str(f["filename"]), int(f["lineno"]), str(f["name"])) for f in error["frames"]]
+        return _described(str(error["exc_type"]), str(error["exc_value"]), frames)
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _described(kind: str, said: str, frames: list[tuple[str, int, str]]) -> tuple[str, str]:
+    kind = _part(kind)
+    lines = [f"… ({len(frames) - FRAMES} more)"] if len(frames) > FRAMES else []
+    lines += [f"  {file}:{line} in {name}" for file, line, name in frames[-FRAMES:]]
     lines.append(f"{kind}: {said}" if said else kind)
     if not frames:
         return Place(f"[{kind}]"), "\n".join(lines)

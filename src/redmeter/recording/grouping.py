@@ -13,11 +13,11 @@ A format that says nothing of its own, as in `log.error("%s", error)`, would gro
 counts as none.
 """
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from redmeter.analysis.texts import clean
+from redmeter.expressions import late
 
 #: Characters of a format that is a pattern, and of one to which a place is added.
 PATTERN_LIMIT, FORMAT_LIMIT = 340, 200
@@ -28,10 +28,8 @@ SAID_LIMIT = 2000
 #: Characters of the longest format that may say nothing of its own.
 _WORDLESS_LIMIT = 60
 
-_CONVERSION = re.compile(
-    r"%(?:\([^()]*\))?[#0 +-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[hlL]?[diouxXeEfFgGcrsa%]"
-)
-_LETTER = re.compile(r"[^\W\d_]")
+_CONVERSION = late(r"%(?:\([^()]*\))?[#0 +-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[hlL]?[diouxXeEfFgGcrsa%]")
+_LETTER = late(r"[^\W\d_]")
 
 
 class Said(str):

@@ -4,8 +4,8 @@ They are rare, but whoever notes one must not wait for the network either; so th
 everything else. Of one label within ten minutes the first stays, here as in the store.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Kept, Keys
@@ -13,7 +13,7 @@ from redmeter.kinds import mark
 from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, clean_label, distinct
 from redmeter.model import Mark, Operations
 from redmeter.recording.cells import Cell, Event
-from redmeter.recording.runs import Full, Run
+from redmeter.recording.runs import BySlice, Full
 
 #: Estimate of what a mark takes, bytes.
 _BYTES = 400
@@ -40,51 +40,21 @@ class TooMany(Full):
     reason = "marks"
 
 
-class Notes(Run):
+class Notes(BySlice[list[Mark]]):
     """Second -> the marks within it."""
 
-    __slots__ = ("_seconds",)
+    __slots__ = ()
 
     HAS_TOTAL: ClassVar[bool] = False
-
-    def __init__(self) -> None:
-        self._seconds: dict[int, list[Mark]] = {}
-
-    def __len__(self) -> int:
-        return len(self._seconds)
 
     @property
     def bytes(self) -> int:
         return _BYTES * self.events
 
-    @property
-    def events(self) -> int:
-        return sum(map(len, self._seconds.values()))
-
-    @property
-    def first(self) -> int:
-        return min(self._seconds)
-
-    @property
-    def last(self) -> int:
-        return max(self._seconds)
-
-    def __iter__(self) -> Iterator[tuple[int, list[Mark]]]:
-        return iter(self._seconds.items())
-
     def add(self, start: int, value: list[Mark]) -> None:
         if self.events + len(value) > MAX_MARKS:  # more are not kept either
             raise TooMany
-        self._seconds.setdefault(start, []).extend(value)
-
-    def older(self, time: float) -> int:
-        return sum(start < time for start in self._seconds)
-
-    def cut(self, count: int) -> Self:
-        part = type(self)()
-        for start in sorted(self._seconds)[:count]:
-            part._seconds[start] = self._seconds.pop(start)
-        return part
+        self._slices.setdefault(start, []).extend(value)
 
     @staticmethod
     def events_of(value: list[Mark]) -> int:

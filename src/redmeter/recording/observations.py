@@ -12,9 +12,8 @@ import math
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple
 
 from redmeter.keys import HOUR, Kept, Keys
 from redmeter.kinds import histogram
@@ -22,7 +21,7 @@ from redmeter.kinds.distribution import Distribution, check_value
 from redmeter.kinds.packed import MAX_COUNT
 from redmeter.model import Operations
 from redmeter.recording.cells import Cell, Event
-from redmeter.recording.runs import Full, Run
+from redmeter.recording.runs import BySlice, Full
 
 #: Why values are lost that are no finite numbers.
 NOT_FINITE = "not-finite"
@@ -41,48 +40,26 @@ class NotFinite(Full):
     reason = NOT_FINITE
 
 
-@dataclass(frozen=True, slots=True)
-class Unfit:
+class Unfit(NamedTuple):
     """So many values that are no finite numbers."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # tuple.count() counts members
 
 
 #: What merged events have for a value.
 Observed = Distribution | Unfit
 
 
-class Distributions(Run):
+class Distributions(BySlice[Distribution]):
     """Slice start -> distribution of what was observed."""
 
-    __slots__ = ("_slices",)
+    __slots__ = ()
 
     HAS_TOTAL: ClassVar[bool] = False
-
-    def __init__(self) -> None:
-        self._slices: dict[int, Distribution] = {}
-
-    def __len__(self) -> int:
-        return len(self._slices)
 
     @property
     def bytes(self) -> int:
         return _EMPTY_BYTES * len(self._slices) + _BUCKET_BYTES * self._buckets()
-
-    @property
-    def events(self) -> int:
-        return sum(each.count for each in self._slices.values())
-
-    @property
-    def first(self) -> int:
-        return min(self._slices)
-
-    @property
-    def last(self) -> int:
-        return max(self._slices)
-
-    def __iter__(self) -> Iterator[tuple[int, Distribution]]:
-        return iter(self._slices.items())
 
     def add(self, start: int, value: Observed) -> None:
         """Merge into a slice; a distribution that is given becomes the run's own.
@@ -99,15 +76,6 @@ class Distributions(Run):
             raise Full
         else:
             old.merge(value)
-
-    def older(self, time: float) -> int:
-        return sum(start < time for start in self._slices)
-
-    def cut(self, count: int) -> Self:
-        part = type(self)()
-        for start in sorted(self._slices)[:count]:
-            part._slices[start] = self._slices.pop(start)
-        return part
 
     @staticmethod
     def events_of(value: Observed) -> int:

@@ -1,16 +1,15 @@
 """Recorder: counting in the application, storing in the background.
 
-Counting appends to a list (cells.py). Once a second a thread (flusher.py) collects the lists into a
-buffer, where events of one slice are one number (buffer.py), and sends that in numbered batches
-(delivery.py). The thread starts with the first event, and once more in each forked child.
+Counting appends to a list (cells.py). Once a second a thread (flusher.py) collects the lists
+(collecting.py) into a buffer, where events of one slice are one number (buffer.py), and sends that
+in numbered batches (delivery.py). The thread starts with the first event, and once more in each
+forked child.
 
 Two locks. `_lock` guards buffer and tally; it is held for moments, never during I/O, and a signal
 handler that finds it held by the thread it interrupted leaves its event in the list. `_sending`
 belongs to whoever talks to the store.
 """
 
-import contextlib
-import logging
 import math
 import os
 import sys
@@ -21,36 +20,30 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 
 from redmeter.clock import Clock
-from redmeter.errors import AccessDenied, IncompatibleStore, StoreError, StoreRefused
+from redmeter.errors import AccessDenied, IncompatibleStore
 from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
 from redmeter.model import Mark, RecorderHealth
 from redmeter.recording import lifecycle
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
-from redmeter.recording.cells import LONG, NOW, Cell, Counter, Gauge
+from redmeter.recording.cells import NOW, Cell, Counter, Gauge
+from redmeter.recording.collecting import ATTENTION, Collector
 from redmeter.recording.delivery import Delivery
+from redmeter.recording.digesting import Rules
 from redmeter.recording.flusher import Failed, Flusher, Request, in_background
 from redmeter.recording.grouping import Grouping
-from redmeter.recording.instance import NUMBER_SECONDS
-from redmeter.recording.messages import Messages, Rules
+from redmeter.recording.messages import Messages
 from redmeter.recording.observations import Histogram
 from redmeter.recording.registry import Registry
-from redmeter.recording.tally import SERIES, Tally
+from redmeter.recording.reporting import Reporter
+from redmeter.recording.tally import Tally
 from redmeter.store import Store
 
-#: How long a cell is left alone after it was attended to, seconds.
-ATTENTION = 0.001
 #: How long an answer is waited for at least when a process ends, seconds.
 SHORTEST = 0.1
 #: How often what there is is stored at least when a process ends, should there be more each time.
 PASSES = 3
-#: Seconds between two reports to the store while something happens.
-REPORT_SECONDS = 10.0
-#: Seconds between two lines in the log.
-LOG_SECONDS = 60.0
-
-logger = logging.getLogger("redmeter")
 
 #: Set while a thread works for a recorder. What a client library or a masking function logs then
 #: is no message of the application: recorded, it would make for one more, and that for another.
@@ -100,24 +93,27 @@ class Recorder:
         """Begin with empty books and no thread: at first, and in a forked child."""
         self._pid = os.getpid()
         self._lock = RLock()
-        self._busy = False
         self._sending = allocate_lock()
         self._tally = Tally(self._clock.wall())
         self._buffer = Buffer(self._store.kept, self._tally, self._limit)
+        self._collector = Collector(
+            self._registry, self._buffer, self._tally, self._lock, self._clock
+        )
         self._delivery = Delivery(self._store, self._buffer, self._tally, self._lock)
         self._delivery.needs_instance = self._registry.per_process
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
         #: not, and need not.
         self._flushing: set[int] = set()
-        self._flusher = Flusher(self._flush, self._collect_to_keep, self._waiting, self._interval)
+        self._reporter = Reporter(self._delivery, self._tally, self._lock, self.health)
+        self._flusher = Flusher(
+            self._flush,
+            self._collector.collect_to_keep,
+            self._collector.waiting,
+            self._interval,
+        )
         self._leaving = False
         #: When close() was last given up, monotonic seconds.
         self._in_vain = -math.inf
-        self._said = -LOG_SECONDS
-        self._reported = 0.0
-        self._report_of = -1
-        # The present by a clock that nobody sets; see _now().
-        self._anchor = (self._clock.wall(), self._clock.monotonic())
 
     # Recording
 
@@ -200,7 +196,7 @@ class Recorder:
             if lifecycle.at_the_very_end() or not self._flusher.start():
                 self._go_on_without_thread(cell)
                 return
-        if self._shorten(cell):
+        if self._collector.shorten(cell):
             self._flusher.ring()
         cell.due = self._clock.wall() + ATTENTION
         if len(cell.events) > cell.TOO_LONG:
@@ -216,7 +212,7 @@ class Recorder:
                 self._flusher.insist(time.monotonic(), last=False)
             cell.due = self._clock.wall() + self._interval
         else:  # a limit of the machine
-            self._shorten(cell)
+            self._collector.shorten(cell)
 
     def _store_now(self) -> None:
         """Store while the process ends: nobody can tell whether there will be another occasion."""
@@ -225,21 +221,6 @@ class Recorder:
                 self._flusher.request(left, last=True).wait()
             else:
                 self.leave(left)
-
-    def _shorten(self, cell: Cell) -> bool:
-        """Make a long list shorter; tell whether it should be collected soon."""
-        if len(cell.events) < cell.long or self._busy:
-            return False
-        with self._lock:
-            if self._busy:  # this is a signal handler or a destructor within the lock
-                return False
-            self._busy = True
-            try:
-                soon = cell.shorten()
-                cell.long = max(LONG, 2 * len(cell.events))  # not again and again for little
-            finally:
-                self._busy = False
-        return soon
 
     # Flushing
 
@@ -256,7 +237,7 @@ class Recorder:
     def _ask(self, timeout: float, *, last: bool) -> bool:
         if self._pid != os.getpid():
             self.after_fork()
-        if not self._flusher.running and self._empty():
+        if not self._flusher.running and self._collector.empty():
             return True
         request = self._flusher.ask(timeout, last=last)
         if request is None:
@@ -269,17 +250,8 @@ class Recorder:
 
     def close_soon(self) -> None:
         """Have the thread flush and end, without waiting."""
-        if self._flusher.running or not self._empty():  # it may not have got going yet
+        if self._flusher.running or not self._collector.empty():  # it may not have got going yet
             self._flusher.request(lifecycle.EXIT_SECONDS, last=True)
-
-    def _empty(self) -> bool:
-        return not self._tally.buffered and not self._waiting()
-
-    def _waiting(self) -> bool:
-        return any(
-            cell.events or (isinstance(cell, Messages) and cell.taken)
-            for cell in self._registry.cells()
-        )
 
     def _flush(self, last: bool) -> None:
         """Collect and send all there is.
@@ -305,16 +277,16 @@ class Recorder:
         try:
             lifecycle.watch(self)
             if last:
-                self._let_all_be_due()  # what comes now starts another thread
+                self._collector.let_all_be_due()  # what comes now starts another thread
             elif not self._leaving:
                 self._look()
-            self._collect()
+            self._collector.collect()
             self._delivery.run(lambda _: False)
-            self._anchor = (self._clock.wall(), self._clock.monotonic())
-            self._report(last)
+            self._collector.anchor()
+            self._reporter.report(last=last, always=self._registry.per_process)
         except Exception as error:  # also a fault of ours: it must not end the thread
-            self._trouble(error)
-            self._keep()
+            self._reporter.trouble(error)
+            self._collector.keep()
             passing = not isinstance(error, AccessDenied | IncompatibleStore)
             raise Failed(passing=passing) from error
 
@@ -326,82 +298,6 @@ class Recorder:
                 if not isinstance(error, Exception) and not in_background():
                     raise
                 self.trouble("before-flush", f"before a flush: {type(error).__name__}: {error}")
-
-    def _let_all_be_due(self) -> None:
-        for cell in self._registry.cells():
-            cell.due = NOW
-
-    def _collect(self) -> None:
-        """Move all events from the cells into the buffer."""
-        for cell in self._registry.cells():
-            if isinstance(cell, Messages):
-                self._digest(cell)
-        now, due = self._now(), self._clock.wall() + ATTENTION
-        with self._lock:
-            self._busy = True
-            try:
-                for cell in self._registry.cells():
-                    if cell.taken if isinstance(cell, Messages) else cell.events:
-                        self._collect_cell(cell, now)
-                        cell.due = min(cell.due, due)  # the clock may have been set back
-                        cell.long = LONG
-                self._buffer.fade(now)
-            finally:
-                self._busy = False
-
-    def _digest(self, cell: Messages) -> None:
-        """Do what takes longer than a moment without the lock, so that nobody waits for it."""
-        with self._lock:
-            self._busy = True
-            try:
-                taken = cell.take()
-                cell.long = LONG
-            finally:
-                self._busy = False
-        if not taken:
-            return
-        made = cell.merged(taken)
-        with self._lock:
-            if cell.taken is taken:  # else another thread has collected them meanwhile
-                cell.taken = made
-
-    def _collect_to_keep(self) -> None:
-        """Collect while the store is away: what is there has to stay for a while."""
-        self._collect()
-        self._keep()
-
-    def _keep(self) -> None:
-        with self._lock:
-            self._buffer.shrink(self._now())
-
-    def _collect_cell(self, cell: Cell, now: float) -> None:
-        if isinstance(cell, Messages):
-            events = cell.merged(cell.taken)
-            cell.taken = []
-        else:
-            count = len(cell.events)
-            events = cell.merged(cell.events[:count])
-            del cell.events[:count]
-        kind, recorded = cell.kind, 0
-        # The newest of what several gauges were set to would mean nothing.
-        meaningless = cell.overflow and not kind.ADDS_UP
-        for time_, value in cell.pairs(events):
-            recorded += kind.events_of(value)
-            if not meaningless:
-                self._buffer.add(kind, cell.name, time_, value, now)
-        self._tally.recorded += recorded
-        if cell.overflow:
-            self._tally.overflowed += recorded
-        if meaningless:
-            self._tally.drop(SERIES, cell.name, self._buffer.precisions(kind), recorded)
-
-    def _now(self) -> float:
-        """Return the present, or a little earlier, also where the clock was just set ahead.
-
-        What is in the buffer is of before; by a clock set ahead it would be too old.
-        """
-        wall, monotonic = self._anchor
-        return min(self._clock.wall(), wall + self._clock.monotonic() - monotonic)
 
     # Forks and exits
 
@@ -415,10 +311,10 @@ class Recorder:
     def begin_leaving(self, timeout: float) -> Request | None:
         """Ask for a last flush; None where no thread can do it."""
         self._leaving = True
-        self._let_all_be_due()
+        self._collector.let_all_be_due()
         if time.monotonic() - self._in_vain < timeout:
             return None  # close() has just waited as long for nothing
-        if not self._flusher.running and self._empty():
+        if not self._flusher.running and self._collector.empty():
             return None
         return self._flusher.ask(timeout, last=True)
 
@@ -428,14 +324,14 @@ class Recorder:
             return
         in_vain = time.monotonic() - self._in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
-        if self._empty() or in_vain:
+        if self._collector.empty() or in_vain:
             return
         if timeout <= 0 and (self._flusher.failing or self._sending.locked()):
             return
         self._store.link.hurry(max(timeout, SHORTEST))
         # Again for what came meanwhile: signal handlers and destructors leave it to us.
         passes = 0
-        while not self._empty() and self._flusher.insist(until, last=True):
+        while not self._collector.empty() and self._flusher.insist(until, last=True):
             passes += 1
             if passes >= PASSES and time.monotonic() >= until:
                 return
@@ -444,7 +340,9 @@ class Recorder:
         """See Meter.flush_on_sigterm()."""
         # Not only where a thread runs: it may have been started just now.
         lifecycle.flush_on_sigterm(
-            lambda timeout: None if self._empty() else self._flusher.ask(timeout, last=False)
+            lambda timeout: (
+                None if self._collector.empty() else self._flusher.ask(timeout, last=False)
+            )
         )
 
     # Self-knowledge
@@ -464,33 +362,3 @@ class Recorder:
                 series=len(cells),
                 buffer_bytes=self._buffer.bytes + taken,
             )
-
-    def _report(self, last: bool) -> None:
-        """Tell the store how this recorder is, from time to time."""
-        state = self._tally.recorded + sum(self._tally.troubles.values())
-        changed = state != self._report_of
-        passed = time.monotonic() - self._reported
-        due = (
-            passed >= REPORT_SECONDS
-            if changed
-            else self._registry.per_process and passed > NUMBER_SECONDS
-        )
-        if not self._tally.batches or not (due or last):
-            return
-        self._reported = time.monotonic()  # also where it fails: not with every flush
-        try:
-            self._delivery.publish(self._delivery.report(self.health().as_dict()), ended=last)
-            self._report_of = state
-        except StoreError as error:
-            self._trouble(error)
-
-    def _trouble(self, error: Exception) -> None:
-        kind = error.code if isinstance(error, StoreRefused) else type(error).__name__
-        with self._lock:
-            self._tally.trouble(kind, str(error))
-        if time.monotonic() - self._said >= LOG_SECONDS:
-            self._said = time.monotonic()
-            waiting = self._tally.buffered
-            kept = f"{waiting} in memory until it is over" if waiting else "nothing is waiting"
-            with contextlib.suppress(Exception):  # of somebody's filter or handler
-                logger.warning("storing metrics: %s (events: %s)", error, kept)

@@ -12,9 +12,10 @@ from redmeter.errors import InvalidName
 from redmeter.kinds.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name
 from redmeter.recording.cells import Attendant, Cell, Counter, Gauge, counter_class
+from redmeter.recording.digesting import Rules
 from redmeter.recording.instance import for_each_process
 from redmeter.recording.marks import Marks
-from redmeter.recording.messages import Messages, Rules
+from redmeter.recording.messages import Messages
 from redmeter.recording.observations import Histogram, histogram_class
 
 #: What stands for the series of a name that has too many, and for all series that are too many.

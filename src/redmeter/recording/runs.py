@@ -1,22 +1,26 @@
 """Runs: what was recorded of one series and is not stored yet, by slice. Pure.
 
-A class for each kind of series: Sums for counters, Lasts for gauges. Slices of a run all have the
-same width; what is added to a slice twice is merged. A thousand series that are counted every
-second through a minute of outage are 60,000 slices, so Sums keeps its numbers in two sorted
-arrays, 16 bytes a slice, where a dict would take five times that.
+A class for each kind of series: here Sums for counters and Lasts for gauges, others beside the
+cells that they come from. Slices of a run all have the same width; what is added to a slice twice
+is merged. A thousand series that are counted every second through a minute of outage are 60,000
+slices, so Sums keeps its numbers in two sorted arrays, 16 bytes a slice, where a dict would take
+five times that.
 """
 
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge
 from redmeter.kinds.counter import MAX_COUNT
 from redmeter.model import Operations
 from redmeter.recording.tally import OVERFLOW
+
+#: What a slice of a run holds.
+V = TypeVar("V")
 
 
 class Full(ValueError):
@@ -180,6 +184,42 @@ class Sums(Run):
         return counter.operations(keys, kept.series, counts, width=width)
 
 
+class BySlice(Run, Generic[V]):
+    """A run in a dict: for what takes far more than a number."""
+
+    __slots__ = ("_slices",)
+
+    def __init__(self) -> None:
+        self._slices: dict[int, V] = {}
+
+    def __len__(self) -> int:
+        return len(self._slices)
+
+    @property
+    def events(self) -> int:
+        return sum(map(self.events_of, self._slices.values()))
+
+    @property
+    def first(self) -> int:
+        return min(self._slices)
+
+    @property
+    def last(self) -> int:
+        return max(self._slices)
+
+    def __iter__(self) -> Iterator[tuple[int, V]]:
+        return iter(self._slices.items())
+
+    def older(self, time: float) -> int:
+        return sum(start < time for start in self._slices)
+
+    def cut(self, count: int) -> Self:
+        part = type(self)()
+        for start in sorted(self._slices)[:count]:
+            part._slices[start] = self._slices.pop(start)
+        return part
+
+
 class Last(NamedTuple):
     """The newest setting of a gauge within a slice."""
 
@@ -190,38 +230,17 @@ class Last(NamedTuple):
     events: int = 1
 
 
-class Lasts(Run):
+class Lasts(BySlice[Last]):
     """Slice start -> the newest of what was set."""
 
-    __slots__ = ("_slices",)
+    __slots__ = ()
 
     HAS_TOTAL = False
     ADDS_UP = False
 
-    def __init__(self) -> None:
-        self._slices: dict[int, Last] = {}
-
-    def __len__(self) -> int:
-        return len(self._slices)
-
     @property
     def bytes(self) -> int:
         return 250 * len(self._slices)
-
-    @property
-    def events(self) -> int:
-        return sum(last.events for last in self._slices.values())
-
-    @property
-    def first(self) -> int:
-        return min(self._slices)
-
-    @property
-    def last(self) -> int:
-        return max(self._slices)
-
-    def __iter__(self) -> Iterator[tuple[int, Last]]:
-        return iter(self._slices.items())
 
     def add(self, start: int, value: Last) -> None:
         old = self._slices.get(start)
@@ -229,15 +248,6 @@ class Lasts(Run):
             newest = value if value.time >= old.time else old
             value = newest._replace(events=old.events + value.events)
         self._slices[start] = value
-
-    def older(self, time: float) -> int:
-        return sum(start < time for start in self._slices)
-
-    def cut(self, count: int) -> Self:
-        part = type(self)()
-        for start in sorted(self._slices)[:count]:
-            part._slices[start] = self._slices.pop(start)
-        return part
 
     @staticmethod
     def events_of(value: Last) -> int:

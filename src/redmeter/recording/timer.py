@@ -6,8 +6,9 @@ each thread and each task has for itself. It is a chain, since timers lie within
 is looked for by its timer, since a generator may end later than what it was begun in.
 
 Where something begins in one context and ends in another, as the set-up and the end of a fixture
-may, nothing is found there. Then the time at which this timer was last begun is taken: right as
-long as it is not used twice at once.
+may, or an asynchronous generator that nobody reads to its end, nothing is found there. Then the
+time at which this timer was last begun is taken: right as long as it is not used twice at once.
+What began remembers that it has ended, so that the context in which it began lets go of it.
 """
 
 import inspect
@@ -21,8 +22,22 @@ from redmeter.errors import StoreError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Timer, when it began, and what was begun before.
-_Chain: TypeAlias = "tuple[Timer, float, _Chain] | None"
+
+class _Beginning:
+    """When a timer was begun. One for all contexts that were copied meanwhile."""
+
+    __slots__ = ("ended", "start")
+
+    def __init__(self, start: float) -> None:
+        self.start = start
+        self.ended = False
+
+
+#: Timer, when it was begun, what was begun before, and how many that are with this one.
+_Chain: TypeAlias = "tuple[Timer, _Beginning, _Chain, int] | None"
+
+#: A chain that grew by so many is looked through for what has ended elsewhere.
+_LONG = 32
 
 _begun: ContextVar[_Chain] = ContextVar("redmeter_timers", default=None)
 
@@ -52,14 +67,21 @@ class Timer:
     def __init__(self, histogram: Observing, now: Callable[[], float]) -> None:
         self._histogram = histogram
         self._now = now
-        self._last: float | None = None
+        self._last: _Beginning | None = None
 
     def __repr__(self) -> str:
         return f"<Timer of {self._histogram!r}>"
 
     def __enter__(self) -> Self:
-        self._last = start = self._now()
-        _begun.set((self, start, _begun.get()))
+        before = _begun.get()
+        while before is not None and before[1].ended:
+            before = before[2]
+        length = 1 if before is None else before[3] + 1
+        if length % _LONG == 0:
+            before = _open(before)
+            length = 1 if before is None else before[3] + 1
+        self._last = beginning = _Beginning(self._now())
+        _begun.set((self, beginning, before, length))
         return self
 
     def __exit__(
@@ -69,14 +91,16 @@ class Timer:
         traceback: TracebackType | None,
     ) -> None:
         end = self._now()
-        start, rest = _taken(self, _begun.get())
-        if start is None:
-            start = self._last
-        else:
-            _begun.set(rest)
-        if start is None:
+        chain = first = _begun.get()
+        while chain is not None and (chain[0] is not self or chain[1].ended):
+            chain = chain[2]
+        beginning = self._last if chain is None else chain[1]
+        if beginning is None:
             raise RuntimeError("a timer was ended that was not begun")
-        self._observe(start, end, failed=error is not None)
+        beginning.ended = True
+        if chain is not None:
+            _begun.set(chain[2] if chain is first else _open(first))
+        self._observe(beginning.start, end, failed=error is not None)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -93,8 +117,12 @@ class Timer:
         """Return a function that does the same and is timed.
 
         Raises:
-            TypeError: no function, or an asynchronous generator: time its body by `with`.
+            TypeError: no function, a static or class method, whose decorator goes above; or an
+                asynchronous generator: time its body by `with`.
         """
+        if isinstance(function, staticmethod | classmethod):
+            above = type(function).__name__
+            raise TypeError(f"a timer decorates the function: @{above} goes above the timer")
         if not callable(function):
             raise TypeError(f"a timer decorates a function, not {type(function).__name__}")
         called = function if inspect.isroutine(function) else getattr(function, "__call__", None)  # noqa: B004
@@ -148,14 +176,13 @@ class Timer:
                 raise
 
 
-def _taken(timer: Timer, chain: _Chain) -> tuple[float | None, _Chain]:
-    """Return when a timer was last begun in a chain, and the chain without that."""
-    passed: list[tuple[Timer, float]] = []
+def _open(chain: _Chain) -> _Chain:
+    """Return a chain without what has ended."""
+    left: list[tuple[Timer, _Beginning]] = []
     while chain is not None:
-        of, start, chain = chain
-        if of is timer:
-            for each in reversed(passed):
-                chain = (*each, chain)
-            return start, chain
-        passed.append((of, start))
-    return None, None
+        timer, beginning, chain, _ = chain
+        if not beginning.ended:
+            left.append((timer, beginning))
+    for length, each in enumerate(reversed(left), 1):
+        chain = (*each, chain, length)
+    return chain

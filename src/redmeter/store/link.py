@@ -25,17 +25,19 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redmeter.errors import AccessDenied, InvalidSetting, StoreError, StoreRefused, StoreUnavailable
+from redmeter.expressions import late
+from redmeter.store.bounded import bound
 
 #: One command: its name and arguments.
 Command = tuple[str | int | float | bytes | memoryview, ...]
 #: A reply: bytes, int, None, a list of replies, or the error it was.
 Reply = Any
 
-_CODES = re.compile(
+_CODES = late(
     r"\b(NOSCRIPT|OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|BUSY|CLUSTERDOWN|TRYAGAIN|MOVED"
     r"|ASK|CROSSSLOT|WRONGTYPE|NOAUTH|WRONGPASS|NOPERM)\b"
 )
-_ARGUMENTS = re.compile(r",? with args beginning with:.*", re.DOTALL)
+_ARGUMENTS = late(r",? with args beginning with:.*", re.DOTALL)
 _BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (client_errors.NoScriptError, "NOSCRIPT"),
     (client_errors.OutOfMemoryError, "OOM"),
@@ -99,6 +101,12 @@ _SCRIPTS = {"EVAL", "EVALSHA"}
 _pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub
 
 
+class _Limits(threading.local):
+    """Until when the exchanges of a thread have to end, by the monotonic clock."""
+
+    until: float | None = None
+
+
 class Link:
     """A way to exchange commands with one server.
 
@@ -118,7 +126,7 @@ class Link:
         self._connect = connect
         self._owned = owned
         self.location = location
-        self._limits = threading.local()
+        self._limits = _Limits()
         self._start()
 
     def _start(self) -> None:
@@ -126,6 +134,11 @@ class Link:
         self._idle: deque[Any] = deque()
         self._pid = os.getpid()
         self._longest: float | None = None
+
+    @property
+    def owned(self) -> bool:
+        """Whether the client is ours, and waits no longer than the settings say."""
+        return self._owned
 
     def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Send commands together and read one reply for each; a server's error is a reply.
@@ -136,7 +149,7 @@ class Link:
             StoreRefused: the server is there but does not take connections, e.g. LOADING.
         """
         packed = b"".join([_pack(command) for command in commands])
-        sent, until = False, self._until()
+        sent, until = False, self._limits.until
         if self._pid != os.getpid():  # forked: sockets and locks are the parent's
             self._start()
         try:
@@ -168,18 +181,14 @@ class Link:
         """Have the exchanges of this thread end so many seconds from now, answered or not.
 
         With a caller's client, which may wait for as long as it likes: by connections of our own,
-        made as its pool makes them, without its retries. Looking up a host's name is not bounded.
+        made as its pool makes them, without its retries. Not bounded: see bound().
         """
-        before = self._until()
+        before = self._limits.until
         self._limits.until = time.monotonic() + seconds
         try:
             yield
         finally:
             self._limits.until = before
-
-    def _until(self) -> float | None:
-        found: float | None = getattr(self._limits, "until", None)
-        return found
 
     def _take(self, client: "redis.Redis", until: float | None) -> Any:
         if not self._owned and until is None:
@@ -202,7 +211,8 @@ class Link:
         return connection
 
     def _connect_or_renew(self, connection: Any) -> None:
-        connection.connect()  # nothing where it is connected
+        if getattr(connection, "_sock", None) is None:
+            connection.connect()  # which is nothing where it is connected
         try:
             # A server that ended since has closed its side; found out now, nothing is in doubt.
             stale = connection.can_read()
@@ -277,6 +287,7 @@ def _limit(connection: Any, until: float | None) -> None:
         raise client_errors.TimeoutError("the time that was given for it is over")
     connection.retry = Retry(NoBackoff(), 0)
     connection.socket_timeout = connection.socket_connect_timeout = left
+    bound(connection, until)
     socket = getattr(connection, "_sock", None)
     if socket is not None:
         socket.settimeout(left)
@@ -299,6 +310,14 @@ def pairs(reply: Reply) -> list[tuple[bytes, bytes]]:
     if isinstance(reply, dict):
         return list(reply.items())
     return list(zip(reply[::2], reply[1::2], strict=True))
+
+
+def mapped(reply: Reply) -> dict[bytes, bytes]:
+    """Read a map as pairs() does, for who looks up its keys."""
+    if isinstance(reply, dict):
+        return reply
+    parts = iter(reply)
+    return dict(zip(parts, parts, strict=True))
 
 
 def scored(reply: Reply) -> list[tuple[bytes, float]]:

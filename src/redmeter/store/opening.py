@@ -13,7 +13,7 @@ from redmeter import settings
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Retention
-from redmeter.store import embedded, urls
+from redmeter.store import urls
 from redmeter.store.link import Link
 from redmeter.store.store import Store
 
@@ -75,7 +75,9 @@ def open(  # noqa: A001
     }
     path = target.path
     if path is None:
-        return Store(Link(partial(_connect, plain | target.options), target.location), **options)
+        return Store(
+            Link(partial(_connect, {**plain, **target.options}), target.location), **options
+        )
     idle = settings.resolve("embedded_idle", embedded_idle)
     start = partial(_connect_embedded, path, idle, plain)
     return Store(Link(start, target.location), restarts=True, **options)
@@ -117,6 +119,9 @@ def _connect(options: dict[str, Any]) -> "redis.Redis":
 
 
 def _connect_embedded(path: Path, idle: float, options: dict[str, Any]) -> "redis.Redis":
+    # Who has a server elsewhere need not load what starts one.
+    from redmeter.store import embedded
+
     socket = embedded.ensure(path, idle_timeout=idle)
     logger.info("using the embedded server in %s; REDMETER_URL chooses another store", path)
     return redis.Redis(unix_socket_path=str(socket), **options)

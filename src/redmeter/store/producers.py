@@ -13,7 +13,6 @@ for: a producer is taken by trying its lock, never by waiting for one in particu
 """
 
 import os
-import secrets
 import threading
 import time
 
@@ -36,7 +35,7 @@ class Producer:
 
     def renew(self) -> None:
         """Become another producer."""
-        self.id = secrets.token_hex(16)
+        self.id = os.urandom(16).hex()
         #: Number of the last batch that was made.
         self.number = 0
         #: Whether the store has ever said that it applied a batch.

@@ -91,6 +91,7 @@ class Store:
         self.timeout = timeout
         self._restarts = restarts
         self._binding: Binding | None = None
+        self._seen: Kept | None = None
         self._producers = Producers()
 
     def __repr__(self) -> str:
@@ -120,6 +121,7 @@ class Store:
         seconds, microseconds = raised(time)
         found = bindings.read_meta(dict(pairs(raised(meta))))
         kept = found or self._configured
+        self._seen = kept.kept
         now = int(seconds) + int(microseconds) / 1e6
         return View(now, kept.retention, kept.histograms, kept.version), replies
 
@@ -137,6 +139,11 @@ class Store:
     def kept(self) -> Kept:
         """What is kept, as far as it is known without asking."""
         return (self._binding or self._configured).kept
+
+    @property
+    def seen(self) -> Kept:
+        """What is kept by the last reading; before the first, as far as it is known."""
+        return self._seen or self.kept
 
     def binding(self) -> Binding:
         """Return what the store keeps, writing it down where the store is new."""
@@ -381,15 +388,15 @@ class Store:
     def _wait(self, attempt: int, started: float, error: Exception, within: float | None) -> None:
         """Wait before another attempt, or raise the error where there is no time left."""
         passed = self.clock.monotonic() - started
-        if (
-            passed >= within
-            if within is not None
-            else (attempt + 1 >= ATTEMPTS and passed >= self.timeout)
-        ):
+        pause = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
+        if within is not None:
+            left = within - passed
+            over, pause = left < BACKOFF_SECONDS, min(pause, left / 2)  # leaves some for the try
+        else:
+            over = attempt + 1 >= ATTEMPTS and passed >= self.timeout
+        if over:
             raise error
-        self.clock.sleep(
-            min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
-        )
+        self.clock.sleep(pause)
 
     def _reconnect(self) -> None:
         if self._restarts:  # an embedded server that ended is started again

@@ -1,14 +1,14 @@
 """Where the store is: a URL taken apart, and a text for it that holds no password."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from redis.connection import parse_url
 
 from redmeter.errors import InvalidSetting
-from redmeter.store import embedded
 
 _EXAMPLES = "redis://HOST:PORT/DB, rediss://…, unix:///PATH, embedded://PATH or off"
 
@@ -30,17 +30,19 @@ _IGNORED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A place to connect to."""
 
     kind: Literal["server", "embedded", "off"]
     #: For messages: scheme, host, port, database or path; no user, no password.
     location: str
     #: Keyword arguments of the client; they may hold a password, so no repr shows them.
-    options: dict[str, Any] = field(default_factory=dict, repr=False)
+    options: Mapping[str, Any] = MappingProxyType({})
     #: Data directory of an embedded server.
     path: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"<Target {self.kind} {self.location}>"
 
 
 def parse(url: str) -> Target:
@@ -100,6 +102,9 @@ def parse(url: str) -> Target:
 
 
 def _embedded(rest: str) -> Target:
+    # Who has a server elsewhere need not load what starts one.
+    from redmeter.store import embedded
+
     try:
         path = Path(unquote(rest)).expanduser() if rest else embedded.default_path()
     except RuntimeError:

@@ -10,10 +10,12 @@ from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
 from redmeter.model import Mark, Message
 from redmeter.names import canonical
+from redmeter.recording.digesting import Rules, digested
 from redmeter.recording.direct import DirectMessages, DirectRecorder
+from redmeter.recording.folding import received_event
 from redmeter.recording.grouping import Grouping
 from redmeter.recording.instance import spelled
-from redmeter.recording.messages import Rules, digested, received_event
+from redmeter.recording.observations import NOT_FINITE
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0
@@ -56,6 +58,14 @@ class MemoryRecorder(DirectRecorder):
             ((made, _),), ((_, shown),) = hour.patterns.items(), hour.texts
             self.messages.append(Logged(Message(logger, severity, time, shown), made))
 
+    def logged(self, logger: str, severity: str | None) -> list[Logged]:
+        """Return the messages of a logger, of one severity or of all, in order."""
+        return [
+            one
+            for one in self.messages
+            if one.message.logger == logger and severity in (None, one.message.severity)
+        ]
+
     def sink(self, logger: str, severity: str) -> DirectMessages:
         return _Aged(self, logger, severity)
 
@@ -78,6 +88,10 @@ class MemoryRecorder(DirectRecorder):
         time = self._now() if at is None else check_time(at)
         if math.isfinite(number):
             self.events.append(Event(series, time, None, None, number))
+            return
+        with self._lock:
+            self._tally.recorded += 1
+            self._tally.drop(NOT_FINITE, series, (), 1)
 
     def mark(self, label: str, at: float | None) -> None:
         self.marks.append(Mark(self._now() if at is None else check_time(at), label))

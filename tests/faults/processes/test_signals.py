@@ -58,7 +58,7 @@ CALLS = {
     "shorten": """
         for _ in range(1000):
             other.inc()
-        meter._recorder._shorten(other)
+        meter._recorder._collector.shorten(other)
         meter.count("x")
         recorded += 1
     """,

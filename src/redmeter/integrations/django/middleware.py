@@ -1,8 +1,8 @@
 """The middleware: counts the requests that come by, under WSGI and under ASGI.
 
 Idea: the time is that from here to here, or for a response that is streamed, until Django closes
-it. The route is the one that the resolver found, with all include()s and the place where the server
-mounts the project:
+it. The route is the one that the resolver found, with all include()s. Where the server has mounted
+the project is left out, as whoever asks may say so, unless the project does (FORCE_SCRIPT_NAME).
 
     path("api/", include([path("users/<int:pk>/", …)]))     /api/users/{pk}/
     re_path(r"^articles/(?P<year>[0-9]{4})/$", …)           /articles/{year}/
@@ -31,6 +31,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings  # type: ignore[import-untyped]
 from django.core.exceptions import MiddlewareNotUsed  # type: ignore[import-untyped]
 from django.core.signals import got_request_exception  # type: ignore[import-untyped]
 
@@ -38,7 +39,8 @@ from redmeter.integrations.django.project import cleaner
 from redmeter.integrations.django.project import requests as project_requests
 from redmeter.integrations.django.routes import readable
 from redmeter.integrations.spent import Spent, begin_if_told
-from redmeter.integrations.web import DISCONNECTED
+from redmeter.integrations.web import DISCONNECTED, FAILED, ROUTE, WATCHED
+from redmeter.integrations.wsgi import Watched
 
 #: Routes that are remembered with what they look like.
 _ROUTES = 4096
@@ -77,6 +79,12 @@ class RedmeterMiddleware:
         """Answer a request, as what is behind this does."""
         if self._is_async:
             return self._answer(request)
+        outer = _outer(request)
+        if outer is not None:
+            try:
+                return self.get_response(request)
+            finally:
+                self._tell(request, outer)
         if not self.requests.watched(request.path):
             return self.get_response(request)
         if self._cleaner is not None:
@@ -91,6 +99,12 @@ class RedmeterMiddleware:
 
     async def _answer(self, request: Any) -> Any:
         answer = cast(Awaitable[Any], self.get_response(request))
+        outer = _outer(request)
+        if outer is not None:
+            try:
+                return await answer
+            finally:
+                self._tell(request, outer)
         if not self.requests.watched(request.path):
             return await answer
         if self._cleaner is not None:
@@ -127,6 +141,7 @@ class RedmeterMiddleware:
         spent: Spent | None,
         status: int | str | None,
         error: BaseException | None,
+        began: float | None = None,
     ) -> None:
         requests = self.requests
         seconds = requests.now() - start
@@ -134,9 +149,18 @@ class RedmeterMiddleware:
             error = request.__dict__.pop(_ERROR, None) or error
             route = self._route(request)
             method, path = request.method or "", request.path
-            requests.record(method, path, route, status, seconds, request, error, spent)
+            requests.record(method, path, route, status, seconds, request, error, spent, began)
         except Exception as trouble:  # noqa: BLE001 - a request or a route of a strange class
             requests.trouble("recording a request", trouble)
+
+    def _tell(self, request: Any, outer: dict[str, Any]) -> None:
+        """Tell whoever counts the request of its route."""
+        try:
+            route = self._route(request)
+            if route is not None:
+                outer.setdefault(ROUTE, route)
+        except Exception as trouble:  # noqa: BLE001 - a request or a route of a strange class
+            self.requests.trouble("finding the route of a request", trouble)
 
     def _route(self, request: Any) -> str | None:
         if self._route_of is not None:
@@ -153,6 +177,7 @@ class _Stream:
     """A response that is streamed, until it is closed."""
 
     __slots__ = (
+        "_began",
         "_ended",
         "_error",
         "_middleware",
@@ -175,6 +200,7 @@ class _Stream:
         self._request = request
         self._status: int | str = status
         self._start = start
+        self._began = middleware.requests.now() - start
         self._spent = spent
         self._error: BaseException | None = None
         self._ended = False
@@ -226,7 +252,9 @@ class _Stream:
         status = self._status
         if self._pending and self._error is None and self._request.method != "HEAD":
             status = DISCONNECTED
-        self._middleware._end(self._request, self._start, self._spent, status, self._error)
+        self._middleware._end(
+            self._request, self._start, self._spent, status, self._error, self._began
+        )
         self._error = None
 
 
@@ -234,10 +262,24 @@ def _note(request: Any = None, **_: object) -> None:
     """Take note of an exception that nobody handled."""
     error = sys.exc_info()[1]
     try:
-        if error is not None and project_requests().watched(request.path):
-            setattr(request, _ERROR, error)
+        if error is None:
+            return
+        outer = _outer(request)
+        if outer is None:
+            if project_requests().watched(request.path):
+                setattr(request, _ERROR, error)
+        elif type(outer[WATCHED]) is Watched:
+            outer[WATCHED].failed(error)
+        else:
+            outer[FAILED] = error
     except Exception as trouble:  # noqa: BLE001 - sent by somebody else, with something else
         project_requests().trouble("taking note of an exception", trouble)
+
+
+def _outer(request: Any) -> dict[str, Any] | None:
+    """Return environ or scope of a request that is counted already, by what is around Django."""
+    outer: dict[str, Any] = getattr(request, "scope", request.META)
+    return outer if WATCHED in outer else None
 
 
 def _route(request: Any) -> str | None:
@@ -245,7 +287,7 @@ def _route(request: Any) -> str | None:
     match = request.resolver_match
     if match is None:
         return None
-    key = request.META.get("SCRIPT_NAME", ""), match.route
+    key = settings.FORCE_SCRIPT_NAME or "", match.route
     found = _readable.get(key)
     if found is None:
         found = key[0].rstrip("/") + readable(key[1])

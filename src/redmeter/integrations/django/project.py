@@ -4,9 +4,9 @@ The settings are those of the one table (settings.py), as REDMETER_URL, REDMETER
 on; what they do not say, the environment does. REDMETER_LABELS and REDMETER_ROUTE are functions, or
 where to import them from, see web.Options; they are given Django's request. REDMETER_METER is a
 meter of yours, or where to import it from, in place of one that is made; for tests a MemoryMeter.
-REDMETER_CLEANER says whether each process has a cleaner of the store.
 
-A setting that cannot be used is logged and passed over, and found by `manage.py check`.
+A setting that cannot be used is logged and passed over, and found by `manage.py check`, which looks
+at the environment too.
 """
 
 import logging
@@ -18,17 +18,19 @@ from django.conf import settings as django_settings  # type: ignore[import-untyp
 from django.core.signals import setting_changed  # type: ignore[import-untyped]
 from django.utils.module_loading import import_string  # type: ignore[import-untyped]
 
-from redmeter import Meter, settings
-from redmeter.errors import InvalidSetting
-from redmeter.integrations.web import Options, Requests, meter_of
-from redmeter.integrations.wsgi import CleanerOfEachProcess
+from redmeter import Meter
+from redmeter.integrations import meters
+from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.meters import meter_of, strangers
+from redmeter.integrations.options import Options
+from redmeter.integrations.web import Requests
+from redmeter.settings import VARIABLES
 
-PREFIX = "REDMETER_"
 #: Settings that are functions, by the names of the options.
 FUNCTIONS = {"labels": "REDMETER_LABELS", "route": "REDMETER_ROUTE"}
-#: Whether a thread of each process cleans the store, from its first request on.
-CLEANER = "REDMETER_CLEANER"
-METER, URL = "REDMETER_METER", "REDMETER_URL"
+METER = "REDMETER_METER"
+#: Settings that are no rows of the table.
+OBJECTS = (METER, *FUNCTIONS.values())
 
 _log = logging.getLogger("redmeter")
 _making = threading.Lock()
@@ -40,9 +42,7 @@ def meter() -> Meter:
 
     Where its settings cannot be used, one that records nothing.
     """
-    found = requests().meter
-    assert found is not None, "requests() makes one"
-    return found
+    return requests().meter
 
 
 def requests() -> Requests:
@@ -50,6 +50,8 @@ def requests() -> Requests:
     with _making:
         if not _made:
             given = _given()
+            for text in strangers(given, OBJECTS):
+                _log.error("passed over: %s", text)
             functions = {option: _passed_over(name) for option, name in FUNCTIONS.items()}
             own: Meter | None = _passed_over(METER)
             made = own or meter_of({}, given)
@@ -59,35 +61,21 @@ def requests() -> Requests:
 
 def cleaner() -> CleanerOfEachProcess | None:
     """Return the cleaner of the project's store; None where none is wanted."""
-    wanted = getattr(django_settings, CLEANER, False) is True
-    return CleanerOfEachProcess(meter()) if wanted else None
+    return CleanerOfEachProcess(meter()) if requests().options.cleaner else None
 
 
 def problems() -> Iterator[str]:
     """Yield what is wrong with the settings."""
-    objects = (METER, *FUNCTIONS.values())
-    names = {one.variable for one in settings.SETTINGS}
-    for name, value in _given().items():
+    yield from meters.problems(_given(), OBJECTS)
+    for name in OBJECTS:
         try:
-            if name in objects:
-                _object(name)
-            elif name == CLEANER:
-                if not isinstance(value, bool):
-                    yield f"{name} is True or False"
-            elif name not in names:
-                yield f"{name} is no setting of Redmeter"
-            elif value is not None:
-                settings.resolve(name.removeprefix(PREFIX).lower(), value)
-                if name == URL:
-                    Meter(value)  # which does nothing but look at it
-        except InvalidSetting as error:
-            yield str(error)
+            _object(name)
         except (ImportError, TypeError) as error:
             yield f"{name}: {error}"
 
 
 def _given() -> dict[str, Any]:
-    return {n: getattr(django_settings, n) for n in dir(django_settings) if n.startswith(PREFIX)}
+    return {n: getattr(django_settings, n) for n in dir(django_settings) if n.startswith(VARIABLES)}
 
 
 def _object(name: str) -> Any:
@@ -117,7 +105,7 @@ def _passed_over(name: str) -> Any:
 
 def _changed(setting: str = "", **_: object) -> None:
     """Make everything anew where a test changes a setting."""
-    if setting.startswith(PREFIX):
+    if setting.startswith(VARIABLES):
         with _making:
             _made.clear()  # a meter that nobody holds any more stores what it has
 

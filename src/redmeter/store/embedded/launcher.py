@@ -18,8 +18,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from redmeter.clock import SYSTEM
 from redmeter.errors import EmbeddedServerError
@@ -35,8 +35,7 @@ START_TIMEOUT = 30.0
 KEPT_ENVIRONMENT = ("PATH", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 
 
-@dataclass(frozen=True)
-class Info:
+class Info(NamedTuple):
     """A running server.
 
     Attributes:

@@ -145,7 +145,7 @@ local function merge_buckets(stored, delta)
 end
 
 function operations.hist(i, keys, a)
-  local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false, due = {}}
+  local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false}
 
   local function merge(key, start, _, buckets)
     local stored = attempt('HGET', key, start)

@@ -25,8 +25,9 @@ local function hour_of(text)
   if y then return days(tonumber(y), tonumber(m), tonumber(d)) * 86400 + tonumber(h) * HOUR end
 end
 
--- Find the key for what happened in an hour, given the first of four keys. Returns the key, and
--- whether it begins now; or nil, where that hour is older than both that are kept. May fail.
+-- Find the key for what happened in an hour, given the first of four keys. Returns the key, whether
+-- it begins now, and the hour that it is of; or nil, where the hour asked for is older than both that
+-- are kept. May fail.
 -- A clock that is ahead opens no hour that has not come, and what comes late none that is older than
 -- the one before the present; where the server's own clock has stepped back, what was begun goes on.
 local function hourly(i, hour, life)
@@ -38,7 +39,7 @@ local function hourly(i, hour, life)
     return nil
   elseif not start then
     call('SET', start_key, whole(hour), 'EX', life)
-    return key, call('EXISTS', key) == 0  -- of another program, or expired
+    return key, call('EXISTS', key) == 0, hour  -- of another program, or expired
   elseif hour > start then
     -- By a command that fails where either is something else: another program's is not moved on.
     if call('ZCARD', key) + 0 * call('ZCARD', last) > 0 then
@@ -49,14 +50,14 @@ local function hourly(i, hour, life)
     end
     call('SET', pstart, whole(start), 'EX', life)
     call('SET', start_key, whole(hour), 'EX', life)
-    return key, true
+    return key, true, hour
   elseif hour == start or start > this_hour then
-    return key, call('EXISTS', key) == 0
+    return key, call('EXISTS', key) == 0, start
   end
   local before = hour_of(call('GET', pstart))
-  if before == hour then return last, call('EXISTS', last) == 0 end
+  if before == hour then return last, call('EXISTS', last) == 0, hour end
   if too_old or before and before > hour then return nil end
   if call('ZCARD', last) > 0 then call('DEL', last) end
   call('SET', pstart, whole(hour), 'EX', life)
-  return last, true
+  return last, true, hour
 end

@@ -13,7 +13,7 @@ local function newer(stored, width, start, time)
 end
 
 function operations.last(i, keys, a)
-  local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false, due = {}}
+  local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false}
 
   local function set(key, start, width, value, time)
     local stored = attempt('HGET', key, start)

@@ -29,7 +29,7 @@ local function merge_moments(stored, count, total, m2)
 end
 
 function operations.moments(i, keys, a)
-  local family = {expire = true, shared = false, due = {}}
+  local family = {expire = true, shared = false}
 
   local function merge(key, start, _, count, total, m2)
     local stored = attempt('HGET', key, start)

@@ -6,7 +6,7 @@
 
 function operations.slice(i, keys, a)
   local family = {
-    index = KEYS[i], before = ARGV[a], expire = ARGV[a + 1] == '1', shared = true, due = {},
+    index = KEYS[i], before = ARGV[a], expire = ARGV[a + 1] == '1', shared = true,
   }
   local function add(key, start, _, amount)
     local value = attempt('HINCRBY', key, start, amount)

@@ -1,31 +1,65 @@
--- tally: add to members of sorted sets that are kept by the hour, up to so many members of each.
--- Keys: four for each, see hourly.lua.
+-- tally: add to members of sorted sets that are kept by the hour, up to so many members an hour in
+-- all sets of a group together.
+-- Keys: five for each: four, see hourly.lua, and the group's hash, hour -> how many members there are.
 -- Arguments: seconds that they live; most members; and for each: the hour, how many pairs, and
---   these: member, amount. What comes after the last member is added to "(other)".
+--   these: member, amount. What comes after the last member is added to "(other)", which is none.
+-- The hash is looked at where a member is new, and written where it stays. What other programs add is
+--   counted as far as it lies in a set that a member is added to.
 
 local OTHER = '(other)'
+local DAY = 86400
 
 function operations.tally(i, keys, a)
   local life, most = ARGV[a], tonumber(ARGV[a + 1])
   a = a + 2
 
-  local function add(at, hour, first, last)
-    local key, fresh = hourly(at, hour, life)
-    if not key then return 'aged' end
-    local members = call('ZCARD', key)
-    for pair = first, last, 2 do
-      local member = ARGV[pair]
-      if members >= most and member ~= OTHER and not call('ZSCORE', key, member) then
-        member = OTHER
+  -- How many members an hour of a group has, but for the one that was just added.
+  local function counted(hash, key, hour)
+    local members = call('ZCARD', key) - 1
+    if call('ZSCORE', key, OTHER) then members = members - 1 end
+    return math.max(members, tonumber(call('HGET', hash, whole(hour)) or '') or 0)
+  end
+
+  local function note(hash, hour, members)
+    if call('HSET', hash, whole(hour), members) == 1 then
+      for _, field in ipairs(call('HKEYS', hash)) do
+        if (tonumber(field) or 0) < hour - DAY then call('HDEL', hash, field) end
       end
-      if call('ZINCRBY', key, ARGV[pair + 1], member) == ARGV[pair + 1] then
-        members = members + 1
+    end
+    call('EXPIRE', hash, DAY)
+  end
+
+  local function add(at, hour, first, last)
+    local key, fresh, of = hourly(at, hour, life)
+    if not key then return 'aged' end
+    local hash, before, members = KEYS[at + 4]
+    for pair = first, last, 2 do
+      local member, amount = ARGV[pair], ARGV[pair + 1]
+      if call('ZINCRBY', key, amount, member) == amount and member ~= OTHER then
+        if not members then
+          local done, found = pcall(counted, hash, key, of)
+          if not done then
+            reject_unkept(at + 4, found)
+            found = call('ZCARD', key) - 1
+          end
+          before, members = found, found
+        end
+        if members < most then
+          members = members + 1
+        else
+          call('ZREM', key, member)
+          call('ZINCRBY', key, amount, OTHER)
+        end
       end
     end
     if fresh then call('EXPIRE', key, life) end
+    if members ~= before then
+      local done, problem = pcall(note, hash, of, members)
+      if not done then reject_unkept(at + 4, problem) end
+    end
   end
 
-  for at = i, i + keys - 1, 4 do
+  for at = i, i + keys - 1, 5 do
     local last = a + 1 + 2 * tonumber(ARGV[a + 1])
     local done, reason = pcall(add, at, tonumber(ARGV[a]), a + 2, last)
     if reason then reject(at, reason) end

@@ -1,0 +1,101 @@
+// Asks one question again and again, and says what it knows. It waits longer after each failure and
+// recovers by itself; it rests while it is told to. One question is under way at a time, and the
+// answer of a question that is no longer asked is dropped.
+import { ask, Failure } from "./client";
+
+/** Milliseconds until it is tried again after the first, second … failure. */
+const BACK_OFF = [1000, 2000, 4000, 8000, 15_000] as const;
+
+export interface Known<T> {
+  data: T | null;
+  /** The question that `data` answers. */
+  path: string;
+  /** When it was so, by the store's clock, Unix seconds. */
+  now: number | null;
+  failure: Failure | null;
+  /** When it is tried again after a failure that passes, milliseconds of Date.now(). */
+  retryAt: number | null;
+}
+
+export class Feed<T> {
+  private known: Known<T> = { data: null, path: "", now: null, failure: null, retryAt: null };
+  private path = "";
+  private every = 0;
+  private etag: string | null = null;
+  private failures = 0;
+  private running = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private under: AbortController | null = null;
+
+  /** `tell` is called with what is known, whenever that changes or was confirmed. */
+  constructor(private readonly tell: (known: Known<T>) => void) {}
+
+  /** What to ask, and how many milliseconds from one question to the next. Another question is
+   * asked at once, even at rest. */
+  question(path: string, every: number): void {
+    this.every = every;
+    if (path === this.path) return;
+    this.path = path;
+    this.etag = null;
+    this.failures = 0;
+    this.known = { ...this.known, failure: null, retryAt: null };
+    this.again();
+  }
+
+  /** Go on asking, at once; or rest. */
+  run(running: boolean): void {
+    if (running === this.running) return;
+    this.running = running;
+    if (running && !this.under) this.again();
+    if (!running) clearTimeout(this.timer);
+  }
+
+  /** Ask now. */
+  again(): void {
+    clearTimeout(this.timer);
+    this.under?.abort();
+    this.under = null;
+    if (this.path) void this.once();
+  }
+
+  /** Stop for good. */
+  end(): void {
+    this.running = false;
+    clearTimeout(this.timer);
+    this.under?.abort();
+    this.under = null;
+  }
+
+  private async once(): Promise<void> {
+    const began = Date.now();
+    const path = this.path;
+    const under = new AbortController();
+    this.under = under;
+    try {
+      const answer = await ask<T>(path, this.etag, under.signal);
+      if (under.signal.aborted) return;
+      this.failures = 0;
+      this.etag = answer.etag;
+      const data = answer.data ?? this.known.data;
+      this.known = { data, path, now: answer.now, failure: null, retryAt: null };
+      this.next(Math.max(0, this.every - (Date.now() - began)));
+    } catch (error) {
+      if (under.signal.aborted) return;
+      const failure = error instanceof Failure ? error : new Failure(0, "unknown", String(error), "");
+      const wait = failure.passing
+        ? (BACK_OFF[Math.min(this.failures, BACK_OFF.length - 1)] ?? 0)
+        : Math.max(this.every, 10_000);
+      this.failures += 1;
+      // What is gone may come back: a counter counts again. So even then it is asked, but rarely.
+      this.known = { ...this.known, failure, retryAt: failure.passing ? Date.now() + wait : null };
+      this.next(wait, failure.passing);
+    }
+    this.under = null;
+    this.tell(this.known);
+  }
+
+  private next(wait: number, always = false): void {
+    clearTimeout(this.timer);
+    if (this.running || always) this.timer = setTimeout(() => void this.once(), wait);
+  }
+}

@@ -1,0 +1,1875 @@
+// Made by `npm run types` from openapi.json; not to be edited.
+export interface paths {
+    "/api/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Everything that the overview shows */
+        get: operations["overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Samples of counters or gauges, many at once */
+        get: operations["series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Names of series */
+        get: operations["names"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/top": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What happens most often, takes longest or fails most */
+        get: operations["top"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How observed values were spread */
+        get: operations["summary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was logged: changes, the most frequent, the newest */
+        get: operations["messages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Marks, as deploys are */
+        get: operations["marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Pages of a web application */
+        get: operations["pages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/counters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counters, gauges or histograms, each with a small curve */
+        get: operations["counters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/detail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Everything about one series */
+        get: operations["detail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is expected of a series */
+        get: operations["forecast"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the store is */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** This document */
+        get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the store answers; needs no access */
+        get: operations["healthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description A pattern that is new, comes far more often than before, or stopped. */
+        Change: {
+            logger: string;
+            severity: string;
+            pattern: string;
+            count: number;
+            before: number;
+            first: number | null;
+            last: number | null;
+            sample: string;
+            /** @enum {string} */
+            what: "new" | "spiking" | "gone";
+        };
+        /** @description The cleaner. */
+        Cleaner: {
+            /** @description When its last pass ended. */
+            ended: number | null;
+        };
+        /** @description A series, or all label sets of a name, and what it did within the window. */
+        CounterRow: {
+            name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "histogram";
+            /** @description How many label sets it stands for. */
+            series: number;
+            /** @description How often it happened within the window, and within as long a time before; of a gauge, how many samples there are. null where nothing keeps what was before. */
+            count: number;
+            before: number | null;
+            /** @description Of observed values their mean, of a gauge its newest sample. */
+            value: number | null;
+            /** @description Counts, or samples of a gauge, by slices; null for gaps. */
+            values: (number | null)[];
+            /** @description Start of the first slice, and the width of each, seconds. */
+            start: number;
+            precision: number;
+            partial: boolean;
+        };
+        /** @description /api/counters. */
+        CountersAnswer: {
+            now: number;
+            window: components["schemas"]["Window"];
+            rows: components["schemas"]["CounterRow"][];
+            /** @description Series that begin as the pattern does; how many were looked at; and rows there are of those. */
+            total: number;
+            looked_at: number;
+            found: number;
+        };
+        /** @description A series as a chart draws it: of observed values the p95. */
+        Curve: {
+            name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "histogram";
+            precision: number;
+            start: number;
+            values: (number | null)[];
+            partial: boolean;
+            /** @description Of several series that were added up: how many were, and how many there are. */
+            looked_at: number;
+            of: number;
+        };
+        /** @description /api/detail. */
+        DetailAnswer: {
+            now: number;
+            name: string;
+            /**
+             * @description "" where nothing is kept under this name; it may come yet.
+             * @enum {string}
+             */
+            kind: "counter" | "gauge" | "histogram" | "";
+            /** @description What its values are in, by its name: seconds, bytes …; "" where that does not say. */
+            unit: string;
+            /** @description Everything ever counted; null where that is not kept. */
+            total: number | null;
+            window: components["schemas"]["Window"];
+            precisions: components["schemas"]["Curve"][];
+            labels: components["schemas"]["Label"][];
+            /** @description The label sets of its name, the busiest first; how many there are, how many were looked at. */
+            siblings: components["schemas"]["Sibling"][];
+            siblings_of: number;
+            siblings_looked_at: number;
+            /** @description Where the name stands for its label sets: how many were added up; else 0. */
+            added: number;
+            summary: components["schemas"]["Summary"] | null;
+            marks: components["schemas"]["Mark"][];
+            forecast: components["schemas"]["Forecast"] | null;
+            /** @description The samples of an hour each, for days and hours. */
+            hours: components["schemas"]["Curve"] | null;
+        };
+        /** @description Any answer that is no 2xx. */
+        ErrorAnswer: {
+            error: components["schemas"]["Problem"];
+        };
+        /** @description One thing that was looked at. */
+        Finding: {
+            /** @enum {string} */
+            level: "ok" | "warn" | "fail";
+            topic: string;
+            text: string;
+            fix: string;
+        };
+        /** @description What is expected of a series. */
+        Forecast: {
+            precision: number;
+            method: string;
+            /** @description Which part of the values the band is made to hold. */
+            level: number;
+            /** @description What the running slice holds so far, which is not judged. */
+            running: number | null;
+            past: components["schemas"]["ForecastPast"][];
+            ahead: components["schemas"]["ForecastAhead"][];
+            /** @description Why there is none; "" where there is. */
+            reason: string;
+        };
+        /** @description A slice to come. */
+        ForecastAhead: {
+            start: number;
+            low: number;
+            mid: number;
+            high: number;
+        };
+        /** @description /api/forecast. */
+        ForecastAnswer: {
+            precision: number;
+            method: string;
+            level: number;
+            running: number | null;
+            past: components["schemas"]["ForecastPast"][];
+            ahead: components["schemas"]["ForecastAhead"][];
+            reason: string;
+            now: number;
+            name: string;
+        };
+        /** @description A slice that was, and what had been expected. */
+        ForecastPast: {
+            start: number;
+            value: number;
+            low: number;
+            mid: number;
+            high: number;
+            outside: boolean;
+        };
+        /** @description How often the messages of one pattern come: in this hour, and in the one before. */
+        Frequency: {
+            logger: string;
+            severity: string;
+            pattern: string;
+            count: number;
+            before: number;
+            first: number | null;
+            last: number | null;
+            sample: string;
+        };
+        /** @description /api/health. */
+        HealthAnswer: {
+            now: number;
+            /** @enum {string} */
+            level: "ok" | "warn" | "fail";
+            location: string;
+            prefix: string;
+            server: string;
+            version: string;
+            clock_difference: number;
+            /** @description Precision -> samples. */
+            retention: {
+                [key: string]: number;
+            };
+            histogram_retention: {
+                [key: string]: number;
+            };
+            /** @description Precision -> counters. */
+            series: {
+                [key: string]: number;
+            };
+            /** @description Index entries of gauges and histograms, and loggers. */
+            others: {
+                [key: string]: number;
+            };
+            /** @description By kind; null where the server does not tell. */
+            bytes: {
+                [key: string]: number | null;
+            };
+            estimated: boolean;
+            writers: components["schemas"]["Writer"][];
+            findings: components["schemas"]["Finding"][];
+            cleaner: components["schemas"]["Cleaner"];
+        };
+        /** @description Requests or events a second. */
+        Hits: {
+            value: number | null;
+            before: number | null;
+            /** @description The counter that it is of. */
+            name: string | null;
+            sampled: boolean;
+        };
+        /** @description A label, and its most frequent values. */
+        Label: {
+            label: string;
+            values: components["schemas"]["LabelValue"][];
+            /** @description How many values there are. */
+            of: number;
+        };
+        /** @description A value of a label, and how often it came within the window. */
+        LabelValue: {
+            value: string;
+            count: number;
+            share: number;
+        };
+        /** @description A series that may stand for a value of a label. */
+        LabelledSeries: {
+            name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "histogram";
+            precision: number;
+            start: number;
+            values: (number | null)[];
+            partial: boolean;
+            /** @description The value; null for those without the label, and where no label was asked for. */
+            label: string | null;
+        };
+        /** @description /healthz. */
+        LivenessAnswer: {
+            /** @enum {string} */
+            status: "ok" | "unavailable";
+        };
+        /** @description Errors of this hour, and of the one before; of how many loggers, of how many. */
+        Logged: {
+            value: number | null;
+            before: number | null;
+            looked_at: number;
+            of: number;
+        };
+        /** @description A logger and a severity that messages came with. */
+        Logger: {
+            logger: string;
+            severity: string;
+            last: number;
+        };
+        /** @description A moment that explains what is seen elsewhere. */
+        Mark: {
+            time: number;
+            label: string;
+        };
+        /** @description /api/marks. */
+        MarksAnswer: {
+            now: number;
+            marks: components["schemas"]["Mark"][];
+        };
+        /** @description One message. */
+        Message: {
+            logger: string;
+            severity: string;
+            time: number | null;
+            text: string;
+        };
+        /** @description /api/messages. */
+        MessagesAnswer: {
+            now: number;
+            changes: components["schemas"]["Change"][];
+            frequent: components["schemas"]["Frequency"][];
+            recent: components["schemas"]["Message"][];
+            loggers: components["schemas"]["Logger"][];
+            /** @description How many loggers and severities there are, and how many of them these are of. */
+            sources: number;
+            compared: number;
+        };
+        /** @description /api/names. */
+        NamesAnswer: {
+            now: number;
+            names: string[];
+            /** @description How many match, of which these are the first. */
+            total: number;
+        };
+        /** @description The five numbers, each against the window before. */
+        Numbers: {
+            hits: components["schemas"]["Hits"];
+            errors: components["schemas"]["Share"];
+            p95: components["schemas"]["Percentile"];
+            slowest: components["schemas"]["Slowest"];
+            logged: components["schemas"]["Logged"];
+        };
+        /** @description A summary slice by slice; null where nothing was observed. */
+        OverTime: {
+            start: number;
+            partial: boolean;
+            count: number[];
+            mean: (number | null)[];
+            quantiles: {
+                [key: string]: (number | null)[];
+            };
+        };
+        /** @description /api/overview. */
+        OverviewAnswer: {
+            now: number;
+            store: components["schemas"]["StoreInfo"];
+            window: components["schemas"]["Window"];
+            numbers: components["schemas"]["Numbers"];
+            chart: components["schemas"]["Curve"][];
+            marks: components["schemas"]["Mark"][];
+            pages: components["schemas"]["OverviewPages"];
+            messages: components["schemas"]["OverviewMessages"];
+            counters: components["schemas"]["OverviewCounters"];
+            health: components["schemas"]["OverviewHealth"];
+        };
+        /** @description The busiest counters, all label sets of a name in one. */
+        OverviewCounters: {
+            rows: components["schemas"]["CounterRow"][];
+            total: number;
+            looked_at: number;
+        };
+        /** @description Whether the store is well. */
+        OverviewHealth: {
+            /** @enum {string} */
+            level: "ok" | "warn" | "fail";
+            findings: components["schemas"]["Finding"][];
+            /** @description How many processes write. */
+            writers: number;
+        };
+        /** @description What changed in the log, and what comes most often. */
+        OverviewMessages: {
+            changes: components["schemas"]["Change"][];
+            frequent: components["schemas"]["Frequency"][];
+            sources: number;
+            compared: number;
+        };
+        /** @description The busiest pages. */
+        OverviewPages: {
+            rows: components["schemas"]["Page"][];
+            of: number;
+            looked_at: number;
+            sampled: boolean;
+            values_start: number;
+            values_precision: number;
+        };
+        /** @description A route, and how its requests went. */
+        Page: {
+            /** @description "" for requests without a route. */
+            route: string;
+            count: number;
+            /** @description Within as long a time before; null where nothing keeps it. */
+            before: number | null;
+            per_second: number;
+            /** @description Of all requests. */
+            share: number;
+            failed: number;
+            /** @description Of the requests of this route. */
+            failing: number;
+            mean: number | null;
+            p95: number | null;
+            /** @description Count x mean, seconds; and its share of that of all routes. */
+            total: number | null;
+            total_share: number | null;
+            /** @description Requests slice by slice, the newest last: of values_precision, from values_start on. */
+            values: (number | null)[];
+        };
+        /** @description /api/pages. */
+        PagesAnswer: {
+            now: number;
+            window: components["schemas"]["Window"];
+            rows: components["schemas"]["Page"][];
+            /** @description Pages that there are, of those label sets that were looked at. */
+            found: number;
+            /** @description Label sets of requests that there are, and that were looked at. */
+            of: number;
+            looked_at: number;
+            /** @description Series of durations, and those of which percentiles were read. */
+            timed: number;
+            timed_read: number;
+            /** @description Whether durations are of a part of the requests. */
+            sampled: boolean;
+            values_start: number;
+            values_precision: number;
+        };
+        /** @description The p95 of how long requests take; of how many series that was read, of how many. */
+        Percentile: {
+            value: number | null;
+            before: number | null;
+            looked_at: number;
+            of: number;
+            sampled: boolean;
+        };
+        /** @description What was wrong, and what mends it. */
+        Problem: {
+            code: string;
+            message: string;
+            fix: string;
+        };
+        /** @description A row of a ranking. */
+        RankedRow: {
+            /** @description A label's value, or a name; null: without this label. */
+            key: string | null;
+            count: number;
+            share: number;
+            value: number;
+        };
+        /** @description Samples, the oldest first, without holes: null where a gauge was not set. */
+        Series: {
+            name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "histogram";
+            /** @description Width of a slice, seconds. */
+            precision: number;
+            /** @description Start of the slice of the first value; the end of the window where there are no values. */
+            start: number;
+            values: (number | null)[];
+            /** @description Whether the newest value is of a slice that is still running. */
+            partial: boolean;
+        };
+        /** @description /api/series. */
+        SeriesAnswer: {
+            now: number;
+            precision: number;
+            /** @description The window: [start, end). */
+            start: number;
+            end: number;
+            series: components["schemas"]["LabelledSeries"][];
+            /** @description How many series there are, of which these are the busiest. */
+            of: number;
+        };
+        /** @description Which part failed; of how many label sets that was read, of how many. */
+        Share: {
+            value: number | null;
+            before: number | null;
+            looked_at: number;
+            of: number;
+        };
+        /** @description A label set of the same name. */
+        Sibling: {
+            name: string;
+            count: number;
+            share: number;
+        };
+        /** @description The slowest page. */
+        Slowest: {
+            value: number | null;
+            before: number | null;
+            route: string | null;
+        };
+        /** @description Which store this is, and what it keeps. */
+        StoreInfo: {
+            location: string;
+            prefix: string;
+            version: string;
+            retention: {
+                [key: string]: number;
+            };
+            histograms: {
+                [key: string]: number;
+            };
+            replica: boolean;
+        };
+        /** @description How observed values were spread within a window. */
+        Summary: {
+            name: string;
+            count: number;
+            total: number | null;
+            mean: number | null;
+            stddev: number | null;
+            low: number | null;
+            high: number | null;
+            /** @description "0.95" -> what 95 % do not exceed. */
+            quantiles: {
+                [key: string]: number | null;
+            };
+            share_above: number | null;
+            /** @description Lower edge, upper edge, how many: ascending. */
+            buckets: [
+                number,
+                number,
+                number
+            ][];
+            over_time: components["schemas"]["OverTime"] | null;
+        };
+        /** @description /api/summary. */
+        SummaryAnswer: {
+            now: number;
+            precision: number;
+            start: number;
+            end: number;
+            summaries: components["schemas"]["Summary"][];
+        };
+        /** @description /api/top. */
+        TopAnswer: {
+            now: number;
+            rows: components["schemas"]["RankedRow"][];
+            groups: number;
+            looked_at: number;
+            complete: boolean;
+            left_out: (string | null)[];
+            slices: number;
+        };
+        /** @description What an answer is about: [start, end). */
+        Window: {
+            precision: number;
+            start: number;
+            end: number;
+            /** @description Whether the time before this window is kept as well, to be compared with. */
+            before: boolean;
+            /** @description The precision that observed values are read at, and where their window starts. */
+            histograms: number;
+            histograms_start: number;
+        };
+        /** @description A process that writes, and what it last told of itself. */
+        Writer: {
+            host: string;
+            pid: number;
+            seen: number;
+            alive: boolean;
+            instance: number | null;
+            last_flush: number | null;
+            stored: number;
+            buffered: number;
+            dropped: number;
+            /** @description Reason -> precision -> events. */
+            lost: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            troubles: {
+                [key: string]: number;
+            };
+            last_trouble: string;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    overview: {
+        parameters: {
+            query?: {
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+                /** @description A series for the chart. */
+                series?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    series: {
+        parameters: {
+            query: {
+                /** @description A series. */
+                name: string[];
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+                /** @description Leave out slices that end before, Unix seconds. */
+                since?: number;
+                /** @description Leave out slices that start after, Unix seconds. */
+                until?: number;
+                /** @description Of one name without labels: a series for each value of this label. */
+                by?: string;
+                /** @description 1: of one name without labels, all label sets added. */
+                sum?: 0 | 1;
+                /** @description What the names are of. */
+                kind?: "counter" | "gauge";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeriesAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    names: {
+        parameters: {
+            query?: {
+                /** @description `*` any text, `?` one character, `[abc]`. */
+                pattern?: string;
+                /** @description What they are of. */
+                kind?: "counters" | "gauges" | "histograms";
+                /** @description How many names. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamesAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    top: {
+        parameters: {
+            query?: {
+                /** @description With `by` a name without labels; without, a pattern. */
+                name?: string;
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+                /** @description A label, by whose values to add up. */
+                by?: string;
+                /** @description What to rank by; percentiles as p95. */
+                order?: string;
+                /** @description How many of the newest slices; else 60, or all. */
+                slices?: number;
+                /** @description How many rows. */
+                limit?: number;
+                /** @description Only series with this label, LABEL=VALUE. */
+                where?: string[];
+                /** @description With order=failing: the label of what failed, as status=5xx. */
+                failing?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    summary: {
+        parameters: {
+            query: {
+                /** @description A histogram. */
+                name: string[];
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+                /** @description Leave out slices that end before, Unix seconds. */
+                since?: number;
+                /** @description Leave out slices that start after, Unix seconds. */
+                until?: number;
+                /** @description 1: merge all label sets of each name. */
+                all_labels?: 0 | 1;
+                /** @description With all_labels: only these, LABEL=VALUE. */
+                where?: string[];
+                /** @description Quantiles; else 0.5 and 0.95. */
+                q?: number[];
+                /** @description Also which share of the values is above. */
+                threshold?: number;
+                /** @description 1: slice by slice, too. */
+                over_time?: 0 | 1;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SummaryAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    messages: {
+        parameters: {
+            query?: {
+                /** @description Only of this one. */
+                logger?: string;
+                /** @description Only of this one. */
+                severity?: string;
+                /** @description How many messages, and patterns. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessagesAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    marks: {
+        parameters: {
+            query?: {
+                /** @description From here on, Unix seconds. */
+                since?: number;
+                /** @description Up to here, Unix seconds. */
+                until?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarksAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    pages: {
+        parameters: {
+            query?: {
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+                /** @description What to rank by. */
+                order?: "count" | "p95" | "failing" | "total";
+                /** @description How many pages. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PagesAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    counters: {
+        parameters: {
+            query?: {
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+                /** @description `*` any text, `?` one character, `[abc]`. */
+                pattern?: string;
+                /** @description What they are of. */
+                kind?: "counters" | "gauges" | "histograms";
+                /** @description 1: one row for all label sets of a name. */
+                grouped?: 0 | 1;
+                /** @description What to rank by. */
+                order?: "name" | "count" | "change";
+                /** @description How many rows. */
+                limit?: number;
+                /** @description How many to leave out before. */
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CountersAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    detail: {
+        parameters: {
+            query: {
+                /** @description A series, with its labels. */
+                name: string;
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DetailAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    forecast: {
+        parameters: {
+            query: {
+                /** @description A series, with its labels. */
+                name: string;
+                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                precision?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForecastAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    openapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    healthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It does. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LivenessAnswer"];
+                };
+            };
+            /** @description It does not. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LivenessAnswer"];
+                };
+            };
+        };
+    };
+}

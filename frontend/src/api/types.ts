@@ -1,0 +1,55 @@
+// The shapes of what the API answers, by name.
+
+import type { components } from "./generated";
+
+type Schemas = components["schemas"];
+
+export type Change = Schemas["Change"];
+export type Cleaner = Schemas["Cleaner"];
+export type CounterRow = Schemas["CounterRow"];
+export type CountersAnswer = Schemas["CountersAnswer"];
+export type Curve = Schemas["Curve"];
+export type DetailAnswer = Schemas["DetailAnswer"];
+export type ErrorAnswer = Schemas["ErrorAnswer"];
+export type Finding = Schemas["Finding"];
+export type Forecast = Schemas["Forecast"];
+export type ForecastAhead = Schemas["ForecastAhead"];
+export type ForecastAnswer = Schemas["ForecastAnswer"];
+export type ForecastPast = Schemas["ForecastPast"];
+export type Frequency = Schemas["Frequency"];
+export type HealthAnswer = Schemas["HealthAnswer"];
+export type Hits = Schemas["Hits"];
+export type Label = Schemas["Label"];
+export type LabelValue = Schemas["LabelValue"];
+export type LabelledSeries = Schemas["LabelledSeries"];
+export type LivenessAnswer = Schemas["LivenessAnswer"];
+export type Logged = Schemas["Logged"];
+export type Logger = Schemas["Logger"];
+export type Mark = Schemas["Mark"];
+export type MarksAnswer = Schemas["MarksAnswer"];
+export type Message = Schemas["Message"];
+export type MessagesAnswer = Schemas["MessagesAnswer"];
+export type NamesAnswer = Schemas["NamesAnswer"];
+export type Numbers = Schemas["Numbers"];
+export type OverTime = Schemas["OverTime"];
+export type OverviewAnswer = Schemas["OverviewAnswer"];
+export type OverviewCounters = Schemas["OverviewCounters"];
+export type OverviewHealth = Schemas["OverviewHealth"];
+export type OverviewMessages = Schemas["OverviewMessages"];
+export type OverviewPages = Schemas["OverviewPages"];
+export type Page = Schemas["Page"];
+export type PagesAnswer = Schemas["PagesAnswer"];
+export type Percentile = Schemas["Percentile"];
+export type Problem = Schemas["Problem"];
+export type RankedRow = Schemas["RankedRow"];
+export type Series = Schemas["Series"];
+export type SeriesAnswer = Schemas["SeriesAnswer"];
+export type Share = Schemas["Share"];
+export type Sibling = Schemas["Sibling"];
+export type Slowest = Schemas["Slowest"];
+export type StoreInfo = Schemas["StoreInfo"];
+export type Summary = Schemas["Summary"];
+export type SummaryAnswer = Schemas["SummaryAnswer"];
+export type TopAnswer = Schemas["TopAnswer"];
+export type Window = Schemas["Window"];
+export type Writer = Schemas["Writer"];

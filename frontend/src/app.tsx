@@ -1,0 +1,103 @@
+// The page: bar, banner, the view that the address names, and what a screen reader is told.
+import { useEffect } from "preact/hooks";
+import { address } from "./api/client";
+import { Feed } from "./api/feed";
+import type { HealthAnswer } from "./api/types";
+import { plain } from "./lib/text";
+import { nearest } from "./lib/ranges";
+import { Banner } from "./parts/banner";
+import { Bar } from "./parts/bar";
+import { announced } from "./state/announce";
+import { health, kept, set, state, store, TITLES } from "./state/page";
+import { Counters } from "./views/counters";
+import { Health } from "./views/health";
+import { Messages } from "./views/messages";
+import { Overview } from "./views/overview";
+import { Pages } from "./views/pages";
+import { SeriesPage } from "./views/series";
+
+/** Milliseconds from one look at the store's health to the next, for the bar of other views. */
+const EVERY = 60_000;
+
+const VIEWS = {
+  overview: Overview,
+  series: SeriesPage,
+  pages: Pages,
+  messages: Messages,
+  counters: Counters,
+  health: Health,
+};
+
+/** What the bar shows comes with the overview; elsewhere it is asked for, rarely. */
+function useStore(needed: boolean): void {
+  useEffect(() => {
+    if (!needed) return;
+    const feed = new Feed<HealthAnswer>(({ data }) => {
+      if (!data) return;
+      const {
+        location,
+        prefix,
+        version,
+        retention,
+        histogram_retention: histograms,
+        level,
+        findings,
+        writers,
+      } = data;
+      store.value = {
+        location,
+        prefix,
+        version,
+        retention,
+        histograms,
+        replica: store.peek()?.replica ?? false,
+      };
+      health.value = {
+        level,
+        findings: findings.filter((each) => each.level !== "ok"),
+        writers: writers.filter((each) => each.alive).length,
+      };
+    });
+    feed.question(address("health"), EVERY);
+    feed.run(true);
+    return () => feed.end();
+  }, [needed]);
+}
+
+export function App() {
+  const { view, name, range } = state.value;
+  const View = VIEWS[view];
+  useStore(view !== "overview");
+  useEffect(() => {
+    // Where the link that was followed is gone, the keyboard goes on at the heading.
+    if (document.activeElement === document.body)
+      document.querySelector("h1")?.focus({ preventScroll: true });
+    document.title = `${view === "series" ? plain(name, 80) : TITLES[view]} · Redmeter`;
+  }, [view, name]);
+  useEffect(() => {
+    const known = nearest(kept.value, range);
+    if (known && known.precision !== range) set({ range: known.precision });
+  }, [kept.value, range]);
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the figures
+      </a>
+      <Bar />
+      <Banner />
+      <main id="main" tabIndex={-1}>
+        <View key={view === "series" ? `series ${name}` : view} />
+      </main>
+      <p class="away" role="status" aria-live="polite">
+        {announced.value}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,36 @@
+// Bars of buckets: nothing gets lost, whatever the values.
+import { expect, test } from "vitest";
+import { bins } from "./bins";
+
+const sum = (of: { count: number }[]) => of.reduce((all, each) => all + each.count, 0);
+
+test("every value is in a bar", () => {
+  const buckets = Array.from({ length: 300 }, (_, i) => [2 ** (i / 16), 2 ** ((i + 1) / 16), i] as const);
+  const found = bins(buckets);
+  expect(found).toHaveLength(48);
+  expect(sum(found)).toBe((299 * 300) / 2);
+});
+
+test("few buckets keep their own bars", () => {
+  expect(
+    bins([
+      [1, 2, 5],
+      [2, 4, 7],
+    ]).map((bin) => bin.count),
+  ).toEqual([5, 7]);
+});
+
+test("zero and negative values are laid out by value", () => {
+  const found = bins([
+    [-2, -1, 1],
+    [0, 0, 2],
+    [1, 2, 3],
+  ]);
+  expect(sum(found)).toBe(6);
+  expect(found.every((bin) => Number.isFinite(bin.low) && Number.isFinite(bin.high))).toBe(true);
+});
+
+test("one value alone, and none", () => {
+  expect(bins([[0, 0, 4]])).toEqual([{ low: 0, high: 0, count: 4 }]);
+  expect(bins([])).toEqual([]);
+});

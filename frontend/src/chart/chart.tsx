@@ -1,0 +1,213 @@
+// One chart: uPlot, held by a component. It is made when its shape changes, fed when its data do, and
+// destroyed with the component, so that a page that is watched for days does not grow.
+import uPlot from "uplot";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Mark } from "../api/types";
+import type { Clock } from "../lib/time";
+import { hovering, palette } from "../state/page";
+import { columns, type Line } from "./lines";
+import { options, type Live } from "./options";
+import { css } from "./palette";
+import { Tip, type Pointed } from "./tip";
+import type { Unit } from "../lib/units";
+
+export interface Band {
+  start: number;
+  low: number;
+  mid: number;
+  high: number;
+}
+
+export interface ChartProps {
+  title: string;
+  lines: readonly Line[];
+  /** Places of the lines in the palette; their own order where there are none. */
+  places?: readonly number[];
+  hidden?: readonly string[];
+  unit: Unit;
+  precision: number;
+  height: number;
+  from: number;
+  to: number;
+  /** What is older is kept no more; nothing is hatched without it. */
+  kept?: number;
+  marks?: readonly Mark[];
+  band?: readonly Band[];
+  outside?: readonly [number, number][];
+  clock: Clock;
+  log?: boolean;
+  sync?: string;
+  small?: boolean;
+  zoom?: (from: number, to: number) => void;
+}
+
+const NONE: readonly never[] = [];
+
+/** What a chart draws: columns, in the order of the options' series. */
+function dataOf(props: ChartProps, log: boolean): uPlot.AlignedData {
+  const band = props.band ?? NONE;
+  const { x, y } = columns(
+    props.lines,
+    band.map((each) => each.start),
+  );
+  const hidden = props.hidden ?? NONE;
+  const all = y.map((column, i) => {
+    const line = props.lines[Math.floor(i / 2)];
+    if (line && hidden.includes(line.key)) return column.map(() => undefined);
+    return log ? column.map((value) => (typeof value === "number" && value <= 0 ? null : value)) : column;
+  });
+  if (props.band) {
+    const at = new Map(band.map((each) => [each.start, each]));
+    for (const edge of ["low", "mid", "high"] as const)
+      all.push(x.map((moment) => at.get(moment)?.[edge] ?? null));
+  }
+  return [x, ...all] as uPlot.AlignedData;
+}
+
+export function Chart(props: ChartProps) {
+  const { lines, height, sync = "page", small = false } = props;
+  const hidden = props.hidden ?? NONE;
+  const log = (props.log ?? false) && !small;
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const [width, setWidth] = useState(0);
+  const [pointed, point] = useState<Pointed | null>(null);
+  const zoom = useRef(props.zoom);
+  zoom.current = props.zoom;
+
+  const places = props.places ?? lines.map((_, i) => i);
+  const live = useMemo<Live>(() => ({}) as Live, []);
+  Object.assign(live, {
+    unit: props.unit,
+    whole: lines.every((line) => line.sums),
+    precision: props.precision,
+    clock: props.clock,
+    marks: props.marks ?? NONE,
+    kept: props.kept ?? 0,
+    places,
+    on: lines.map((line) => !hidden.includes(line.key)),
+    from: props.from,
+    to: props.to,
+    outside: props.outside ?? NONE,
+    colour: (name: string) => css(name, palette.peek()),
+  } satisfies Live);
+
+  const band = props.band !== undefined;
+  const data = useMemo(() => dataOf(props, log), [lines, hidden, props.band, log]);
+  const latest = useRef(data);
+  latest.current = data;
+  const count = lines.length;
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element || width < 40) return;
+    const shape = { width, height, lines: count, log, band, sync, small };
+    const made = new uPlot(
+      options(
+        shape,
+        live,
+        (from, to) => zoom.current?.(from, to),
+        (u) => {
+          const { left, idx } = u.cursor;
+          const moment = idx === null || idx === undefined || (left ?? -1) < 0 ? undefined : u.data[0][idx];
+          point((before) => {
+            if (moment === undefined) return null;
+            if (before?.moment === moment && before.left === left) return before;
+            return { moment, left: left ?? 0, width: u.over.clientWidth };
+          });
+        },
+      ),
+      latest.current,
+      element,
+    );
+    chart.current = made;
+    return () => {
+      chart.current = null;
+      made.destroy();
+    };
+  }, [width > 40, height, count, log, band, sync, small]);
+
+  useEffect(() => {
+    if (chart.current && width > 40 && chart.current.width !== width)
+      chart.current.setSize({ width, height });
+  }, [width]);
+  // Not with every rendering: fed with data, a chart tells where its cursor is, which is rendered.
+  useEffect(
+    () => chart.current?.setData(data),
+    [data, props.from, props.to, props.marks, props.outside, props.clock, props.precision],
+  );
+  // What was brushed over on one chart was shown on all of them.
+  useEffect(
+    () => chart.current?.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false),
+    [props.from, props.to],
+  );
+  useEffect(() => palette.subscribe(() => chart.current?.redraw(false, true)), []);
+  useEffect(() => () => void (hovering.value = false), []);
+
+  return (
+    <div
+      class={small ? "chart small" : "chart"}
+      ref={box}
+      {...(small
+        ? { "aria-hidden": true }
+        : {
+            role: "group",
+            tabIndex: 0,
+            "aria-label": `${props.title}. Arrow keys move through the slices, plus and minus zoom.`,
+          })}
+      style={{ height: `${height}px` }}
+      onPointerEnter={(event) => event.pointerType === "mouse" && !small && (hovering.value = true)}
+      onPointerLeave={() => !small && (hovering.value = false)}
+      onKeyDown={(event) => !small && chart.current && steer(event, chart.current, props)}
+      onBlur={() => !small && chart.current?.setCursor({ left: -10, top: -10 })}
+    >
+      {!small && pointed && (
+        <Tip
+          pointed={pointed}
+          lines={lines}
+          places={places}
+          hidden={hidden}
+          precision={props.precision}
+          clock={props.clock}
+          marks={props.marks ?? NONE}
+          band={props.band ?? NONE}
+        />
+      )}
+    </div>
+  );
+}
+
+/** The keyboard's way: a slice to the left or right, zoom in and out around it. */
+function steer(event: KeyboardEvent, u: uPlot, props: ChartProps): void {
+  const x = u.data[0];
+  const seen = [...x.keys()].filter((i) => (x[i] ?? 0) >= props.from && (x[i] ?? 0) <= props.to);
+  const first = seen[0];
+  const last = seen.at(-1);
+  if (first === undefined || last === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  const at = u.cursor.idx ?? last;
+  const step = event.shiftKey ? 10 : 1;
+  const moves: Record<string, number> = {
+    ArrowLeft: at - step,
+    ArrowRight: at + step,
+    Home: first,
+    End: last,
+  };
+  const to = moves[event.key];
+  if (to !== undefined) {
+    const index = Math.min(last, Math.max(first, to));
+    u.setCursor({ left: u.valToPos(x[index] ?? 0, "x"), top: u.over.clientHeight / 2 }, true);
+  } else if ((event.key === "+" || event.key === "=" || event.key === "-") && props.zoom) {
+    const half = ((props.to - props.from) / 2) * (event.key === "-" ? 2 : 0.5);
+    const middle = x[at] ?? (props.from + props.to) / 2;
+    props.zoom(middle - half, middle + half);
+  } else return;
+  event.preventDefault();
+}

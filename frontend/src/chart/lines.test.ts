@@ -1,0 +1,59 @@
+// Gaps, running slices and different precisions in columns.
+import { expect, test } from "vitest";
+import { byUnit, columns, figuresOf, lineOf, valueAt } from "./lines";
+
+const series = (name: string, values: (number | null)[], more = {}) =>
+  lineOf({ name, kind: "counter", precision: 10, start: 100, values, partial: false, ...more });
+
+test("a gap is null, and no zero", () => {
+  expect(columns([series("a", [1, null, 0])])).toEqual({
+    x: [100, 110, 120],
+    y: [
+      [1, null, 0],
+      [undefined, undefined, undefined],
+    ],
+  });
+});
+
+test("the running slice is in the second column, together with the one before it", () => {
+  const { y } = columns([series("a", [1, 2, 3], { partial: true })]);
+  expect(y).toEqual([
+    [1, 2, undefined],
+    [undefined, 2, 3],
+  ]);
+});
+
+test("wider slices leave holes that are no gaps", () => {
+  const { x, y } = columns([series("a", [1, 2, 3]), series("b", [7, 8], { precision: 20 })]);
+  expect(x).toEqual([100, 110, 120]);
+  expect(y[2]).toEqual([7, undefined, 8]);
+});
+
+test("a line that is empty has columns all the same", () => {
+  expect(columns([series("a", [])])).toEqual({ x: [], y: [[], []] });
+  expect(columns([series("a", [])], [100, 110]).y[0]).toEqual([undefined, undefined]);
+});
+
+test("figures are of what is in view", () => {
+  const line = series("a", [9, 1, null, 4, 7]);
+  expect(figuresOf(line, 110, 130)).toEqual({ last: 4, low: 1, high: 4, sum: 5 });
+  expect(figuresOf(line, 0, 50)).toEqual({ last: null, low: null, high: null, sum: null });
+});
+
+test("what does not add up has no sum", () => {
+  expect(figuresOf(series("g", [1, 2], { kind: "gauge" }), 0, 1000).sum).toBeNull();
+});
+
+test("the value at a moment is that of its slice", () => {
+  const line = series("a", [1, 2]);
+  expect([99, 100, 109.9, 119, 120].map((at) => valueAt(line, at))).toEqual([null, 1, 1, 2, null]);
+});
+
+test("lines are grouped by unit in the order of the lines, and a histogram is called by its percentile", () => {
+  const p95 = series("http_request_seconds", [0.1], { kind: "histogram" });
+  const groups = byUnit([series("hits", [1]), p95, series("misses", [1])]);
+  expect(groups.map((group) => [group.unit, group.lines[0]?.label])).toEqual([
+    ["", "hits"],
+    ["seconds", "http_request_seconds p95"],
+  ]);
+});

@@ -1,0 +1,77 @@
+// The colours and shapes of lines. Colours are custom properties of the style sheets, so that themes
+// are told there alone; shapes tell lines apart where colours do not.
+
+/** How many colours there are: --c1 and on. */
+const COLOURS = 8;
+
+export const SHAPES = ["circle", "square", "triangle", "diamond", "cross"] as const;
+export type Shape = (typeof SHAPES)[number];
+
+export const colourOf = (index: number) => `--c${(index % COLOURS) + 1}`;
+
+export function shapeOf(index: number): Shape {
+  return SHAPES[(index + Math.floor(index / COLOURS)) % SHAPES.length] ?? "circle";
+}
+
+let version = -1;
+const values = new Map<string, string>();
+
+/** The value of a custom property; `now` is the count of palette changes. */
+export function css(name: string, now: number): string {
+  if (now !== version) {
+    version = now;
+    values.clear();
+  }
+  let value = values.get(name);
+  if (value === undefined) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    values.set(name, value);
+  }
+  return value;
+}
+
+/** The path of a shape around a point, `size` pixels from it: for canvases and SVG alike. */
+export function outline(shape: Shape, x: number, y: number, size: number): [number, number][] {
+  const s = size;
+  if (shape === "square")
+    return [
+      [x - s, y - s],
+      [x + s, y - s],
+      [x + s, y + s],
+      [x - s, y + s],
+    ];
+  if (shape === "triangle")
+    return [
+      [x, y - s * 1.2],
+      [x + s * 1.2, y + s],
+      [x - s * 1.2, y + s],
+    ];
+  if (shape === "diamond")
+    return [
+      [x, y - s * 1.3],
+      [x + s * 1.3, y],
+      [x, y + s * 1.3],
+      [x - s * 1.3, y],
+    ];
+  if (shape === "cross") {
+    const t = s * 0.45;
+    return [
+      [x - t, y - s * 1.2],
+      [x + t, y - s * 1.2],
+      [x + t, y - t],
+      [x + s * 1.2, y - t],
+      [x + s * 1.2, y + t],
+      [x + t, y + t],
+      [x + t, y + s * 1.2],
+      [x - t, y + s * 1.2],
+      [x - t, y + t],
+      [x - s * 1.2, y + t],
+      [x - s * 1.2, y - t],
+      [x - t, y - t],
+    ];
+  }
+  return Array.from({ length: 16 }, (_, i) => {
+    const angle = (i / 16) * 2 * Math.PI;
+    return [x + s * Math.cos(angle), y + s * Math.sin(angle)];
+  });
+}

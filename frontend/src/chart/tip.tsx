@@ -1,0 +1,72 @@
+// What the cursor points at: the slice, and the value of each line in it.
+import type { Mark } from "../api/types";
+import { sliceOf, type Clock } from "../lib/time";
+import { value } from "../lib/units";
+import { T } from "../parts/text";
+import type { Band } from "./chart";
+import { valueAt, type Line } from "./lines";
+import { Swatch } from "./swatch";
+
+export interface Pointed {
+  moment: number;
+  /** Pixels within the plotting area, and its width. */
+  left: number;
+  width: number;
+}
+
+interface Props {
+  pointed: Pointed;
+  lines: readonly Line[];
+  places: readonly number[];
+  hidden: readonly string[];
+  precision: number;
+  clock: Clock;
+  marks: readonly Mark[];
+  band: readonly Band[];
+}
+
+/** Most lines that are listed. */
+const MOST = 12;
+
+export function Tip({ pointed, lines, places, hidden, precision, clock, marks, band }: Props) {
+  const { moment, left, width } = pointed;
+  const shown = lines.flatMap((line, i) =>
+    hidden.includes(line.key) ? [] : [{ line, place: places[i] ?? i }],
+  );
+  const expected = band.find((each) => each.start === moment);
+  const here = marks.filter((mark) => mark.time >= moment && mark.time < moment + precision);
+  const unit = lines[0]?.unit ?? "";
+  const right = left > width / 2;
+  return (
+    <div
+      class={right ? "tip left" : "tip right"}
+      style={{ "--at": `${Math.round(left)}px` }}
+      aria-hidden="true"
+    >
+      <p class="tip-time">{sliceOf(moment, precision, clock)}</p>
+      {shown.slice(0, MOST).map(({ line, place }) => (
+        <p key={line.key}>
+          <Swatch place={place} />{" "}
+          <span class="tip-name">
+            <T text={line.label} />
+          </span>
+          <b>{value(valueAt(line, moment), line.unit)}</b>
+        </p>
+      ))}
+      {shown.length > MOST && <p class="faint">… {shown.length - MOST} more</p>}
+      {expected && (
+        <p>
+          <span class="tip-name">expected</span>
+          <b>
+            {value(expected.low, unit)} – {value(expected.high, unit)}
+          </b>
+        </p>
+      )}
+      {here.map((mark) => (
+        <p key={mark.time} class="tip-mark">
+          <T text={mark.label} />
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+// Changes against the window before.
+import { expect, test } from "vitest";
+import { change } from "./change";
+
+test("more errors are bad, fewer are good, more hits are neither", () => {
+  expect(change(2, 1, "lower-is-better")).toEqual({ by: 1, text: "+100 %", tone: "bad", direction: "up" });
+  expect(change(1, 2, "lower-is-better").tone).toBe("good");
+  expect(change(2, 1, "neutral").tone).toBe("neutral");
+});
+
+test("what is not known, or hardly moved, is neutral", () => {
+  expect(change(null, 1, "lower-is-better").text).toBe("nothing to compare");
+  expect(change(1, null, "lower-is-better").tone).toBe("neutral");
+  expect(change(0, 0, "lower-is-better").text).toBe("unchanged");
+  expect(change(1.001, 1, "lower-is-better")).toMatchObject({ text: "unchanged", tone: "neutral" });
+});
+
+test("from nothing there is no percentage", () => {
+  expect(change(3, 0, "lower-is-better")).toMatchObject({ by: null, text: "from 0", tone: "bad" });
+});
+
+test("large steps are told as multiples", () => {
+  expect(change(1200, 100, "neutral").text).toBe("× 12");
+  expect(change(1, 4, "neutral").text).toBe("−75 %");
+  expect(change(1.052, 1, "neutral").text).toBe("+5.2 %");
+});

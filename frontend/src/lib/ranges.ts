@@ -1,0 +1,67 @@
+// The ranges of the page are the precisions that the store keeps: "2 h by 1 min" is 120 samples of a
+// minute each. How often each is worth asking follows from its precision.
+
+export interface Range {
+  /** Width of a slice, seconds. */
+  precision: number;
+  samples: number;
+  /** What it covers, seconds. */
+  span: number;
+  /** "2 h", and "1 min". */
+  label: string;
+  step: string;
+}
+
+const STEPS = [
+  [86_400, "d"],
+  [3600, "h"],
+  [60, "min"],
+  [1, "s"],
+] as const;
+
+/** A duration in the largest unit that fits it in whole or in one decimal: "2 h", "1.5 d". */
+export function durationLabel(seconds: number): string {
+  for (const [step, unit] of STEPS) {
+    if (seconds >= step && seconds % step === 0) return `${seconds / step} ${unit}`;
+  }
+  for (const [step, unit] of STEPS) {
+    if (seconds >= step) return `${Number((seconds / step).toFixed(1))} ${unit}`;
+  }
+  return `${seconds} s`;
+}
+
+/** All ranges of a retention (precision -> samples), the finest first. */
+export function ranges(retention: Record<string, number>): Range[] {
+  return Object.entries(retention)
+    .map(([key, samples]) => ({ precision: Number(key), samples }))
+    .filter(({ precision, samples }) => precision > 0 && samples > 0)
+    .sort((a, b) => a.precision - b.precision)
+    .map(({ precision, samples }) => {
+      const span = precision * samples;
+      return { precision, samples, span, label: durationLabel(span), step: durationLabel(precision) };
+    });
+}
+
+/** Milliseconds from one question to the next. At a second a little less than one, so that what a
+ * writer flushes once a second is on the page within two. */
+export function pollEvery(precision: number): number {
+  return precision <= 1 ? 750 : Math.min(10_000, Math.max(1000, (precision / 6) * 1000));
+}
+
+/** The finest range that still holds `since`; none where it is older than everything. */
+export function finest(all: Range[], since: number, now: number): Range | undefined {
+  return all.find((range) => since >= now - range.span);
+}
+
+/** The range nearest to a wanted precision, for addresses that name one that is not kept. */
+export function nearest(all: Range[], precision: number): Range | undefined {
+  let best = all[0];
+  for (const range of all) {
+    if (
+      best &&
+      Math.abs(Math.log(range.precision / precision)) < Math.abs(Math.log(best.precision / precision))
+    )
+      best = range;
+  }
+  return best;
+}

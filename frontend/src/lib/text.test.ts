@@ -1,0 +1,36 @@
+// Strangers' text: everything hidden shows, everything else stays.
+import { expect, test } from "vitest";
+import { pieces, plain } from "./text";
+
+test("ordinary text in any script is one piece as it came", () => {
+  for (const text of ["hits", "日本語 🍵", "עברית", "👩‍💻 ❤️", "می\u200cخواهم", "<b onclick=x>{{7*7}}</b>"]) {
+    expect(pieces(text)).toEqual([{ text }]);
+  }
+});
+
+test("what turns the direction becomes visible, with its code", () => {
+  expect(pieces("a\u202eb")).toEqual([{ text: "a" }, { text: "⟨U+202E⟩", code: "U+202E" }, { text: "b" }]);
+});
+
+test("two names that differ by something invisible look different", () => {
+  expect(plain("hi\u200dts\u200b")).toBe("hi⟨U+200D⟩ts⟨U+200B⟩");
+});
+
+test("control characters become their pictures", () => {
+  expect(plain("a\u0000\u001b[31m\u007f")).toBe("a␀␛[31m␡");
+});
+
+test("newlines stay where lines are wanted, and show where not", () => {
+  expect(pieces("a\nb", true)).toEqual([{ text: "a\nb" }]);
+  expect(plain("a\nb")).toBe("a␊b");
+});
+
+test("halves of surrogate pairs show, pairs stay", () => {
+  expect(plain("\ud83c\udf75")).toBe("🍵");
+  expect(plain("x\ud83cy")).toBe("x⟨U+D83C⟩y");
+});
+
+test("long text is cut visibly, and empty text has no pieces", () => {
+  expect(plain("x".repeat(300), 10)).toBe("xxxxxxxxxx…");
+  expect(pieces("")).toEqual([]);
+});

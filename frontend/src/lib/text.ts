@@ -1,0 +1,47 @@
+// Text of strangers, made safe to look at. Control characters, and those that turn the direction of
+// what follows, become visible; nothing is left out, and nothing here makes markup.
+
+// C0, DEL, C1; soft hyphen; Arabic letter mark; zero width; directional; invisible; BOM; tags;
+// lone halves of surrogate pairs. Joiners stay where they have work to do: in emoji, Arabic, Indic.
+const HIDDEN =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0e\ufeff\ufff9-\ufffb]|(?<!\p{Emoji})\ufe0f|(?<![\p{Extended_Pictographic}\p{EMod}\p{Script=Arabic}\p{M}\ufe0f])[\u200c\u200d]|[\u{e0000}-\u{e0fff}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
+
+export interface Piece {
+  text: string;
+  /** What it stands for, e.g. U+202E; none where it is text as it came. */
+  code?: string;
+}
+
+function code(character: string): string {
+  return "U+" + (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+}
+
+function shown(character: string): string {
+  const point = character.codePointAt(0) ?? 0;
+  if (point < 0x20) return String.fromCodePoint(0x2400 + point);
+  if (point === 0x7f) return "\u2421";
+  return `\u27e8${code(character)}\u27e9`;
+}
+
+/** Cut a text into pieces: what can be shown, and what stands for a hidden character.
+ *
+ * `lines`: newlines and tabs are kept, for texts that are shown over several lines. */
+export function pieces(text: string, lines = false): Piece[] {
+  const found: Piece[] = [];
+  let end = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    const hidden = match[0];
+    if (lines && (hidden === "\n" || hidden === "\t")) continue;
+    if (match.index > end) found.push({ text: text.slice(end, match.index) });
+    found.push({ text: shown(hidden), code: code(hidden) });
+    end = match.index + hidden.length;
+  }
+  if (end < text.length) found.push({ text: text.slice(end) });
+  return found;
+}
+
+/** The same as one text, for canvases, titles and labels of controls. */
+export function plain(text: string, most = 200): string {
+  const cut = text.length > most ? text.slice(0, most) + "\u2026" : text;
+  return cut.replace(HIDDEN, shown);
+}

@@ -1,0 +1,9 @@
+// Starts the page.
+import "uplot/dist/uPlot.min.css";
+import { render } from "preact";
+import { App } from "./app";
+import { connect } from "./state/page";
+
+connect();
+const root = document.getElementById("page");
+if (root) render(<App />, root);

@@ -1,0 +1,101 @@
+// The bar on top: where one is, where one can go, which store this is, and how the page looks.
+import { health, setTheme, set, state, store, TITLES } from "../state/page";
+import type { Theme } from "../state/url";
+import { link } from "../state/live";
+import { T } from "./text";
+import { Go } from "./go";
+
+const VIEWS = ["overview", "pages", "messages", "counters", "health"] as const;
+const LEVELS = { ok: "well", warn: "with warnings", fail: "failing" } as const;
+const THEMES: Record<Theme, { next: Theme; icon: string; text: string }> = {
+  system: { next: "light", text: "as the system", icon: "M3 4h14v9H3zM7 17h6M10 13v4" },
+  light: {
+    next: "dark",
+    text: "light",
+    icon: "M10 6.500a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7M10 1.500v2M10 16.500v2M1.500 10h2M16.500 10h2M4 4l1.400 1.400M14.600 14.600 16 16M4 16l1.400-1.400M14.600 5.400 16 4",
+  },
+  dark: { next: "system", text: "dark", icon: "M16.500 12A7 7 0 0 1 8 3.500a7 7 0 1 0 8.500 8.500Z" },
+};
+
+export function Bar() {
+  const { view, clock, theme } = state.value;
+  const look = THEMES[theme];
+  const lost = link.value.failure?.passing ?? false;
+  const level = lost ? undefined : health.value?.level;
+  const at = view === "series" ? "counters" : view;
+  return (
+    <header class="bar">
+      <Go view="overview" class="brand" label="Redmeter, overview">
+        <svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
+          <rect width="32" height="32" rx="8" class="brand-ground" />
+          <path
+            d="M6 18h5l3-8 4.500 13 3-8 1.500 3H26"
+            fill="none"
+            stroke="#fff"
+            stroke-width="2.600"
+            stroke-linecap="round"
+            stroke-linejoin="round"
+          />
+        </svg>
+        <span class="brand-name">Redmeter</span>
+      </Go>
+      <nav aria-label="Views">
+        <ul>
+          {VIEWS.map((each) => (
+            <li key={each}>
+              <Go view={each} current={each === at}>
+                {TITLES[each]}
+                {each === "health" && level && level !== "ok" && (
+                  <span class={`dot ${level}`}>
+                    <span class="away">{LEVELS[level]}</span>
+                  </span>
+                )}
+              </Go>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="bar-end">
+        {store.value && (
+          <Go
+            view="health"
+            class="store"
+            label={`Store ${store.value.location}, ${level ? LEVELS[level] : "not known now"}`}
+          >
+            <span class={`dot ${level ?? "unknown"}`} />
+            <span class="store-name">
+              <T text={store.value.location} most={120} />
+            </span>
+            {store.value.replica && <span class="tag">replica</span>}
+          </Go>
+        )}
+        <button
+          type="button"
+          class="quiet clock"
+          aria-label={`Times are ${clock === "utc" ? "UTC" : "local"}: switch`}
+          onClick={() => set({ clock: clock === "utc" ? "local" : "utc" })}
+        >
+          {clock === "utc" ? "UTC" : "Local"}
+        </button>
+        <button
+          type="button"
+          class="quiet icon"
+          aria-label={`Colours: ${look.text}. Switch to ${THEMES[look.next].text}`}
+          title={`Colours: ${look.text}`}
+          onClick={() => setTheme(look.next)}
+        >
+          <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true">
+            <path
+              d={look.icon}
+              fill="none"
+              stroke="currentColor"
+              stroke-width="1.5"
+              stroke-linecap="round"
+              stroke-linejoin="round"
+            />
+          </svg>
+        </button>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,24 @@
+// A panel: a heading, what can be done with it, and what it holds.
+import type { ComponentChildren } from "preact";
+
+interface Props {
+  title: string;
+  /** Beside the heading, small: what it is about. */
+  about?: ComponentChildren;
+  actions?: ComponentChildren;
+  class?: string;
+  children: ComponentChildren;
+}
+
+export function Card({ title, about, actions, children, ...rest }: Props) {
+  return (
+    <section class={`card ${rest.class ?? ""}`} aria-label={title}>
+      <header class="card-head">
+        <h2>{title}</h2>
+        {about && <p class="about">{about}</p>}
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,34 @@
+// How far a number moved against the window before.
+import { change, type Meaning } from "../lib/change";
+
+interface Props {
+  value: number | null;
+  before: number | null;
+  meaning: Meaning;
+  /** "the window before" or "the hour before". */
+  against: string;
+}
+
+const ARROWS = { up: "M2 7 5 3 8 7", down: "M2 3 5 7 8 3", none: "" };
+
+export function Pill({ value, before, meaning, against }: Props) {
+  const { text, tone, direction } = change(value, before, meaning);
+  return (
+    <span class={`pill ${tone}`}>
+      {direction !== "none" && (
+        <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
+          <path
+            d={ARROWS[direction]}
+            fill="none"
+            stroke="currentColor"
+            stroke-width="1.6"
+            stroke-linecap="round"
+            stroke-linejoin="round"
+          />
+        </svg>
+      )}
+      {text}
+      <span class="away"> against {against}</span>
+    </span>
+  );
+}

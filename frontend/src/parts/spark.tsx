@@ -1,0 +1,50 @@
+// A small line of values without axes. The running slice is dashed, a gap is a gap.
+
+interface Props {
+  values: readonly (number | null)[];
+  partial?: boolean;
+  /** How many slices the width stands for; fewer values are put to the right. */
+  slots?: number;
+}
+
+const WIDTH = 120;
+const HEIGHT = 24;
+
+/** Two paths: what has ended, and what leads to the running slice. */
+export function paths(values: readonly (number | null)[], partial: boolean, slots: number): [string, string] {
+  const most = Math.max(...values.map((value) => value ?? 0), 0);
+  const least = Math.min(...values.map((value) => value ?? 0), 0);
+  const span = most - least || 1;
+  const wide = Math.max(slots - 1, 1);
+  const first = slots - values.length;
+  const point = (i: number, value: number) =>
+    `${(((first + i) / wide) * WIDTH).toFixed(1)} ${(HEIGHT - 2 - ((value - least) / span) * (HEIGHT - 4)).toFixed(1)}`;
+  let ended = "";
+  let open = false;
+  values.forEach((value, i) => {
+    if (value === null || (partial && i === values.length - 1)) {
+      open = false;
+      return;
+    }
+    ended += `${open ? "L" : "M"}${point(i, value)}`;
+    // A value alone between gaps would be no line.
+    if (!open && (values[i + 1] ?? null) === null) ended += "h0.1";
+    open = true;
+  });
+  const last = values.at(-1);
+  const before = values.at(-2);
+  if (!partial || last === null || last === undefined) return [ended, ""];
+  const at = values.length - 1;
+  if (before === null || before === undefined) return [ended, `M${point(at, last)}h0.1`];
+  return [ended, `M${point(at - 1, before)}L${point(at, last)}`];
+}
+
+export function Spark({ values, partial = true, slots = values.length }: Props) {
+  const [ended, running] = paths(values, partial, Math.max(slots, values.length));
+  return (
+    <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={ended} />
+      {running && <path d={running} class="running" />}
+    </svg>
+  );
+}

@@ -1,0 +1,19 @@
+// What a screen reader is told of its own accord: little, and rarely.
+import { signal } from "@preact/signals";
+
+/** Least milliseconds between two announcements; what comes faster replaces what waits. */
+const PAUSE = 5000;
+
+export const announced = signal("");
+
+let last = 0;
+let waiting: ReturnType<typeof setTimeout> | undefined;
+
+export function announce(text: string): void {
+  clearTimeout(waiting);
+  const wait = Math.max(0, last + PAUSE - Date.now());
+  waiting = setTimeout(() => {
+    last = Date.now();
+    announced.value = text;
+  }, wait);
+}

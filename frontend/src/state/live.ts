@@ -1,0 +1,71 @@
+// The hook by which a view is told: it asks one question, at its pace, while the page is live. What
+// became of it is known to all, for the banner.
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Failure } from "../api/client";
+import { Feed, type Known } from "../api/feed";
+import { live } from "./page";
+
+export interface Link {
+  failure: Failure | null;
+  retryAt: number | null;
+  /** By the store's clock, Unix seconds: when what is shown was so. */
+  now: number | null;
+  again: () => void;
+}
+
+export const link = signal<Link>({ failure: null, retryAt: null, now: null, again: () => undefined });
+
+/** The last answers, so that the way back shows something at once. */
+const memory = new Map<string, unknown>();
+const REMEMBERED = 6;
+
+function remember(path: string, data: unknown): void {
+  memory.delete(path);
+  memory.set(path, data);
+  for (const oldest of memory.keys()) {
+    if (memory.size <= REMEMBERED) break;
+    memory.delete(oldest);
+  }
+}
+
+export interface Fed<T> {
+  data: T | null;
+  failure: Failure | null;
+  /** What is shown answers an earlier question, or the server is away. */
+  stale: boolean;
+}
+
+export function useFeed<T extends { now: number }>(path: string, every: number): Fed<T> {
+  const [known, tell] = useState<Known<T>>(() => ({
+    data: (memory.get(path) as T | undefined) ?? null,
+    path,
+    now: null,
+    failure: null,
+    retryAt: null,
+  }));
+  const feed = useRef<Feed<T> | null>(null);
+  useEffect(() => {
+    const made = new Feed<T>((next) => {
+      if (next.data && !next.failure) remember(next.path, next.data);
+      const { failure, retryAt } = next;
+      link.value = {
+        failure,
+        retryAt,
+        now: next.now ?? next.data?.now ?? link.peek().now,
+        again: () => made.again(),
+      };
+      tell((before) =>
+        next.data === null && before.data ? { ...next, data: before.data, path: before.path } : next,
+      );
+    });
+    feed.current = made;
+    return () => {
+      made.end();
+      feed.current = null;
+    };
+  }, []);
+  useEffect(() => feed.current?.question(path, every), [path, every]);
+  useEffect(() => live.subscribe((on) => feed.current?.run(on)), []);
+  return { data: known.data, failure: known.failure, stale: known.path !== path || known.failure !== null };
+}

@@ -1,0 +1,87 @@
+// What the page is set to, and what holds for all of it: state, address, theme, whether it is live.
+import { computed, effect, signal } from "@preact/signals";
+import { ranges, type Range } from "../lib/ranges";
+import type { OverviewHealth, StoreInfo } from "../api/types";
+import { parse, serialise, type State, type Theme, type View } from "./url";
+
+const THEME = "redmeter.theme";
+
+function remembered(): Theme | null {
+  try {
+    const theme = localStorage.getItem(THEME);
+    return theme === "light" || theme === "dark" ? theme : null;
+  } catch {
+    return null;
+  }
+}
+
+function read(): State {
+  const state = parse(location.search);
+  return state.theme === "system" ? { ...state, theme: remembered() ?? "system" } : state;
+}
+
+export const state = signal<State>(read());
+
+/** Where the mouse rests on a chart, and whether anybody can see the page. */
+export const hovering = signal(false);
+export const visible = signal(!document.hidden);
+export const live = computed(() => !state.value.paused && !hovering.value && visible.value);
+
+/** Grows whenever colours change, so that canvases are drawn anew. */
+export const palette = signal(0);
+
+export const store = signal<StoreInfo | null>(null);
+export const health = signal<OverviewHealth | null>(null);
+export const kept = computed<Range[]>(() => (store.value ? ranges(store.value.retention) : []));
+
+/** Change the state. `push`: as a step that the back button takes back. */
+export function set(more: Partial<State>, push = false): void {
+  const next = { ...state.value, ...more };
+  const query = serialise(next);
+  if (query !== serialise(state.value)) {
+    const url = location.pathname + query;
+    if (push) history.pushState(null, "", url);
+    else history.replaceState(null, "", url);
+  }
+  state.value = next;
+}
+
+/** Go to another view; what is above stays, and the page is read from its top. */
+export function go(next: State): void {
+  set(next, true);
+  window.scrollTo(0, 0);
+}
+
+export function setTheme(theme: Theme): void {
+  try {
+    if (theme === "system") localStorage.removeItem(THEME);
+    else localStorage.setItem(THEME, theme);
+  } catch {
+    // Where nothing may be kept, the address alone remembers it.
+  }
+  set({ theme });
+}
+
+export const TITLES: Record<View, string> = {
+  overview: "Overview",
+  series: "Series",
+  pages: "Pages",
+  messages: "Messages",
+  counters: "Counters",
+  health: "Health",
+};
+
+/** Connect state and browser; once. */
+export function connect(): void {
+  window.addEventListener("popstate", () => {
+    state.value = { ...parse(location.search), theme: state.value.theme };
+  });
+  document.addEventListener("visibilitychange", () => (visible.value = !document.hidden));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (palette.value += 1));
+  effect(() => {
+    const { theme } = state.value;
+    if (theme === document.documentElement.dataset["theme"]) return;
+    document.documentElement.dataset["theme"] = theme;
+    palette.value = palette.peek() + 1;
+  });
+}

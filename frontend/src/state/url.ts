@@ -1,0 +1,138 @@
+// The state of the page, and its address. Everything that one would want to send to a colleague is in
+// the query; what is as usual is left out. A query is text of strangers: what it says is checked, and
+// what makes no sense is as usual.
+import type { Clock } from "../lib/time";
+
+export const VIEWS = ["overview", "series", "pages", "messages", "counters", "health"] as const;
+export type View = (typeof VIEWS)[number];
+export type Theme = "system" | "light" | "dark";
+
+export interface State {
+  view: View;
+  /** Precision of the range, seconds. */
+  range: number;
+  paused: boolean;
+  clock: Clock;
+  theme: Theme;
+  /** The zoom, Unix seconds; both or none. */
+  since: number | null;
+  until: number | null;
+  /** Whether axes of durations are logarithmic. */
+  log: boolean;
+  /** Series that the chart shall show instead of its own choice. */
+  series: string[];
+  /** Lines that are switched off in the legend. */
+  hidden: string[];
+  /** Charts whose table is open. */
+  tables: string[];
+  /** Of the series page. */
+  name: string;
+  order: string;
+  filter: string;
+  offset: number;
+  logger: string;
+  severity: string;
+}
+
+export const USUAL: State = {
+  view: "overview",
+  range: 60,
+  paused: false,
+  clock: "local",
+  theme: "system",
+  since: null,
+  until: null,
+  log: false,
+  series: [],
+  hidden: [],
+  tables: [],
+  name: "",
+  order: "",
+  filter: "",
+  offset: 0,
+  logger: "",
+  severity: "",
+};
+
+/** Most names of a list, and most characters of a text, that are taken from an address. */
+const MOST = 20;
+const LONGEST = 1000;
+
+function one<T extends string>(value: string | null, of: readonly T[], usual: T): T {
+  return of.find((each) => each === value) ?? usual;
+}
+
+function whole(value: string | null, low: number, high: number): number | null {
+  if (value === null || !/^\d{1,12}$/.test(value)) return null;
+  const number = Number(value);
+  return number >= low && number <= high ? number : null;
+}
+
+export function parse(query: string): State {
+  const from = new URLSearchParams(query);
+  const text = (key: string) => (from.get(key) ?? "").slice(0, LONGEST);
+  const list = (key: string) =>
+    [...new Set(from.getAll(key))]
+      .filter(Boolean)
+      .slice(0, MOST)
+      .map((each) => each.slice(0, LONGEST));
+  const since = whole(from.get("since"), 0, 253_402_300_799);
+  const until = whole(from.get("until"), 0, 253_402_300_799);
+  const zoomed = since !== null && until !== null && since < until;
+  const name = text("name");
+  const view = one(from.get("view"), VIEWS, USUAL.view);
+  return {
+    view: view === "series" && !name ? "counters" : view,
+    range: whole(from.get("range"), 1, 31_622_400) ?? USUAL.range,
+    paused: from.get("paused") === "1",
+    clock: one(from.get("clock"), ["local", "utc"] as const, USUAL.clock),
+    theme: one(from.get("theme"), ["system", "light", "dark"] as const, USUAL.theme),
+    since: zoomed ? since : null,
+    until: zoomed ? until : null,
+    log: from.get("log") === "1",
+    series: list("series"),
+    hidden: list("hidden"),
+    tables: list("table"),
+    name,
+    order: text("order"),
+    filter: text("filter"),
+    offset: whole(from.get("offset"), 0, 1_000_000) ?? 0,
+    logger: text("logger"),
+    severity: text("severity"),
+  };
+}
+
+/** The query of a state, "" where all is as usual; else it begins with "?". */
+export function serialise(state: State): string {
+  const to = new URLSearchParams();
+  const put = (key: string, value: string | number, usual: string | number) => {
+    if (value !== usual) to.set(key, String(value));
+  };
+  put("view", state.view, USUAL.view);
+  put("name", state.name, "");
+  put("range", state.range, USUAL.range);
+  if (state.since !== null && state.until !== null) {
+    to.set("since", String(state.since));
+    to.set("until", String(state.until));
+  }
+  put("order", state.order, "");
+  put("filter", state.filter, "");
+  put("offset", state.offset, 0);
+  put("logger", state.logger, "");
+  put("severity", state.severity, "");
+  for (const name of state.series) to.append("series", name);
+  for (const name of state.hidden) to.append("hidden", name);
+  for (const name of state.tables) to.append("table", name);
+  if (state.log) to.set("log", "1");
+  if (state.paused) to.set("paused", "1");
+  put("clock", state.clock, USUAL.clock);
+  put("theme", state.theme, USUAL.theme);
+  const query = to.toString();
+  return query ? `?${query}` : "";
+}
+
+/** Another view: what belongs to the one before is left behind. */
+export function elsewhere(state: State, view: View, more: Partial<State> = {}): State {
+  const { range, paused, clock, theme, log } = state;
+  return { ...USUAL, range, paused, clock, theme, log, view, ...more };
+}

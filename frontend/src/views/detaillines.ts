@@ -1,0 +1,33 @@
+// The lines of the page of a series: its values; of a histogram the percentiles over time.
+import type { DetailAnswer, Series } from "../api/types";
+import { lineOf, type Line } from "../chart/lines";
+import { unitOf } from "../lib/units";
+
+/** "0.95" -> "p95". */
+export function percentile(key: string): string {
+  return `p${Number((Number(key) * 100).toFixed(3))}`;
+}
+
+export function detailLines(answer: DetailAnswer): Line[] {
+  const { summary, kind, name, window } = answer;
+  const chosen = answer.precisions.find((each) => each.precision === window.precision);
+  if (kind !== "histogram") return chosen ? [lineOf(chosen, chosen.name)] : [];
+  const over = summary?.over_time;
+  if (!over) return [];
+  const precision = window.histograms;
+  const common = { unit: unitOf(name), sums: false, precision, start: over.start, partial: over.partial };
+  const keys = Object.keys(over.quantiles).sort((a, b) => Number(a) - Number(b));
+  return [
+    ...keys.map((key) => ({
+      ...common,
+      key: percentile(key),
+      label: percentile(key),
+      values: over.quantiles[key] ?? [],
+    })),
+    { ...common, key: "mean", label: "mean", values: over.mean },
+    { ...common, unit: "" as const, sums: true, key: "count", label: "how many", values: over.count },
+  ];
+}
+
+/** What a small chart shows of one precision. */
+export const smallLine = (series: Series): Line => lineOf(series, "values");

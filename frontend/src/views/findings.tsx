@@ -1,0 +1,57 @@
+// What was found out about the store, and what mends it.
+import type { Finding } from "../api/types";
+import { T } from "../parts/text";
+import { Code } from "../parts/empty";
+
+const WORDS = {
+  ok: "The store is well.",
+  warn: "Something should be looked at.",
+  fail: "Something is broken.",
+} as const;
+
+export function Findings({
+  level,
+  findings,
+  all = false,
+}: {
+  level: Finding["level"];
+  findings: readonly Finding[];
+  all?: boolean;
+}) {
+  return (
+    <>
+      <p class={`level ${level}`}>
+        <span class={`dot ${level}`} aria-hidden="true" /> {WORDS[level]}
+      </p>
+      {findings.length > 0 && (
+        <ul class="findings">
+          {findings.map((finding, i) => (
+            <li key={`${finding.topic} ${i}`}>
+              <span class={`dot ${finding.level}`}>
+                <span class="away">{finding.level}</span>
+              </span>
+              <div class="grow">
+                <p>
+                  {all && (
+                    <b>
+                      <T text={finding.topic} most={60} />{" "}
+                    </b>
+                  )}
+                  <T text={finding.text} most={600} />
+                </p>
+                {finding.fix &&
+                  (/^(redmeter|CONFIG|systemctl) /.test(finding.fix) ? (
+                    <Code code={finding.fix} />
+                  ) : (
+                    <p class="faint">
+                      <T text={finding.fix} most={600} />
+                    </p>
+                  ))}
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}

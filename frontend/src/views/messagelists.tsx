@@ -1,0 +1,134 @@
+// Lists of messages: what changed, what comes often, what came last.
+import type { Change, Frequency, Message } from "../api/types";
+import { ago, momentOf } from "../lib/time";
+import { number } from "../lib/units";
+import { Empty } from "../parts/empty";
+import { Pill } from "../parts/pill";
+import { T } from "../parts/text";
+import { state } from "../state/page";
+
+const INSTALL =
+  "from redmeter import Meter; from redmeter.integrations.logging import install; install(Meter())";
+
+export function Severity({ severity }: { severity: string }) {
+  const known = /^(debug|info|warning|error|critical)$/.test(severity) ? severity : "other";
+  return (
+    <span class={`severity ${known}`}>
+      <T text={severity} most={30} />
+    </span>
+  );
+}
+
+/** The end of a list of messages that are none. */
+function NoMessages() {
+  return (
+    <Empty title="No messages in these two hours" code={INSTALL}>
+      Count what your application logs anyway, by what the messages have in common.
+    </Empty>
+  );
+}
+
+function About({ row, now }: { row: Frequency; now: number }) {
+  const { clock } = state.value;
+  return (
+    <p class="message-about">
+      <Severity severity={row.severity} /> <T text={row.logger} most={60} />
+      {row.last !== null && <span title={momentOf(row.last, clock)}> · {ago(row.last, now)}</span>}
+    </p>
+  );
+}
+
+export function Changed({
+  changes,
+  now,
+  brief = false,
+}: {
+  changes: readonly Change[];
+  now: number;
+  brief?: boolean;
+}) {
+  if (changes.length === 0)
+    return <Empty title="Nothing new, spiking or gone">This hour is like the hour before.</Empty>;
+  return (
+    <ul class="messages">
+      {changes.map((row) => (
+        <li key={`${row.what} ${row.logger} ${row.severity} ${row.pattern}`}>
+          <span class={`what ${row.what}`}>{row.what}</span>
+          <div class="grow">
+            <p class="pattern">
+              <T text={row.pattern} most={brief ? 160 : 1000} />
+            </p>
+            <About row={row} now={now} />
+          </div>
+          <p class="message-count">
+            <b>{number(row.count)}</b>
+            <span class="faint"> was {number(row.before)}</span>
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Frequent({
+  rows,
+  now,
+  brief = false,
+}: {
+  rows: readonly Frequency[];
+  now: number;
+  brief?: boolean;
+}) {
+  if (rows.length === 0) return <NoMessages />;
+  return (
+    <ul class="messages">
+      {rows.map((row) => (
+        <li key={`${row.logger} ${row.severity} ${row.pattern}`}>
+          <div class="grow">
+            <p class="pattern">
+              <T text={row.pattern} most={brief ? 160 : 1000} />
+            </p>
+            <About row={row} now={now} />
+            {!brief && row.sample && row.sample !== row.pattern && (
+              <details>
+                <summary>The last of them</summary>
+                <pre tabIndex={0}>
+                  <T text={row.sample} lines />
+                </pre>
+              </details>
+            )}
+          </div>
+          <p class="message-count">
+            <b>{number(row.count)}</b>{" "}
+            {brief ? (
+              <span class="faint">was {number(row.before)}</span>
+            ) : (
+              <Pill value={row.count} before={row.before} meaning="neutral" against="the hour before" />
+            )}
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Recent({ rows }: { rows: readonly Message[] }) {
+  if (rows.length === 0) return <NoMessages />;
+  const { clock } = state.value;
+  return (
+    <ol class="recent">
+      {rows.map((row, i) => (
+        <li key={`${row.time} ${i}`}>
+          <time>{row.time === null ? "–" : momentOf(row.time, clock)}</time>
+          <Severity severity={row.severity} />
+          <span class="faint logger">
+            <T text={row.logger} most={60} />
+          </span>
+          <pre tabIndex={0}>
+            <T text={row.text} lines />
+          </pre>
+        </li>
+      ))}
+    </ol>
+  );
+}

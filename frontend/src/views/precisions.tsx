@@ -1,0 +1,55 @@
+// All precisions of a series as small charts, each of which leads to its range.
+import type { DetailAnswer } from "../api/types";
+import { Chart } from "../chart/chart";
+import { durationLabel } from "../lib/ranges";
+import { unitOf } from "../lib/units";
+import { Card } from "../parts/card";
+import { set, state, store } from "../state/page";
+import { smallLine } from "./detaillines";
+
+export function Precisions({ answer }: { answer: DetailAnswer }) {
+  const { precisions, now, kind } = answer;
+  const { clock, range } = state.value;
+  const kept = kind === "histogram" ? store.value?.histograms : store.value?.retention;
+  return (
+    <Card title="All precisions" about={kind === "histogram" ? "the p95 of each slice" : undefined}>
+      <ul class="smalls">
+        {precisions.map((series) => {
+          const { precision, values, start } = series;
+          const samples = kept?.[String(precision)] ?? values.length;
+          const newest = Math.floor(now / precision) * precision;
+          return (
+            <li key={precision}>
+              <button
+                type="button"
+                class="small-chart"
+                aria-pressed={precision === range}
+                onClick={() => set({ range: precision, since: null, until: null }, true)}
+              >
+                <span class="small-title">
+                  {durationLabel(precision * samples)}{" "}
+                  <span class="faint">by {durationLabel(precision)}</span>
+                </span>
+                {values.length > 0 ? (
+                  <Chart
+                    title=""
+                    lines={[smallLine(series)]}
+                    unit={unitOf(series.name)}
+                    precision={precision}
+                    height={56}
+                    from={Math.min(start, newest - (samples - 1) * precision)}
+                    to={newest}
+                    clock={clock}
+                    small
+                  />
+                ) : (
+                  <span class="small-none">nothing</span>
+                )}
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </Card>
+  );
+}

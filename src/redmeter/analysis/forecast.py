@@ -1,0 +1,178 @@
+"""What is to be expected of a series: the band of the next slices, and of those that are over.
+
+Problem: a chart shows what is, not whether that is as usual. There are 120 samples of a series, no
+more; they are counts, with nights without any, bursts, deploys that double all, and gaps.
+
+Idea: go through the samples once, in order. Before each one, say what it will be, by what came
+before it alone; then look, note how far off that was, and learn. So the past band is honest: nobody
+knew the value that it is held against. Where the samples end, the same state says what comes next.
+
+    transform   counts are looked at as sqrt(x + 3/8), where their noise is the same at any height
+                (Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
+                1948); what is measured, as it is
+    season      from slices of an hour on the time of day; of slices of a day the day of the week:
+                see seasons.py
+    methods     exponential smoothing of the level, slow and fast, without and with the season; a
+                damped trend (Gardner and McKenzie, "Forecasting trends in time series", 1985); the
+                last value; the value a cycle ago. smoothing.py has them
+    robust      an error moves a level as far as one of some deviations would, no further (Gelper,
+                Fried and Croux, "Robust forecasting with exponential and Holt-Winters smoothing",
+                2010); several in a row on one side are a step, of which the level is made anew
+    band        horizons.py combines the methods by their errors, and makes the band of its own
+
+Bound: one pass, some 40 us a sample. A slice that still runs is neither learned from nor judged: it
+is the first of those ahead. Hours know no week, of which 120 of them are but a part, and nothing
+knows holidays. A burst is among the errors that the band is made of, so where there is more than
+one a day, the band is as wide as they are.
+
+benchmarks/forecasting.py holds it against "as the last slice" and "as yesterday".
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from redmeter.analysis.horizons import LEVEL
+from redmeter.analysis.seasons import Season
+from redmeter.analysis.smoothing import Smoothing
+from redmeter.keys import span
+from redmeter.model import Expected, Forecast, Judged, Series
+
+#: Finished slices that a forecast needs.
+FEWEST_SLICES: Final = 12
+#: How far it looks at most, slices.
+MOST_AHEAD: Final = 48
+#: How far it looks unless one says: with a season of the day, of the week, with none.
+_AHEAD_DAY, _AHEAD_WEEK, _AHEAD = 24, 14, 12
+#: Slices without a measurement after which a gauge has ended.
+_ENDED: Final = 24
+#: Of a count, what varies anyway, beside the noise of counting.
+_VARIES: Final = 0.05
+
+
+def forecast(
+    series: Series[int] | Series[float | None], *, counts: bool, ahead: int | None = None
+) -> Forecast:
+    """Return what was to be expected of each finished slice, and of the next ones.
+
+    Args:
+        series: of a counter, or of a gauge with None for gaps.
+        counts: whether it is a counter's.
+        ahead: how many slices, the running one included; at most MOST_AHEAD, which are taken where
+            there are more. If not given, a day of hours, two weeks of days, else a dozen.
+
+    Returns:
+        Without bands and with a `reason` where there is too little to go by.
+    """
+    finished = series.values[:-1] if series.partial else series.values
+    season = Season(series.precision, factors=counts)
+    told = Forecast(
+        series.name,
+        "counter" if counts else "gauge",
+        series.precision,
+        method=_method(season, counts),
+        level=LEVEL,
+        running=series.values[-1] if series.partial and series.values else None,
+        reason=_too_little(finished, series.precision),
+    )
+    if told.reason:
+        return told
+    scale = _Counts() if counts else _Measures(finished)
+    state = Smoothing(
+        season,
+        series.start,
+        series.precision,
+        factors=counts,
+        least=scale.least,
+        noise=scale.noise,
+    )
+    past = []
+    for start, value in series[: len(finished)]:
+        band = state.expected(1)
+        if band is not None and value is not None:
+            past.append(Judged(start, value, *scale.out(*band)))
+        state.take(None if value is None else scale.into(value))
+    coming = []
+    end = series.start + len(finished) * series.precision
+    for step in range(min(_ahead(season) if ahead is None else ahead, MOST_AHEAD)):
+        band = state.expected(step + 1)
+        assert band is not None, "so many slices have errors to tell a width by"
+        coming.append(Expected(end + step * series.precision, *scale.out(*band)))
+    return told._replace(past=tuple(past), ahead=tuple(coming))
+
+
+def _ahead(season: Season) -> int:
+    if not season.places:
+        return _AHEAD
+    return _AHEAD_WEEK if season.places == season.cycle == 7 else _AHEAD_DAY
+
+
+def _method(season: Season, counts: bool) -> str:
+    what = "level, trend"
+    if season.places:
+        what += " and day of the week" if season.lag == 7 else " and time of day"
+    return f"{what}: combined exponential smoothing" + (" of square roots" if counts else "")
+
+
+def _too_little(finished: Sequence[float | None], precision: int) -> str:
+    known = sum(value is not None for value in finished)
+    if not finished:
+        return f"no finished slice of {span(precision)} is kept"
+    if known < FEWEST_SLICES:
+        what = f"{known} finished slice{'s' * (known != 1)} of {span(precision)}"
+        return f"{what} is too little to tell what is usual: {FEWEST_SLICES} are needed"
+    if all(value is None for value in finished[-_ENDED:]):
+        return f"nothing was measured in the last {_ENDED} slices of {span(precision)}"
+    return ""
+
+
+class _Counts:
+    """Counts as roots, whose noise is a half at any height, and a part of what they are."""
+
+    #: See Horizon.
+    least = (0.1, 0.0)
+
+    def into(self, value: float) -> float:
+        return math.sqrt(max(value, 0) + 0.375)
+
+    def noise(self, value: float) -> float:
+        return math.sqrt(1.0 + (2 * _VARIES * value) ** 2)
+
+    def out(self, middle: float, width: float) -> tuple[float, float, float]:
+        """Return lowest, middle and highest of the counts: whole numbers around what may be."""
+        low, mid, high = (self._count(middle + by) for by in (-width, 0.0, width))
+        # Squares of roots are a whole number only nearly.
+        rounding = 1e-9 + 1e-12 * high
+        low, high = math.floor(low + rounding), math.ceil(high - rounding)
+        if low > high:
+            low = high = round(mid)
+        return low, max(low, min(mid, high)), high
+
+    def _count(self, root: float) -> float:
+        return max(0.0, root * abs(root) - 0.375)
+
+
+class _Measures:
+    """Measured values, brought near to 1 so that no square of them is beyond a float's range."""
+
+    least = (0.0, 0.15)
+
+    def __init__(self, values: Sequence[float | None]) -> None:
+        known = [value for value in values if value is not None]
+        self._size = max(map(abs, known)) or 1.0
+        self._first = known[0] / self._size
+
+    def into(self, value: float) -> float:
+        return value / self._size - self._first
+
+    def noise(self, _: float) -> float:
+        return 1.0
+
+    def out(self, middle: float, width: float) -> tuple[float, float, float]:
+        low, mid, high = (self._value(middle + by) for by in (-width, 0.0, width))
+        return low, mid, high
+
+    def _value(self, scaled: float) -> float:
+        most = sys.float_info.max
+        return max(-most, min(most, (scaled + self._first) * self._size))

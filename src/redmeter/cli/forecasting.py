@@ -1,0 +1,211 @@
+"""forecast: what is to be expected of a series, and what was out of the ordinary."""
+
+import glob
+import shlex
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from redmeter.cli import output, units
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Precision,
+    Prefix,
+    Url,
+    command,
+    fail,
+    opened,
+    seconds,
+)
+from redmeter.cli.suggesting import suggestion
+from redmeter.model import Expected, Forecast, Judged
+from redmeter.names import canonical
+from redmeter.reading import catalogue
+from redmeter.reading.forecasts import check_ahead, read_forecast
+from redmeter.reading.series import read_totals
+from redmeter.store import Store
+
+#: Lines that the chart takes.
+_HEIGHT = 12
+#: Columns that are drawn at least, however narrow the terminal.
+_NARROWEST = 10
+#: Slices ahead, and those that fell outside, which are listed below the chart.
+_LISTED = 10
+
+
+@command(
+    name="forecast",
+    epilog="Examples: redmeter forecast hits -p 1h · redmeter forecast hits -p 1d --ahead 7 · "
+    "redmeter forecast hits --json",
+)
+def forecast(
+    name: Annotated[str, typer.Argument(help="A counter or a gauge, labels included.")],
+    precision: Precision = "3600",
+    ahead: Annotated[
+        int | None,
+        typer.Option(
+            "--ahead", help="How many slices, at most 48; else 24 of hours, 14 of days, 12."
+        ),
+    ] = None,
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Show what is to be expected of the next slices, and which ones were out of the ordinary.
+
+    By level and trend, from slices of an hour on by the time of day too, of days by the day of
+    the week. Of each slice it is told what was expected before it began; some 5 of 100 fall outside
+    of the band by chance. The running slice is not judged.
+    """
+    width = seconds(precision)
+    wanted = canonical(name)
+    check_ahead(ahead)
+    with opened(url, prefix) as store:
+        found = read_forecast(store, wanted, width, ahead=ahead)
+        if json:
+            output.as_json(_as_dict(found))
+        elif not found.reason and output.is_terminal():
+            _draw(found)
+        elif not found.reason:
+            output.table(*_columns(found))
+        if found.reason:
+            fail(_why(store, found), NOT_FOUND)
+
+
+def _why(store: Store, found: Forecast) -> str:
+    """Say why there is no band: there is no such series, or too little is kept of it."""
+    name, literal = found.name, glob.escape(found.name)
+    for gauges in (False, True):
+        if catalogue.read_names(store, literal, gauges=gauges):
+            return f"no forecast of {name}: {found.reason}"
+    if read_totals(store, [name])[name]:
+        return f"no forecast of {name}: {found.reason}"
+    if catalogue.read_names(store, literal, histograms=True):
+        return f"{name} is observed, and has no forecast: redmeter summary {shlex.quote(name)}"
+    return f"nothing is counted under {name}; {suggestion(store, name)}"
+
+
+def _columns(found: Forecast) -> tuple[list[str], list[list[output.Cell]]]:
+    rows: list[list[output.Cell]] = [[*one, int(one.outside)] for one in found.past]
+    rows += [[start, "", *band, ""] for start, *band in found.ahead]
+    return ["START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"], rows
+
+
+def _as_dict(found: Forecast) -> dict[str, object]:
+    return found._asdict() | {
+        "past": [one._asdict() | {"outside": one.outside} for one in found.past],
+        "ahead": [one._asdict() for one in found.ahead],
+    }
+
+
+def _draw(found: Forecast) -> None:
+    write = _writer(found)
+    outside = [one for one in found.past if one.outside]
+    title = f"{found.name} · every {output.span(found.precision)}"
+    output.line(
+        f"{title} · {output.many(len(found.ahead), 'slice')} ahead · "
+        f"{len(outside)} of {len(found.past)} were outside"
+    )
+    output.block(_chart(found, write, output.width()))
+    output.line()
+    rows: list[list[output.Cell]] = [
+        [output.moment(one.start, found.precision), *map(write, one[1:])] for one in found.ahead
+    ]
+    _list(["EXPECTED (UTC)", "LOW", "MID", "HIGH"], rows)
+    if outside:
+        rows = [
+            [output.moment(start, found.precision), *map(write, (value, low, mid, high))]
+            for start, value, low, mid, high in reversed(outside)
+        ]
+        _list(["OUTSIDE (UTC)", "VALUE", "LOW", "MID", "HIGH"], rows)
+    output.line(f"{found.level:.0%} are to lie within the band · {found.method}")
+
+
+def _list(columns: list[str], rows: list[list[output.Cell]]) -> None:
+    more = len(rows) - _LISTED
+    if more > 0:
+        rows = [*rows[:_LISTED], [f"… ({more} more)", *[""] * (len(columns) - 1)]]
+    output.table(columns, rows, right=range(1, len(columns)))
+    output.line()
+
+
+def _writer(found: Forecast) -> units.Writer:
+    if found.kind == "gauge":
+        return units.writer_for(found.name)
+    return lambda value: f"{value:,.0f}" if value >= 10 else output.number(round(value, 1))
+
+
+def _chart(found: Forecast, write: units.Writer, columns: int) -> Text:
+    """Draw the band as shade, and what happened as points in it, or as signs beyond.
+
+    As many of the newest slices as there is room for; those ahead on the right.
+    """
+    low, high = _ends(found.past, found)
+    room = max(_NARROWEST, columns - max(len(write(low)), len(write(high))) - 2)
+    ahead = found.ahead[:room]
+    turn, width = ahead[0].start, found.precision
+    oldest = found.past[0].start if found.past else turn
+    first = max(turn - (room - len(ahead)) * width, oldest)
+    past = {one.start: one for one in found.past if one.start >= first}
+    low, high = _ends(tuple(past.values()), found)  # what is not shown needs no room
+    # A gap of a gauge is an empty column.
+    shown = [past.get(start) for start in range(first, turn, width)]
+    cells = [_column(one, low, high) for one in shown]
+    cells += [_column(one, low, high) for one in ahead]
+    if found.running is not None:
+        cells[len(shown)][_row(found.running, low, high)] = "◦", "dim cyan"
+    axis = _axis(output.moment(first, width), len(shown), len(ahead))
+    return _framed(cells, (write(high), write(low)), axis)
+
+
+def _ends(past: Sequence[Judged], found: Forecast) -> tuple[float, float]:
+    """Return the lowest and the highest value of a chart; 0 is always in it."""
+    ends = [0.0, found.running or 0.0]
+    for *rest, low, _, high in (*past, *found.ahead):
+        ends += [*rest[1:], low, high]
+    return min(ends), max(ends)
+
+
+def _column(one: Judged | Expected | None, low: float, high: float) -> list[tuple[str, str]]:
+    """Return the cells of a slice with their styles, the lowest first."""
+    if one is None:
+        return [(" ", "")] * _HEIGHT
+    bottom, top = _row(one.low, low, high), _row(one.high, low, high)
+    cells = [("░" if bottom <= row <= top else " ", "dim") for row in range(_HEIGHT)]
+    if isinstance(one, Judged):
+        sign = "•" if not one.outside else "▲" if one.value > one.high else "▼"
+        cells[_row(one.value, low, high)] = sign, "bold red" if one.outside else "cyan"
+    else:
+        cells[_row(one.mid, low, high)] = "─", "cyan"
+    return cells
+
+
+def _row(value: float, low: float, high: float) -> int:
+    """Return the row of a value. Halved, so that no difference of large numbers is infinite."""
+    span = high / 2 - low / 2
+    if not span:
+        return 0
+    return min(_HEIGHT - 1, int((value / 2 - low / 2) / span * _HEIGHT))
+
+
+def _framed(cells: Sequence[Sequence[tuple[str, str]]], labels: tuple[str, str], axis: str) -> Text:
+    width = max(map(len, labels))
+    drawn = Text(no_wrap=True)
+    for row in range(_HEIGHT - 1, -1, -1):
+        label = labels[0] if row == _HEIGHT - 1 else labels[1] if row == 0 else ""
+        drawn.append(f"{label:>{width}} ┤", style="dim")
+        for column in cells:
+            drawn.append(*column[row])
+        drawn.append("\n")
+    drawn.append(" " * (width + 1) + "└" + "─" * len(cells) + "\n", style="dim")
+    drawn.append(" " * (width + 2) + axis, style="dim")
+    return drawn
+
+
+def _axis(first: str, past: int, ahead: int) -> str:
+    """Name the first slice, and where those ahead begin, as far as there is room."""
+    turn = "│ ahead" if ahead >= len("│ ahead") else "│"
+    return f"{first if len(first) < past else '':<{past}}{turn}"

@@ -1,0 +1,43 @@
+"""Times on the command line: an age, a time of UTC, or Unix seconds."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from redmeter.cli.app import UNITS
+from redmeter.errors import InvalidSetting
+from redmeter.keys import MAX_TIME
+
+_FORMS = "an age, e.g. 2h; a time of UTC, e.g. 2026-11-21T15:30; or Unix seconds"
+
+Since = Annotated[
+    str | None, typer.Option("--since", help=f"Leave out slices that end before: {_FORMS}.")
+]
+Until = Annotated[str | None, typer.Option("--until", help="Leave out slices that start after.")]
+
+
+def moment(option: str, text: str | None, now: float) -> float | None:
+    """Read a time, Unix seconds.
+
+    Args:
+        option: for the message.
+        now: what ages count from.
+
+    Raises:
+        InvalidSetting: it is none.
+    """
+    if text is None:
+        return None
+    word = text.strip()
+    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", word):
+        return float(word)
+    age = re.fullmatch(r"([0-9]{1,9})\s*([a-z]+)", word)
+    if age is not None and age[2] in UNITS:
+        return max(now - int(age[1]) * UNITS[age[2]], -MAX_TIME)
+    try:
+        time = datetime.fromisoformat(word)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidSetting(option, f"{text!r:.40}: give {_FORMS}") from None

@@ -1,0 +1,23 @@
+"""The dashboard: a page and its JSON, on its own or mounted in an application.
+
+    from redmeter.dashboard import Dashboard
+
+    app.mount("/metrics", Dashboard(meter, access=lambda request: request.user.is_staff))
+
+Its libraries are imported by the first use of that name: the command need not wait for them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from redmeter.dashboard.app import Dashboard as Dashboard
+
+__all__ = ["Dashboard"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Dashboard":
+        from redmeter.dashboard.app import Dashboard
+
+        return Dashboard
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,220 @@
+"""Dashboard: the ASGI application, on its own or mounted. What it answers is in api.py.
+
+    /               the page           /api/…     JSON, see openapi.json
+    /assets/…       its files          /healthz   whether the store answers, for everybody
+
+All paths are relative to where it is mounted, and so is whatever the page asks for.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from redmeter import store as stores
+from redmeter.asking import Asking
+from redmeter.dashboard import api
+from redmeter.dashboard.access import Given, check_access
+from redmeter.dashboard.caching import Body, Shared, as_json
+from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
+from redmeter.dashboard.files import Files, no_such
+from redmeter.dashboard.parsing import check_order_of_times, parse
+from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.safety import Guard, Hosts, refused, route_path
+from redmeter.errors import RedmeterError
+from redmeter.store import Store
+
+if TYPE_CHECKING:
+    from redmeter.dashboard.wsgi import WSGI
+
+#: How long an answer is shared, seconds: of precisions below a minute, and of others.
+KEEP_FINE, KEEP = 0.4, 1.0
+
+#: The time at which an answer was made, also with a 304, whose body is an earlier one.
+NOW_HEADER = "Redmeter-Now"
+
+
+class Dashboard(Starlette):
+    """The page and its JSON, as an ASGI application that may be mounted anywhere.
+
+        app.mount("/metrics", Dashboard(meter, access=may_look))        # Starlette, FastAPI
+        DispatcherMiddleware(app.wsgi_app, {"/metrics": Dashboard(meter, access=may_look).wsgi})
+
+    Nothing is connected to before the first request.
+
+    Args:
+        source: a Meter; or a URL, or a redis-py client, which is never closed; None: as the
+            environment says.
+        access: who may look. A function, plain or async, that is given the request and returns
+            whether it may pass, or an answer of its own; or "open": everybody.
+        prefix: what stands before every key; not beside a Meter, which has its own.
+        allowed_hosts: names that the Host header may have, without ports; `*.example.org` stands
+            for all below. None: whatever the application in front of it lets through.
+
+    Raises:
+        InvalidSetting: there is no access=; or a setting cannot be used.
+    """
+
+    def __init__(
+        self,
+        source: Any = None,
+        *,
+        access: Given = None,
+        prefix: str | None = None,
+        allowed_hosts: Iterable[str] | Hosts | None = None,
+    ) -> None:
+        asked = check_access(access)
+        if allowed_hosts is not None and not isinstance(allowed_hosts, Hosts):
+            allowed_hosts = Hosts(allowed_hosts)
+        store, self._owned = _store_of(source, prefix)
+        self._answers = None if store is None else api.Answers(store)
+        self._shared = Shared()
+        self._files = Files()
+        self._wsgi: WSGI | None = None
+        self._wsgi_pid = 0
+        routes = [
+            Route("/", self._page),
+            Route("/assets/{name}", self._asset),
+            Route("/healthz", self._alive),
+            Route("/api/openapi.json", self._openapi),
+            *(Route(one.path, partial(self._api, one)) for one in ENDPOINTS),
+        ]
+        super().__init__(
+            routes=routes,
+            middleware=[Middleware(Guard, access=asked, hosts=allowed_hosts)],
+            exception_handlers={HTTPException: _not_found, Refusal: _refuse},
+            lifespan=_lifespan,
+        )
+        # A slash too many is another path; and a redirect would name a host.
+        self.router.redirect_slashes = False
+
+    @property
+    def wsgi(self) -> "WSGI":
+        """The same as a WSGI application."""
+        from redmeter.dashboard.wsgi import WSGI
+
+        if self._wsgi is None or self._wsgi_pid != os.getpid():  # its thread is of a process
+            self._wsgi, self._wsgi_pid = WSGI(self), os.getpid()
+        return self._wsgi
+
+    @property
+    def built(self) -> bool:
+        """Whether the page is there, and not its JSON alone."""
+        return self._files.built
+
+    def close(self) -> None:
+        """Close the connections, unless they are a Meter's or a client's."""
+        if self._owned and self._answers is not None:
+            self._answers.store.close()
+
+    # Endpoints
+
+    async def _page(self, request: Request) -> Response:
+        return self._files.index().response(request)
+
+    async def _asset(self, request: Request) -> Response:
+        return self._files.asset(request.path_params["name"]).response(request)
+
+    async def _openapi(self, request: Request) -> Response:
+        return api.openapi().response(request)
+
+    async def _api(self, endpoint: Endpoint, request: Request) -> Response:
+        values = parse(endpoint, request.scope.get("query_string", b""))
+        check_order_of_times(values)
+        keep = KEEP_FINE if values.get("precision", 60) < 60 else KEEP
+        key = endpoint.path, tuple(sorted(values.items()))
+        body = await self._answered(key, partial(_made, endpoint, self._answers, values), keep)
+        return body.response(request)
+
+    async def _alive(self, request: Request) -> Response:
+        def make() -> Body:
+            api.check_alive(_there(self._answers).store)
+            return Body(as_json({"status": "ok"}), "application/json", cache="no-store")
+
+        try:
+            body = await self._answered("/healthz", make, KEEP_FINE)
+        except Refusal:
+            retry = {"Retry-After": "1", "Cache-Control": "no-store"}
+            return Response(as_json({"status": "unavailable"}), 503, retry, "application/json")
+        return body.response(request)
+
+    async def _answered(self, key: Any, make: Callable[[], Body], keep: float) -> Body:
+        """Wait for an answer, and turn what it failed by into a refusal."""
+        try:
+            return await _within(self._shared.get(key, make, keep), api.PATIENCE)
+        except Refusal:
+            raise
+        except RedmeterError as error:
+            raise api.refusal_of(error) from error
+        except TimeoutError:
+            fix = "ask again, or for less"
+            raise Refusal(
+                503, "timed-out", f"no answer within {api.PATIENCE:g} s", fix, {"Retry-After": "1"}
+            ) from None
+
+
+def _made(endpoint: Endpoint, answers: api.Answers | None, values: dict[str, Any]) -> Body:
+    """Make an answer: called in a thread."""
+    answer = _there(answers).answer(endpoint, values)
+    now = answer["now"]
+    content = as_json(answer)
+    if len(content) > api.MAX_BYTES:
+        raise Refusal(
+            400,
+            "answer-too-large",
+            f"the answer would have {len(content):,} bytes",
+            f"at most {api.MAX_BYTES:,}: ask for less",
+        )
+    # The time comes first, so that the rest is what follows the first comma.
+    tag = content.partition(b",")[2]
+    return Body(content, "application/json", tag=tag, headers={NOW_HEADER: f"{now:.3f}"})
+
+
+def _there(answers: api.Answers | None) -> api.Answers:
+    if answers is None:
+        fix = "set REDMETER_URL to a store, or give one to Dashboard()"
+        raise Refusal(503, "switched-off", "redmeter is switched off here", fix)
+    return answers
+
+
+def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
+    """Return the store of what was given, and whether it is ours to close."""
+    if isinstance(source, Asking):
+        return source._store, False
+    if isinstance(source, Store):
+        return source, False
+    if source is None or isinstance(source, str):
+        return stores.open(source, prefix=prefix), True
+    return stores.open(client=source, prefix=prefix), True
+
+
+async def _within(future: "Future[Body]", seconds: float) -> Body:
+    # Who waits may be gone before it is done; the others still get it.
+    return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refused(no_such(route_path(request.scope)))
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return refused(error)
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    yield
+    assert isinstance(app, Dashboard)
+    app.close()

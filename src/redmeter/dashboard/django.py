@@ -1,0 +1,106 @@
+"""The dashboard in the urls of a Django project.
+
+    path("metrics/", include(dashboard_urls(access=lambda request: request.user.is_staff)))
+
+Who may look says a function of the project, which is given Django's own request: its sessions and
+users are there. The rest is the WSGI application, called by a view, under WSGI and ASGI alike.
+"""
+
+import inspect
+import io
+from collections.abc import Iterable
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse  # type: ignore[import-untyped]
+from django.http.response import HttpResponseBase  # type: ignore[import-untyped]
+from django.urls import URLPattern, re_path  # type: ignore[import-untyped]
+
+from redmeter.dashboard.access import Given, check_access, logger
+from redmeter.dashboard.app import Dashboard
+from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.safety import HEADERS, refused
+
+
+def dashboard_urls(
+    source: Any = None,
+    *,
+    access: Given = None,
+    prefix: str | None = None,
+    allowed_hosts: Iterable[str] | None = None,
+) -> list[URLPattern]:
+    """Return patterns for include(). Under a path that ends with a slash.
+
+    Args:
+        source, prefix: see Dashboard.
+        access: who may look. A function, plain or async, that is given Django's request and returns
+            whether it may pass, or a response; or "open": everybody.
+        allowed_hosts: see Dashboard; ALLOWED_HOSTS of the project holds in any case.
+
+    Raises:
+        InvalidSetting: see Dashboard.
+    """
+    asked = check_access(access)
+    dashboard = Dashboard(source, access="open", prefix=prefix, allowed_hosts=allowed_hosts)
+
+    def redmeter_dashboard(request: HttpRequest, rest: str) -> HttpResponseBase:
+        if asked is not None and rest != "healthz":
+            said = _said(asked, request)
+            if isinstance(said, HttpResponseBase):
+                return said
+            if said is not True and not said:
+                return _forbidden()
+        return _answered(dashboard, request, rest)
+
+    return [re_path(r"^(?P<rest>.*)\Z", redmeter_dashboard, name="redmeter-dashboard")]
+
+
+def _said(access: Any, request: HttpRequest) -> Any:
+    try:
+        said = access(request)
+        if inspect.isawaitable(said):
+
+            async def waited() -> Any:
+                return await said
+
+            said = async_to_sync(waited)()
+    except Exception:  # noqa: BLE001  whatever the project raises: nobody may then
+        logger.exception("access= of the dashboard failed; the request is refused")
+        return False
+    return said
+
+
+def _forbidden() -> HttpResponse:
+    fix = "log in to the application"
+    answer = refused(Refusal(403, "forbidden", "you may not look at this", fix))
+    headers = {**HEADERS, "Cache-Control": "no-store"}
+    return HttpResponse(answer.body, "application/json", 403, headers=headers)
+
+
+def _answered(dashboard: Dashboard, request: HttpRequest, rest: str) -> HttpResponse:
+    base = request.path[: len(request.path) - len(rest)].rstrip("/")
+    environ = {
+        **{key: text for key, text in request.META.items() if key.startswith("HTTP_")},
+        "REQUEST_METHOD": request.method,
+        "SCRIPT_NAME": _raw(base),
+        "PATH_INFO": _raw(f"/{rest}"),
+        "QUERY_STRING": request.META.get("QUERY_STRING", ""),
+        "SERVER_NAME": request.META.get("SERVER_NAME", "localhost"),
+        "SERVER_PORT": str(request.META.get("SERVER_PORT", "80")),
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_LENGTH": "0",
+        "wsgi.url_scheme": request.scheme,
+        "wsgi.input": io.BytesIO(),
+    }
+    told: list[Any] = []
+    body = b"".join(dashboard.wsgi(environ, lambda *given: told.extend(given)))
+    status, headers = told[0], dict(told[1])
+    code, _, reason = status.partition(" ")
+    return HttpResponse(
+        body, headers.pop("content-type", None), int(code), reason=reason, headers=headers
+    )
+
+
+def _raw(path: str) -> str:
+    """Return a path as it stands in an environ: its bytes, as Latin-1 (PEP 3333)."""
+    return path.encode("utf-8", "surrogateescape").decode("latin-1")

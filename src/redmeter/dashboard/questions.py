@@ -1,0 +1,209 @@
+"""Endpoints that answer one question each: series, names, rankings, summaries, messages, marks.
+
+Each is asked in two round trips at most; what is here knows which parameters go together.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redmeter import model
+from redmeter.dashboard import answers, words
+from redmeter.dashboard.refusals import Refusal
+from redmeter.reading import catalogue, gauges
+from redmeter.reading.forecasts import expecting
+from redmeter.reading.labelled import by_label, summaries_of
+from redmeter.reading.marks import read_marks_now
+from redmeter.reading.ranked import by_percentile
+from redmeter.reading.rankings import Order, rank_now
+from redmeter.reading.series import Grid, read_hashes
+from redmeter.reading.talk import talk
+from redmeter.reading.together import ask
+from redmeter.store import Store
+
+#: Most values of a label that are told apart.
+MAX_VALUES = 50
+#: Quantiles where none are asked for.
+QUANTILES = (0.5, 0.95)
+
+Values = Mapping[str, Any]
+
+
+def series(store: Store, values: Values) -> answers.SeriesAnswer:
+    """Answer /api/series."""
+    names, precision = values["name"], values["precision"]
+    since, until = values["since"], values["until"]
+    if values["by"] is not None or values["sum"]:
+        return _labelled(store, values)
+    gauge = values["kind"] == "gauge"
+    key = store.keys.gauge if gauge else store.keys.count
+    now, first, last, replies = read_hashes(store, key, names, precision, since=since, until=until)
+    end = max(first, last + precision)
+    grid = Grid(precision, first, last, now)
+    found: list[answers.LabelledSeries] = []
+    for name in names:
+        # What cannot be read, since another program keeps something else there, is empty.
+        series: model.Series[Any] = model.Series(name, precision, end, (), partial=False)
+        if name in replies:
+            if gauge:
+                series = gauges.laid(name, replies[name], precision, first, last, now)
+            else:
+                series = grid.series(name, replies[name])
+        found.append({**words.of_series(series, values["kind"]), "label": None})
+    return {
+        "now": now,
+        "precision": precision,
+        "start": first,
+        "end": end,
+        "series": found,
+        "of": len(found),
+    }
+
+
+def _labelled(store: Store, values: Values) -> answers.SeriesAnswer:
+    names, label, precision = values["name"], values["by"], values["precision"]
+    which = "by" if label is not None else "sum"
+    if label is not None and values["sum"]:
+        raise _together("by and sum exclude each other", "give one of them")
+    if len(names) != 1 or "{" in names[0]:
+        raise _together(f"{which} takes one name without labels", "give one name, as http_requests")
+    if values["kind"] != "counter":
+        raise _together(f"{which} is of counters", "leave kind out")
+    options = {"since": values["since"], "until": values["until"], "limit": MAX_VALUES}
+    view, found = ask(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
+    return {
+        "now": view.now,
+        "precision": precision,
+        "start": found.start,
+        "end": found.end,
+        "series": [
+            {**words.of_series(series, "counter"), "label": value}
+            for value, series in found.series.items()
+        ],
+        "of": found.of,
+    }
+
+
+def names(store: Store, values: Values) -> answers.NamesAnswer:
+    """Answer /api/names."""
+    view, found = catalogue.read_names_now(store, values["pattern"], values["kind"])
+    return {"now": view.now, "names": found[: values["limit"]], "total": len(found)}
+
+
+def top(store: Store, values: Values) -> answers.TopAnswer:
+    """Answer /api/top."""
+    order, by, slices = values["order"], values["by"], values["slices"]
+    where, failing = _labels("where", values), _labels("failing", values)
+    if by is not None and any(c in values["name"] for c in "{}"):
+        raise _together("by takes a name without labels", "give labels as where=LABEL=VALUE")
+    if (order == "failing") != bool(failing):
+        raise _together(
+            "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
+        )
+    options: dict[str, Any] = {"by": by, "slices": slices, "limit": values["limit"]}
+    wanted = Order.parse(order)
+    if wanted.q is None:
+        now, rows = rank_now(
+            store,
+            values["name"],
+            values["precision"],
+            order=order,
+            where=where,
+            failing=failing,
+            **options,
+        )
+    else:
+        precision = values["precision"]
+        view, rows = ask(
+            store,
+            lambda kept: by_percentile(
+                store.keys, kept, values["name"], precision, wanted, where=where, **options
+            ),
+        )
+        now = view.now
+    return {
+        "now": now,
+        "rows": [
+            {"key": row.key, "count": row.count, "share": row.share, "value": row.value}
+            for row in rows
+        ],
+        "groups": rows.groups,
+        "looked_at": rows.looked_at,
+        "complete": rows.complete,
+        "left_out": list(rows.left_out),
+        "slices": rows.slices,
+    }
+
+
+def _labels(name: str, values: Values) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for label, value in values[name]:
+        if label in found:
+            raise _together(f"{name} has {label} twice", "a series has one value of a label")
+        found[label] = value
+    return found or None
+
+
+def summary(store: Store, values: Values) -> answers.SummaryAnswer:
+    """Answer /api/summary."""
+    names, precision = values["name"], values["precision"]
+    where, merge = _labels("where", values), values["all_labels"]
+    if where and not merge:
+        raise _together(
+            "where is for all_labels=1", "write labels within the name, or all_labels=1"
+        )
+    if merge and any("{" in name for name in names):
+        raise _together("all_labels takes names without labels", "give labels as where=LABEL=VALUE")
+    options = {"since": values["since"], "until": values["until"]}
+    view, found = ask(
+        store,
+        lambda _: summaries_of(store.keys, names, precision, merge=merge, where=where, **options),
+    )
+    wanted = values["q"] or QUANTILES
+    summaries = [
+        words.of_summary(one, wanted, values["threshold"], over_time=values["over_time"])
+        for one in found
+    ]
+    return {
+        "now": view.now,
+        "precision": precision,
+        "start": found[0].start,
+        "end": max(found[0].start, found[0].end),
+        "summaries": summaries,
+    }
+
+
+def messages(store: Store, values: Values) -> answers.MessagesAnswer:
+    """Answer /api/messages."""
+    logger, severity, limit = values["logger"], values["severity"], values["limit"]
+    view, found = ask(store, lambda _: talk(store.keys, logger, severity, limit))
+    return {
+        "now": view.now,
+        "changes": [words.of_change(change) for change in found.changes],
+        "frequent": [words.of_frequency(one) for one in found.frequent],
+        "recent": [
+            {"logger": m.logger, "severity": m.severity, "time": m.time, "text": m.text}
+            for m in found.recent
+        ],
+        "loggers": [
+            {"logger": s.logger, "severity": s.severity, "last": s.last} for s in found.loggers
+        ],
+        "sources": found.sources,
+        "compared": found.compared,
+    }
+
+
+def marks(store: Store, values: Values) -> answers.MarksAnswer:
+    """Answer /api/marks."""
+    now, found = read_marks_now(store, since=values["since"], until=values["until"])
+    return {"now": now, "marks": words.of_marks(found)}
+
+
+def forecast(store: Store, values: Values) -> answers.ForecastAnswer:
+    """Answer /api/forecast."""
+    name, precision = values["name"], values["precision"]
+    view, found = ask(store, lambda _: expecting(store.keys, name, precision))
+    return {"now": view.now, "name": name, **words.of_forecast(found)}
+
+
+def _together(message: str, fix: str) -> Refusal:
+    return Refusal(400, "bad-combination", message, fix)

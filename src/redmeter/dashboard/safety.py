@@ -1,0 +1,256 @@
+"""What guards every request and every answer, whatever it is about.
+
+The Host header has to name us: a page elsewhere could have its own name point to this machine and
+then read what is answered to it ("DNS rebinding"). Nothing here changes state, so every method but
+GET and HEAD is refused; were there another one, it had to come from this origin.
+
+Answers say to browsers: scripts and styles from here alone and from files alone, no frames around
+it, no guessing of types, nothing of it for other origins, and no address of it for others.
+"""
+
+import ipaddress
+import logging
+import re
+import socket
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+from urllib.parse import quote
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from redmeter.dashboard import access as rule
+from redmeter.dashboard.caching import as_json
+from redmeter.dashboard.refusals import Refusal
+from redmeter.errors import InvalidSetting
+
+logger = logging.getLogger("redmeter")
+
+#: Sent with every answer.
+HEADERS = {
+    "Content-Security-Policy": "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data:",
+            "connect-src 'self'",
+            "font-src 'self'",
+            "manifest-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+#: What may be asked; nothing here changes state.
+METHODS = ("GET", "HEAD")
+#: Longest path, bytes.
+MAX_PATH = 1_000
+
+#: What stays as it is in a query that is sent back.
+URL_SAFE = "%=&+;:@/?!$'()*,~-._"
+
+#: Names by which this machine calls itself.
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{0,5})?")
+
+
+def host_of(header: str) -> str | None:
+    """Return the name within a Host header, lower-case and without its port; None where none is."""
+    found = _HOST.fullmatch(header)
+    return found[1].strip("[]").lower().rstrip(".") if found else None
+
+
+class Hosts:
+    """The names by which the page may be called.
+
+    Args:
+        names: host names and addresses, without ports; `*.example.org` stands for all below it.
+        addresses: whether any address (no name) is allowed too: nobody can make one point here.
+
+    Raises:
+        InvalidSetting: something is no name.
+    """
+
+    def __init__(self, names: Iterable[str], *, addresses: bool = False) -> None:
+        if isinstance(names, str):
+            raise InvalidSetting("allowed_hosts", "a list of names: [name]")
+        self.names = [_checked(name) for name in names]
+        self._addresses = addresses
+
+    def allow(self, header: str) -> bool:
+        """Tell whether a Host header names us."""
+        host = host_of(header)
+        if host is None:
+            return False
+        if self._addresses:
+            try:
+                ipaddress.ip_address(host)
+            except ValueError:
+                pass
+            else:
+                return True
+        return any(
+            host.endswith(name[1:]) if name.startswith("*.") else host == name
+            for name in self.names
+        )
+
+
+def _checked(name: object) -> str:
+    bare = name.removeprefix("*.") if isinstance(name, str) else ""
+    try:
+        if ipaddress.ip_address(bare.strip("[]")):
+            return bare.strip("[]").lower()
+    except ValueError:
+        pass
+    if not bare or ":" in bare or host_of(bare) is None:
+        raise InvalidSetting(
+            "allowed_hosts", f"{str(name)!r:.60} is no host name: give it without scheme and port"
+        )
+    return str(name).lower().rstrip(".")
+
+
+def own_hosts(host: str, more: Iterable[str] = ()) -> Hosts:
+    """Return the names of the page on its own.
+
+    On loopback these are the names of loopback; elsewhere also this machine's name, and addresses.
+
+    Args:
+        host: the address that is bound.
+        more: further names.
+
+    Raises:
+        InvalidSetting: see Hosts.
+    """
+    if rule.is_loopback(host):
+        return Hosts([*LOOPBACK, *more])
+    own = [*LOOPBACK, *more]
+    for name in (host, socket.gethostname()):
+        try:
+            own.append(_checked(name))
+        except InvalidSetting:
+            continue  # a machine may have no name that a URL could hold
+    return Hosts(own, addresses=True)
+
+
+class Guard:
+    """Middleware: checks what comes in, and adds to what goes out.
+
+    Args:
+        app: what answers.
+        access: see redmeter.dashboard.access; None: everybody may.
+        hosts: None: whoever is in front of us looks after that.
+    """
+
+    def __init__(self, app: ASGIApp, access: rule.Access | None, hosts: Hosts | None) -> None:
+        self._app = app
+        self._access = access
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal began
+            if message["type"] == "http.response.start":
+                began = True
+                _add(MutableHeaders(raw=message["headers"] or []), message)
+            await send(message)
+
+        try:
+            answer = await self._checked(scope)
+            if answer is None:
+                await self._app(scope, receive, guarded)
+                return
+        except Refusal as refusal:
+            answer = refused(refusal)
+        except Exception:
+            logger.exception("the dashboard failed to answer %s", ascii(scope.get("path")))
+            if began:
+                raise
+            fix = "look at the log of the process that serves it"
+            answer = refused(Refusal(500, "internal-error", "the dashboard failed", fix))
+        await answer(scope, receive, guarded)
+
+    async def _checked(self, scope: MutableMapping[str, Any]) -> Response | None:
+        """Check a request; an answer where it shall go no further."""
+        request = Request(scope)
+        hosts = request.headers.getlist("host")
+        if len(hosts) > 1 or (hosts and host_of(hosts[0]) is None):
+            raise Refusal(400, "bad-host", "the Host header is no host's name", "send one name")
+        if self._hosts is not None and not (hosts and self._hosts.allow(hosts[0])):
+            given = hosts[0] if hosts else "(none)"
+            raise Refusal(
+                421,
+                "unknown-host",
+                f"this page is not called {ascii(given)[:100]}",
+                "open it by its own address; `redmeter up --allow-host NAME` allows a name, "
+                "where it is mounted allowed_hosts=[NAME] does",
+            )
+        if request.method not in METHODS:
+            allow = ", ".join(METHODS)
+            raise Refusal(
+                405, "method-not-allowed", "nothing here can be changed", "GET", {"Allow": allow}
+            )
+        if route_path(scope) == "":  # what the page asks for is relative to the mount's slash
+            address = rule.local(quote(scope.get("root_path", ""))) + "/"
+            if query := scope.get("query_string", b"").decode("ascii", "replace"):
+                address += f"?{quote(query, safe=URL_SAFE)}"
+            return Response(status_code=307, headers={"Location": address})
+        if len(request.scope["path"]) > MAX_PATH:
+            raise Refusal(414, "path-too-long", "the path is too long", "see /api/openapi.json")
+        if self._access is None or _is_open(request):
+            return None
+        return await rule.ask(self._access, request)
+
+
+def _is_open(request: Request) -> bool:
+    """Whether it is asked for what everybody may know: that somebody is alive here."""
+    return route_path(request.scope) == "/healthz"
+
+
+def route_path(scope: MutableMapping[str, Any]) -> str:
+    """Return the path below where the application is mounted: "" for the mount without a slash.
+
+    The path of a scope is the whole one; some servers and frameworks leave the mount out.
+    """
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(root + "/")):
+        return path[len(root) :]
+    return path
+
+
+def _add(headers: MutableHeaders, message: Message) -> None:
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("Cache-Control", "no-store")
+    message["headers"] = headers.raw
+
+
+def refused(refusal: Refusal) -> Response:
+    """Return the answer to a request that is refused."""
+    return Response(
+        as_json(refusal.answer()),
+        refusal.status,
+        {**refusal.headers, "Cache-Control": "no-store"},
+        "application/json",
+    )

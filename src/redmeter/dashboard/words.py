@@ -1,0 +1,247 @@
+"""What readings found, in the words of the API: from their values to the shapes of answers.py."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redmeter import model
+from redmeter.dashboard import answers
+from redmeter.reading import curves, listing
+from redmeter.reading import overview as reading_overview
+from redmeter.reading import spread as spreads
+from redmeter.reading.traffic import Page
+
+#: What a name ends in -> what its values are in.
+_UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
+
+
+def of_series(series: model.Series[Any], kind: Any) -> answers.Series:
+    """Word samples."""
+    return {
+        "name": series.name,
+        "kind": kind,
+        "precision": series.precision,
+        "start": series.start,
+        "values": list(series.values),
+        "partial": series.partial,
+    }
+
+
+def of_curve(curve: curves.Curve) -> answers.Curve:
+    """Word a curve."""
+    return {
+        "name": curve.name,
+        "kind": curve.kind,  # type: ignore[typeddict-item]  # one of the three
+        "precision": curve.precision,
+        "start": curve.start,
+        "values": curve.values,
+        "partial": curve.partial,
+        "looked_at": curve.looked_at,
+        "of": curve.of,
+    }
+
+
+def of_summary(
+    summary: spreads.Summary,
+    wanted: Sequence[float],
+    threshold: float | None = None,
+    *,
+    over_time: bool,
+) -> answers.Summary:
+    """Word a summary."""
+    slices = summary.over_time() if over_time else None
+    return {
+        "name": summary.name,
+        "count": summary.count,
+        "total": summary.total,
+        "mean": summary.mean,
+        "stddev": summary.stddev,
+        "low": summary.low,
+        "high": summary.high,
+        "quantiles": _quantiles(wanted, summary.quantiles(wanted)),
+        "share_above": None if threshold is None else summary.share_above(threshold),
+        "buckets": summary.buckets(),
+        "over_time": None if slices is None else _over_time(slices, wanted),
+    }
+
+
+def _over_time(
+    slices: model.Series[spreads.Spread | None], wanted: Sequence[float]
+) -> answers.OverTime:
+    columns = [
+        [None] * len(wanted) if one is None else one.quantiles(wanted) for one in slices.values
+    ]
+    return {
+        "start": slices.start,
+        "partial": slices.partial,
+        "count": [0 if one is None else one.count for one in slices.values],
+        "mean": [None if one is None else one.mean for one in slices.values],
+        "quantiles": {
+            f"{q:.15g}": [column[at] for column in columns] for at, q in enumerate(wanted)
+        },
+    }
+
+
+def _quantiles(wanted: Sequence[float], found: Sequence[float | None]) -> dict[str, float | None]:
+    return {f"{q:.15g}": value for q, value in zip(wanted, found, strict=True)}
+
+
+def of_frequency(one: model.Frequency) -> answers.Frequency:
+    """Word how often messages come."""
+    return {
+        "logger": one.logger,
+        "severity": one.severity,
+        "pattern": one.pattern,
+        "count": one.count,
+        "before": one.before,
+        "first": one.first,
+        "last": one.last,
+        "sample": one.sample,
+    }
+
+
+def of_change(change: model.Change) -> answers.Change:
+    """Word a change."""
+    what: Any = change.what
+    return {"what": what, **of_frequency(change.frequency)}
+
+
+def of_marks(marks: Sequence[model.Mark]) -> list[answers.Mark]:
+    """Word marks."""
+    return [{"time": mark.time, "label": mark.label} for mark in marks]
+
+
+def of_span(window: reading_overview.Span) -> answers.Window:
+    """Word a window."""
+    return {
+        "precision": window.precision,
+        "start": window.start,
+        "end": window.end,
+        "before": window.before,
+        "histograms": window.histograms,
+        "histograms_start": window.histograms_start,
+    }
+
+
+def of_page(page: Page) -> answers.Page:
+    """Word a page."""
+    return {
+        "route": page.route,
+        "count": page.count,
+        "before": page.before,
+        "per_second": page.per_second,
+        "share": page.share,
+        "failed": page.failed,
+        "failing": page.failing,
+        "mean": page.mean,
+        "p95": page.p95,
+        "total": page.total,
+        "total_share": page.total_share,
+        "values": page.values,
+    }
+
+
+def of_row(row: listing.Row, start: int, precision: int) -> answers.CounterRow:
+    """Word a row of a list."""
+    kind: Any = row.kind
+    return {
+        "name": row.name,
+        "kind": kind,
+        "series": row.series,
+        "count": row.count,
+        "before": row.before,
+        "value": row.value,
+        "values": row.values,
+        "start": start,
+        "precision": precision,
+        "partial": bool(row.values),
+    }
+
+
+def of_forecast(found: model.Forecast) -> answers.Forecast:
+    """Word a forecast."""
+    return {
+        "precision": found.precision,
+        "method": found.method,
+        "level": found.level,
+        "running": found.running,
+        "past": [
+            {
+                "start": one.start,
+                "value": one.value,
+                "low": one.low,
+                "mid": one.mid,
+                "high": one.high,
+                "outside": one.outside,
+            }
+            for one in found.past
+        ],
+        "ahead": [
+            {"start": one.start, "low": one.low, "mid": one.mid, "high": one.high}
+            for one in found.ahead
+        ],
+        "reason": found.reason,
+    }
+
+
+def by_precision(found: Mapping[int, int]) -> dict[str, int]:
+    """Return a mapping as JSON has it."""
+    return {str(precision): number for precision, number in found.items()}
+
+
+def of_finding(finding: Any) -> answers.Finding:
+    """Word a finding."""
+    return {
+        "level": finding.level,
+        "topic": finding.topic,
+        "text": finding.text,
+        "fix": finding.fix,
+    }
+
+
+def of_numbers(found: reading_overview.Numbers) -> answers.Numbers:
+    """Word the five numbers."""
+    hits, errors, p95, slowest, logged = (
+        found.hits,
+        found.errors,
+        found.p95,
+        found.slowest,
+        found.logged,
+    )
+    return {
+        "hits": {
+            "value": hits.value,
+            "before": hits.before,
+            "name": hits.name or None,
+            "sampled": hits.sampled,
+        },
+        "errors": {
+            "value": errors.value,
+            "before": errors.before,
+            "looked_at": errors.looked_at,
+            "of": errors.of,
+        },
+        "p95": {
+            "value": p95.value,
+            "before": p95.before,
+            "looked_at": p95.looked_at,
+            "of": p95.of,
+            "sampled": p95.sampled,
+        },
+        "slowest": {
+            "value": slowest.value,
+            "before": slowest.before,
+            "route": None if slowest.value is None else slowest.name,
+        },
+        "logged": {
+            "value": None if logged.value is None else int(logged.value),
+            "before": None if logged.before is None else int(logged.before),
+            "looked_at": logged.looked_at,
+            "of": logged.of,
+        },
+    }
+
+
+def unit_of(name: str) -> str:
+    """Return what the values of a series are in, by the end of its name without labels."""
+    base = name.partition("{")[0]
+    return next((unit for end, unit in _UNITS.items() if base.endswith(end)), "")

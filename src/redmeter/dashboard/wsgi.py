@@ -1,0 +1,52 @@
+"""The dashboard as a WSGI application. Imported where it is used.
+
+a2wsgi runs the ASGI application in an event loop of its own, in a thread that starts with the first
+request, anew in each process. What a server may hand over and a2wsgi cannot read is refused before.
+"""
+
+import http
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from a2wsgi import ASGIMiddleware
+
+from redmeter.dashboard.caching import as_json
+from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.safety import HEADERS
+
+if TYPE_CHECKING:
+    from redmeter.dashboard.app import Dashboard
+
+StartResponse = Callable[..., Any]
+
+
+class WSGI:
+    """A WSGI application. A function for `access=` finds the environ in request.scope.
+
+    Args:
+        dashboard: what answers.
+    """
+
+    def __init__(self, dashboard: "Dashboard") -> None:
+        self._app = ASGIMiddleware(dashboard)  # type: ignore[arg-type]  # its own TypedDicts
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        try:
+            environ.get("QUERY_STRING", "").encode("ascii")
+            for part in ("SCRIPT_NAME", "PATH_INFO"):
+                environ.get(part, "").encode("latin-1").decode()
+        except UnicodeError:
+            return _refused(start_response)
+        return self._app(environ, start_response)  # type: ignore[arg-type]  # its own TypedDict
+
+
+def _refused(start_response: StartResponse) -> list[bytes]:
+    fix = "encode it as UTF-8, then by percent signs"
+    refusal = Refusal(400, "not-utf-8", "the address is no UTF-8", fix)
+    body = as_json(refusal.answer())
+    headers = {**HEADERS, "Content-Type": "application/json", "Cache-Control": "no-store"}
+    headers["Content-Length"] = str(len(body))
+    status = f"{refusal.status} {http.HTTPStatus(refusal.status).phrase}"
+    start_response(status, list(headers.items()))
+    return [body]

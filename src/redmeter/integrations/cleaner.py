@@ -1,0 +1,74 @@
+"""The thread that cleans a store while an application serves requests, see redmeter/cleaning.py."""
+
+import logging
+import os
+import threading
+
+from redmeter import Meter, cleaning
+from redmeter.errors import RedmeterError
+
+logger = logging.getLogger("redmeter")
+
+
+class Cleaner:
+    """A thread that cleans a meter's store every minute, see cleaning.py.
+
+    Any number of processes may have one. Trouble is logged, and ends it where it does not pass.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._quit = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self._meter._store is None or (self._thread and self._thread.is_alive()):
+            return
+        self._quit.clear()
+        self._thread = threading.Thread(target=self._run, name="redmeter-cleaner", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # a limit of the machine
+            logger.error("no thread for the cleaner: %s", error)
+            self._thread = None
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """Have it end, and wait for that, for so many seconds at most."""
+        self._quit.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        store = self._meter._store
+        assert store is not None, "start() looks"
+        try:
+            cleaning.run(store, quit=self._quit.is_set)
+        except RedmeterError as error:
+            logger.error("cleaning ends: %s", error)
+
+
+class CleanerOfEachProcess:
+    """A cleaner of a meter's store for each process that serves requests.
+
+    It is started by the first request, as servers fork, and threads stay behind then.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._pid = 0
+        self._cleaner = Cleaner(meter)
+
+    def see_to(self) -> None:
+        """Start it, unless it runs in this process."""
+        pid = os.getpid()
+        if pid != self._pid:
+            self._pid = pid
+            self._cleaner = Cleaner(self._meter)
+            self._cleaner.start()
+
+    def stop(self) -> None:
+        """End that of this process, see Cleaner.stop(). see_to() starts another one."""
+        if self._pid == os.getpid():
+            self._pid = 0
+            self._cleaner.stop()

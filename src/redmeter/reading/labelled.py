@@ -1,0 +1,167 @@
+"""All label sets of a name: their samples by the values of a label, or as one; their summaries.
+
+Two round trips: which label sets there are at that precision, and what they hold.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from redmeter.errors import LimitExceeded, StoreError
+from redmeter.keys import Keys, entry
+from redmeter.model import Series
+from redmeter.reading.curves import asked_spreads
+from redmeter.reading.partly import readable
+from redmeter.reading.rankings import label_of
+from redmeter.reading.series import Grid, window
+from redmeter.reading.spread import Summary
+from redmeter.reading.summaries import SummaryGrid, has_labels
+from redmeter.reading.together import Question
+from redmeter.store.link import Command, Reply, raised
+
+#: Most label sets whose samples are added up by one request, and those that are merged.
+MAX_ADDED, MAX_MERGED = 2_000, 500
+
+_NARROW = "ask for one of them, or rank them with /api/top"
+
+
+@dataclass(slots=True)
+class Labelled:
+    """Samples of the label sets of a name, added up."""
+
+    #: By the value of the label, None for those without it; those that counted most come first.
+    series: dict[str | None, Series[int]]
+    #: How many values there are.
+    of: int
+    #: The window: [start, end).
+    start: int
+    end: int
+
+
+def asked_label_sets(index: str, precision: int, base: str, most: int) -> list[Command]:
+    """Return the two commands whose replies label_sets() takes."""
+    whole = entry(precision, base)
+    ends = f"[{whole}{{", f"({whole}|"
+    return [("ZRANGEBYLEX", index, *ends, "LIMIT", 0, most + 1), ("ZSCORE", index, whole)]
+
+
+def label_sets(replies: Sequence[Reply], base: str, most: int) -> list[str]:
+    """Return the names of all label sets that have an entry, as they are stored.
+
+    Raises:
+        LimitExceeded: there are more than so many.
+        StoreError: the server refused.
+    """
+    members, score = raised(replies[0]), replies[1]
+    if len(members) > most:
+        raise LimitExceeded("label sets", len(members), most, _NARROW)
+    found = [base] if score is not None and not isinstance(score, StoreError) else []
+    for member in members:
+        try:
+            found.append(member.decode().partition(":")[2])
+        except UnicodeDecodeError:
+            continue  # no name of ours
+    return found
+
+
+def by_label(
+    keys: Keys,
+    base: str,
+    label: str | None,
+    precision: int,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    limit: int = 50,
+) -> Question[Labelled]:
+    """Read counters of one name, added up by the values of a label.
+
+    Args:
+        base: a name without labels.
+        label: None: all in one, whose value is None.
+        precision: slice width, seconds.
+        since, until: leave out slices that end before or start after, Unix seconds.
+        limit: of so many values at most.
+
+    Raises:
+        UnknownPrecision: it is not kept.
+        LimitExceeded: over MAX_ADDED label sets.
+    """
+    view, replies = yield asked_label_sets(keys.known, precision, base, MAX_ADDED)
+    first, last = window(view.retention, precision, view.now, since, until)
+    names = label_sets(replies, base, MAX_ADDED)
+    end = max(first, last + precision)
+    if not names:
+        return Labelled({}, 0, first, end)
+    _, hashes = yield [("HGETALL", keys.count(precision, name)) for name in names]
+    found = readable({name: [reply] for name, reply in zip(names, hashes, strict=True)})
+    grid = Grid(precision, first, last, view.now)
+    sums: dict[str | None, list[int | None]] = {}
+    size = len(range(first, last + 1, precision))
+    for name, (reply,) in found.items():
+        value = None if label is None else label_of(name, label)
+        added = sums.setdefault(value, [None] * size)
+        values = grid.series(name, reply).values
+        for at, count in enumerate(values, size - len(values)):
+            added[at] = (added[at] or 0) + count
+    busiest = sorted(sums, key=lambda value: (-sum(n or 0 for n in sums[value]), value or ""))
+    running = last + precision > view.now
+    laid = {v: _laid(base, precision, first, sums[v], running) for v in busiest[:limit]}
+    return Labelled(laid, len(sums), first, end)
+
+
+def _laid(
+    name: str, precision: int, first: int, counts: Sequence[int | None], running: bool
+) -> Series[int]:
+    oldest = next((at for at, count in enumerate(counts) if count is not None), len(counts))
+    values = tuple(count or 0 for count in counts[oldest:])
+    partial = bool(values) and running
+    return Series(name, precision, first + oldest * precision, values, partial=partial)
+
+
+def summaries_of(
+    keys: Keys,
+    names: Sequence[str],
+    precision: int,
+    *,
+    merge: bool,
+    where: Mapping[str, str] | None = None,
+    since: float | None = None,
+    until: float | None = None,
+) -> Question[list[Summary]]:
+    """Read how observed values were spread, one summary for each name.
+
+    Args:
+        names: in their stored spelling; without labels where label sets are merged.
+        precision: slice width, seconds.
+        merge: merge all label sets of each.
+        where: only those that have these labels.
+        since, until: see by_label().
+
+    Raises:
+        UnknownPrecision: it is not kept of histograms.
+        LimitExceeded: over MAX_MERGED label sets.
+    """
+    sets = {name: [name] for name in names}
+    if merge:
+        commands: list[Command] = []
+        for name in names:
+            commands += asked_label_sets(keys.hists, precision, name, MAX_MERGED)
+        view, replies = yield commands
+        for at, name in enumerate(names):
+            every = label_sets(replies[2 * at : 2 * at + 2], name, MAX_MERGED)
+            sets[name] = [one for one in every if not where or has_labels(one, where)]
+        number = sum(map(len, sets.values()))
+        if number > MAX_MERGED:
+            raise LimitExceeded("label sets", number, MAX_MERGED, _NARROW)
+        view.histograms.check(precision)
+    series = list(dict.fromkeys(one for some in sets.values() for one in some))
+    hashes: Sequence[Reply] = ()
+    if series or not merge:
+        view, hashes = yield asked_spreads(keys, series, precision)
+    grid = SummaryGrid(view.histograms, precision, view.now, since, until, None)
+    pairs = zip(hashes[::2], hashes[1::2], strict=True)
+    found = readable(dict(zip(series, pairs, strict=True)))
+    return [
+        grid.summary(name, [found[one] for one in some if one in found])
+        for name, some in sets.items()
+    ]

@@ -1,0 +1,150 @@
+"""Digesting: of messages that wait, what is stored: cleaned, masked, and counted by pattern.
+
+Of ten thousand messages between two flushes the newest hundred are shown to people, so these and
+one sample of each pattern are cleaned and masked. A message without a pattern needs one made of
+its text, once for each different text.
+
+Order: a text is cleaned, then masked, and only then a pattern is made of it, so that none holds a
+secret; a format is masked as well. All that is done by the thread that stores, never by one that
+logs. Where a masking function raises, or returns no text, `(masking failed)` stands for the text.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from redmeter.analysis.patterns import pattern_of
+from redmeter.analysis.secrets import mask
+from redmeter.analysis.texts import clean
+from redmeter.keys import HOUR
+from redmeter.kinds.message import SAMPLE_LIMIT, Group, LogHour
+from redmeter.recording.cells import Event
+from redmeter.recording.flusher import in_background
+from redmeter.recording.folding import TEXT_LIMIT, grouped, time_of
+from redmeter.recording.grouping import (
+    FORMAT_LIMIT,
+    PATTERN_LIMIT,
+    SAID_LIMIT,
+    Grouping,
+    Place,
+    Placed,
+    Said,
+)
+
+MASKING_FAILED = "(masking failed)"
+
+
+class Rules(NamedTuple):
+    """How messages are read."""
+
+    #: How many of the newest messages of a logger and severity are kept.
+    keep: int = 100
+    #: Masks secrets: text -> text.
+    mask: Callable[[str], str] = mask
+
+
+def digested(
+    events: list[Event], rules: Rules, trouble: Callable[[str, str], None]
+) -> dict[int, LogHour]:
+    """Clean and mask messages, and count them by pattern.
+
+    Args:
+        events: see folding.py; none of them is changed.
+        trouble: called where masking failed: "mask", and the class of the error.
+
+    Returns:
+        Start of an hour, Unix seconds -> what was logged within it.
+    """
+    reader = _Reader(rules.mask, trouble)
+    hours: dict[int, LogHour] = {}
+
+    def hour(time: float) -> LogHour:
+        start = math.floor(time) // HOUR * HOUR
+        found = hours.get(start)
+        if found is None:
+            found = hours[start] = LogHour(rules.keep)
+        return found
+
+    singles, several = [], []
+    for event in events:
+        if len(event) == 3:
+            singles.append(event)
+        elif len(event) == 2:
+            hour(event[0]).merge(event[1])
+        else:
+            several.append(event)
+    groups = grouped(several, singles)
+    by_pattern: dict[Any, list[Any]] = {}
+    for (start, pattern, _), (count, first, last, text) in groups.items():
+        shown = reader.text(text)
+        key = start, reader.pattern(pattern, shown)
+        old = by_pattern.get(key)
+        if old is None:
+            by_pattern[key] = [count, first, last, shown]
+        else:
+            old[0] += count
+            if first < old[1]:
+                old[1] = first
+            if last >= old[2]:
+                old[2:] = last, shown
+    for (_, made), (count, first, last, shown) in by_pattern.items():
+        hour(last).add(made, Group(count, first, last, clean(shown, SAMPLE_LIMIT)))
+    newest: dict[int, list[tuple[float, str]]] = {}
+    for time, _, text in sorted(singles, key=time_of)[-rules.keep :]:
+        newest.setdefault(math.floor(time) // HOUR, []).append((time, reader.text(text)))
+    for texts in newest.values():
+        hour(texts[0][0]).add_texts(texts)
+    return hours
+
+
+class _Reader:
+    """Cleans and masks, and makes patterns; once for each different text."""
+
+    def __init__(self, mask: Callable[[str], str], trouble: Callable[[str, str], None]) -> None:
+        self._mask = mask
+        self._trouble = trouble
+        self._texts: dict[tuple[str, int], str] = {}
+
+    def text(self, text: str, limit: int = TEXT_LIMIT) -> str:
+        """Return what may be stored of a text."""
+        known = self._texts.get((text, limit))
+        if known is None:
+            known = self._texts[text, limit] = self._masked(clean(text, limit), limit)
+        return known
+
+    def _masked(self, text: str, limit: int) -> str:
+        try:
+            masked = self._mask(text)
+            # What a user's function returns may be anything. Masks may be longer than secrets.
+            return text if masked is text else clean(str.__str__(masked), 2 * limit)
+        except BaseException as error:  # of a user's function: its text may be the secret
+            # What ends a program, or a greenlet's patience, is for the application's threads. In
+            # ours it comes from that function alone, and would end all storing.
+            if not isinstance(error, Exception) and not in_background():
+                raise
+            self._trouble("mask", f"masking secrets: {type(error).__name__}")
+            return MASKING_FAILED
+
+    def pattern(self, grouping: Grouping, text: str) -> str:
+        """Return the pattern of a message.
+
+        Args:
+            grouping: as it came in.
+            text: cleaned and masked.
+        """
+        if grouping is None:
+            return pattern_of(text)
+        if type(grouping) is Placed:
+            return f"{self._words(grouping.words, FORMAT_LIMIT)} {self._place(grouping.place)}"
+        if type(grouping) is Place:
+            return f"{pattern_of(text)} {self._place(grouping)}"
+        assert isinstance(grouping, str), "there is nothing else"
+        return self._words(grouping, PATTERN_LIMIT)
+
+    def _words(self, words: str, limit: int) -> str:
+        if type(words) is Said:
+            return pattern_of(self.text(words, SAID_LIMIT))
+        return self.text(words, limit)
+
+    def _place(self, place: str) -> str:
+        return self.text(place, PATTERN_LIMIT)

@@ -1,0 +1,76 @@
+"""Reporting: a recorder tells how it is: the store from time to time, and the log in trouble."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from redmeter.errors import StoreError, StoreRefused
+from redmeter.model import RecorderHealth
+from redmeter.recording.delivery import Delivery
+from redmeter.recording.instance import NUMBER_SECONDS
+from redmeter.recording.tally import Tally
+
+#: Seconds between two reports to the store while something happens.
+REPORT_SECONDS = 10.0
+#: Seconds between two lines in the log.
+LOG_SECONDS = 60.0
+
+logger = logging.getLogger("redmeter")
+
+
+class Reporter:
+    """Tells how a recorder is.
+
+    Args:
+        lock: held while the tally is used.
+        health: how it is.
+    """
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        tally: Tally,
+        lock: AbstractContextManager[object],
+        health: Callable[[], RecorderHealth],
+    ) -> None:
+        self._delivery = delivery
+        self._tally = tally
+        self._lock = lock
+        self._health = health
+        self._said = -LOG_SECONDS
+        self._reported = 0.0
+        self._report_of = -1
+
+    def report(self, *, last: bool, always: bool) -> None:
+        """Tell the store how the recorder is, from time to time.
+
+        Args:
+            last: whether there will be no other.
+            always: whether it is told also where nothing happens, to keep the process's number.
+        """
+        state = self._tally.recorded + sum(self._tally.troubles.values())
+        changed = state != self._report_of
+        passed = time.monotonic() - self._reported
+        due = passed >= REPORT_SECONDS if changed else always and passed > NUMBER_SECONDS
+        if not self._tally.batches or not (due or last):
+            return
+        self._reported = time.monotonic()  # also where it fails: not with every flush
+        try:
+            self._delivery.publish(self._delivery.report(self._health().as_dict()), ended=last)
+            self._report_of = state
+        except StoreError as error:
+            self.trouble(error)
+
+    def trouble(self, error: Exception) -> None:
+        """Write down that storing failed, and say so in the log now and then."""
+        kind = error.code if isinstance(error, StoreRefused) else type(error).__name__
+        with self._lock:
+            self._tally.trouble(kind, str(error))
+        if time.monotonic() - self._said >= LOG_SECONDS:
+            self._said = time.monotonic()
+            waiting = self._tally.buffered
+            kept = f"{waiting} in memory until it is over" if waiting else "nothing is waiting"
+            with contextlib.suppress(Exception):  # of somebody's filter or handler
+                logger.warning("storing metrics: %s (events: %s)", error, kept)

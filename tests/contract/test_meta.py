@@ -1,0 +1,208 @@
+"""`meta:`: what a store says of itself holds for everyone."""
+
+import logging
+import threading
+from typing import Any
+
+import pytest
+
+from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
+from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.model import Outcome
+from redmeter.store.answers import RetentionChanged
+from support.stores import (
+    OpenMeter,
+    OpenStore,
+    batch_of,
+    count,
+    samples,
+    server_time,
+)
+from support.writing import key
+
+
+def test_meta_is_made_once_and_its_retention_holds_for_everyone(
+    client: Any, open_store: OpenStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The second process goes on with the store's, and says so once in the log."""
+    now = int(server_time(client))
+    count(open_store(retention={60: 10, 3600: 5}), "x", now)
+    made = client.hgetall("redmeter:meta:")
+    assert made[b"format"] == b"1"
+    assert made[b"partitions"] == b"1"
+    assert made[b"retention"] == b"60=10 3600=5"
+    with caplog.at_level(logging.WARNING, logger="redmeter"):
+        other = open_store()
+        for _ in range(3):
+            count(other, "y", now)
+    assert client.hgetall("redmeter:meta:") == made
+    assert set(client.scan_iter("redmeter:count:*:y")) == {
+        key(60, "y").encode(),
+        key(3600, "y").encode(),
+    }
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 1
+    assert "60=10 3600=5" in said[0]
+
+
+def test_a_process_that_agrees_with_the_store_says_nothing(
+    client: Any, open_store: OpenStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing to tell."""
+    for _ in range(2):
+        count(open_store(), "x", int(server_time(client)))
+    assert caplog.records == []
+
+
+def test_two_processes_that_start_at_once_make_one_store(
+    client: Any, open_store: OpenStore
+) -> None:
+    """The first to bind decides; the other follows it with its very first batch."""
+    one, two = open_store(retention={60: 10}), open_store(retention={7: 10})
+    for store in (one, two, one):
+        count(store, "x", int(server_time(client)))
+    assert set(client.scan_iter("redmeter:count:*")) == {key(60).encode()}
+
+
+def test_a_change_of_retention_reaches_a_writer_that_already_runs(
+    client: Any, open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """With its next write, which is counted once: under the new precisions alone."""
+    meter = open_meter(retention={60: 10, 300: 10})
+    now = server_time(client)
+    meter.count("x", at=now)
+    changed = open_store().change_retention([(60, 0), (7, 5), (300, 20)])
+    assert dict(changed) == {7: 5, 300: 20}
+    meter.count("x", at=now)
+    assert samples(client, key(60)) == {slice_start(now, 60): 1}
+    assert samples(client, key(7)) == {slice_start(now, 7): 1}
+    assert samples(client, key(300)) == {slice_start(now, 300): 2}
+    assert meter.total("x") == 2
+
+
+def test_a_batch_for_another_retention_is_not_applied(client: Any, open_store: OpenStore) -> None:
+    """Nothing of it is written, not even the watermark, so the same number may come again."""
+    store = open_store()
+    now = int(server_time(client))
+    old = store.binding().version
+    open_store().change_retention([(60, 7)])
+    batch = batch_of(store, 1, "x", now)
+    with pytest.raises(RetentionChanged):
+        store.send(batch, old, must_exist=False)
+    assert not client.exists(key(1), "redmeter:total:", "redmeter:batch:" + batch.producer)
+
+
+def test_a_retention_out_of_range_changes_nothing(client: Any, open_store: OpenStore) -> None:
+    """Nor does one that is the store's already: its version stays."""
+    store = open_store()
+    store.binding()
+    made = client.hgetall("redmeter:meta:")
+    for wrong in ([(60, 255)], [(0, 5)], [(p, 0) for p in DEFAULT_RETENTION]):
+        with pytest.raises(InvalidSetting):
+            store.change_retention(wrong)
+    store.change_retention([(60, 120)])
+    assert client.hgetall("redmeter:meta:") == made
+
+
+def test_two_changes_at_once_are_both_made(client: Any, open_store: OpenStore) -> None:
+    """Each looks again when the other was faster."""
+    stores = [open_store() for _ in range(4)]
+
+    def change(number: int) -> None:
+        stores[number].change_retention([(100 + number, 5)])
+
+    threads = [threading.Thread(target=change, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = open_store().binding().retention
+    assert {100, 101, 102, 103} <= found.keys()
+
+
+def test_after_flushall_the_next_writer_restores_what_the_store_kept(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Its retention as last agreed on, not the one the process was configured for."""
+    store = open_store()
+    now = int(server_time(client))
+    count(store, "x", now)
+    open_store().change_retention([(60, 7)])
+    count(store, "x", now)
+    client.flushall()
+    assert count(store, "x", now, 4) == Outcome()
+    assert client.hget("redmeter:meta:", "retention") == str(store.binding().retention).encode()
+    assert store.binding().retention[60] == 7
+    assert samples(client, key(1)) == {now: 4}
+    assert client.hget("redmeter:total:", "x") == b"4"
+
+
+@pytest.mark.parametrize("version", ["007", "+5", "1_0"])
+def test_a_version_however_it_is_spelled_is_kept_to(
+    client: Any, open_store: OpenStore, version: str
+) -> None:
+    """Someone wrote it by hand: it is compared as it stands, or a writer would never agree."""
+    store = open_store()
+    store.binding()
+    client.hset("redmeter:meta:", "version", version)
+    count(store, "x", int(server_time(client)))
+    assert client.hget("redmeter:total:", "x") == b"1"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("format", "2"),
+        ("partitions", "64"),
+        ("retention", "everything"),
+        ("retention", "60=100000"),
+        ("version", "first"),
+        ("format", ""),
+    ],
+)
+def test_a_store_of_another_kind_is_neither_written_nor_read(
+    client: Any, open_meter: OpenMeter, field: str, value: str
+) -> None:
+    """The error says what the store has and what this version works with."""
+    made = {"format": "1", "partitions": "1", "retention": "60=120", "version": "5", field: value}
+    client.hset("redmeter:meta:", mapping=made)
+    meter = open_meter()
+    for call in (
+        lambda: meter.count("x"),
+        lambda: meter.series("x", precision=60),
+        lambda: meter.names(),
+        lambda: meter.total("x"),
+    ):
+        with pytest.raises(IncompatibleStore) as caught:
+            call()
+        assert caught.value.found == value or field == "version"
+    assert client.keys() == [b"redmeter:meta:"]
+
+
+@pytest.mark.parametrize("theirs", ["a hash", "a list"])
+def test_somebody_elses_key_in_place_of_meta_is_an_error_of_ours(
+    client: Any, open_meter: OpenMeter, theirs: str
+) -> None:
+    """Nothing is written beside it."""
+    if theirs == "a hash":
+        client.hset("redmeter:meta:", "colour", "red")
+    else:
+        client.rpush("redmeter:meta:", "red")
+    meter = open_meter()
+    for call in (lambda: meter.count("x"), lambda: meter.total("x")):
+        with pytest.raises(StoreError) as caught:
+            call()
+        assert isinstance(caught.value, IncompatibleStore if theirs == "a hash" else StoreRefused)
+    assert client.keys() == [b"redmeter:meta:"]
+
+
+def test_a_store_under_another_prefix_has_its_own_everything(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """No key without the prefix, and the two do not see each other."""
+    one, two = open_meter(prefix="a:"), open_meter(prefix="b*:")
+    one.count("x", 2)
+    two.count("x", 3)
+    assert (one.total("x"), two.total("x")) == (2, 3)
+    assert (one.names(), two.names()) == (["x"], ["x"])
+    assert all(found.startswith((b"a:", b"b*:")) for found in client.scan_iter("*"))

@@ -1,0 +1,237 @@
+"""Who may look."""
+
+import base64
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+
+from dashboard.conftest import error_of
+from redmeter.dashboard import Dashboard
+from redmeter.dashboard.access import Login, is_loopback, local, new_token, read_users
+from redmeter.dashboard.alone import Credentials
+from redmeter.errors import InvalidSetting
+from support.asking import asking
+from support.servers import Server
+
+TOKEN = "a-token-of-some-length"
+PATHS = ["/", "/assets/x.js", "/api/marks", "/api/openapi.json", "/nothing"]
+
+
+def basic(name: str, password: str) -> dict[str, str]:
+    """Return the header that a browser sends."""
+    text = base64.b64encode(f"{name}:{password}".encode()).decode()
+    return {"Authorization": f"Basic {text}"}
+
+
+@pytest.mark.parametrize("access", [None, "closed", "", 5, True])
+def test_a_dashboard_is_not_made_without_saying_who_may_look(access: Any) -> None:
+    """The error says what to write."""
+    with pytest.raises(InvalidSetting, match='access="open" for everybody'):
+        Dashboard("redis://localhost", access=access)
+    with pytest.raises(InvalidSetting, match="a function of your application"):
+        Dashboard("redis://localhost")
+
+
+async def only_ada(request: Request) -> bool:
+    """Let Ada pass."""
+    return request.headers.get("x-user") == "ada"
+
+
+def only_ada_plain(request: Request) -> Any:
+    """Let Ada pass, by something that is true."""
+    return "yes" if request.headers.get("x-user") == "ada" else None
+
+
+class OnlyAda:
+    """Lets Ada pass."""
+
+    async def __call__(self, request: Request) -> bool:
+        """Say so."""
+        return await only_ada(request)
+
+
+@pytest.mark.parametrize("access", [only_ada, only_ada_plain, OnlyAda()])
+@pytest.mark.parametrize("path", PATHS)
+def test_an_application_says_who_may_look(access: Any, path: str, server: Server) -> None:
+    """By a function, plain or async, for whatever lies below; what is alive everybody may know."""
+    dashboard = Dashboard(server.url, access=access)
+    with asking(dashboard) as client:
+        answer = client.get(path)
+        assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
+        assert client.head(path).status_code == 403
+        assert client.get(path, headers={"x-user": "ada"}).status_code != 403
+        assert client.get("/healthz").status_code == 200
+    dashboard.close()
+
+
+def test_an_application_may_answer_by_itself(server: Server) -> None:
+    """As by sending somebody to its login; our headers are added."""
+    dashboard = Dashboard(server.url, access=lambda _: RedirectResponse("/login", 303))
+    with asking(dashboard) as client:
+        answer = client.get("/api/marks")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_function_that_fails_lets_nobody_pass(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And the log says why."""
+
+    def broken(_: Request) -> bool:
+        raise RuntimeError("no session")
+
+    dashboard = Dashboard(server.url, access=broken)
+    with asking(dashboard) as client:
+        assert client.get("/api/marks").status_code == 403
+    assert "access= of the dashboard failed" in caplog.text
+    caplog.clear()
+
+
+# --- Credentials ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.0.7", False),
+        ("localhost.example", False),
+        ("", False),
+    ],
+)
+def test_the_rule_goes_by_the_address_that_is_bound(host: str, loopback: bool) -> None:
+    """On loopback there is no login; beyond it there is one that nobody asked for."""
+    assert is_loopback(host) is loopback
+    made = Credentials(host)
+    assert (made.login is None) is loopback
+    assert (made.minted is None) is loopback
+    assert new_token() != new_token()
+
+
+def test_a_login_on_loopback_is_had_by_giving_credentials() -> None:
+    """They come by the environment or by files, never by the command line."""
+    made = Credentials("127.0.0.1", environ={"REDMETER_TOKEN": TOKEN})
+    assert made.login is not None
+    assert made.minted is None
+    assert Credentials("127.0.0.1", environ={"REDMETER_USERS": "ada:a-password"}).login
+
+
+def test_files_of_secrets_are_read(tmp_path: Any) -> None:
+    """A token's first line, and lines of names and passwords, which no error repeats."""
+    file = tmp_path / "secret"
+    file.write_text(f"{TOKEN}\n")
+    assert Credentials("0.0.0.0", token_file=file).minted is None
+    file.write_text("ada:has:colons\n\nbob:password2\n")
+    assert Credentials("0.0.0.0", users_file=file).login
+    assert read_users("ada:has:colons", "x") == {"ada": "has:colons"}
+    for text in ("", "ada", ":password", "ada:short", "ada:long-enough\nx"):
+        file.write_text(text)
+        with pytest.raises(InvalidSetting, match="--users-file") as raised:
+            Credentials("127.0.0.1", users_file=file)
+        assert "short" not in str(raised.value)
+    with pytest.raises(InvalidSetting, match=r"--token-file: .*No such file"):
+        Credentials("127.0.0.1", token_file=tmp_path / "nothing")
+    with pytest.raises(InvalidSetting, match="8 ASCII characters"):
+        Credentials("127.0.0.1", environ={"REDMETER_TOKEN": "short"})
+
+
+@pytest.fixture
+def locked(server: Server) -> Any:
+    """A client of a dashboard that asks for credentials."""
+    login = Login([TOKEN], {"ada": "correct-horse"})
+    dashboard = Dashboard(server.url, access=login)
+    with asking(dashboard) as client:
+        yield client
+    dashboard.close()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_credentials_there_is_nothing(path: str, locked: httpx.Client) -> None:
+    """Whoever asks, and whatever he says of where he comes from."""
+    for sent in (
+        {},
+        {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1", "Forwarded": "for=127.0.0.1"},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Basic !!!"},
+        {"Authorization": "Basic " + base64.b64encode(b"\xff\xfe").decode()},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Cookie": f"redmeter={TOKEN}"},
+        basic("ada", "wrong"),
+        basic("", ""),
+        basic("ada:correct-horse", ""),
+        basic("eve", "correct-horse"),
+    ):
+        answer = locked.get(path, headers=sent)
+        assert (answer.status_code, error_of(answer)["code"]) == (401, "login-needed")
+        assert answer.headers["www-authenticate"].startswith("Basic realm=")
+    assert locked.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "sent", [{"Authorization": f"Bearer {TOKEN}"}, basic("ada", "correct-horse")]
+)
+def test_credentials_are_taken(sent: dict[str, str], locked: httpx.Client) -> None:
+    """A token by Bearer, a name by Basic."""
+    assert locked.get("/api/marks", headers=sent).status_code == 200
+
+
+def test_a_token_in_the_address_becomes_a_cookie(locked: httpx.Client) -> None:
+    """It is taken once, and the address is left without it; the cookie is for this page alone."""
+    answer = locked.get(f"/?token={TOKEN}&view=pages&name=%C3%A4")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/?view=pages&name=%C3%A4"
+    cookie = answer.headers["set-cookie"]
+    assert TOKEN not in cookie
+    for part in ("HttpOnly", "SameSite=strict", "Path=/"):
+        assert part in cookie
+    assert "Secure" not in cookie
+    assert locked.get("/api/marks").status_code == 200  # the client keeps it
+    locked.cookies.clear()
+    assert locked.get("/api/marks").status_code == 401
+
+
+def test_a_wrong_token_is_refused_though_there_is_a_cookie(locked: httpx.Client) -> None:
+    """And leaves no other."""
+    assert locked.get(f"/?token={TOKEN}").status_code == 303
+    answer = locked.get("/?token=wrong")
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+
+
+def test_a_link_from_another_site_opens_too(locked: httpx.Client) -> None:
+    """A redirect of such a navigation goes without the cookie, so the browser is sent on anew."""
+    answer = locked.get(f"/?token={TOKEN}", headers={"Sec-Fetch-Site": "cross-site"})
+    assert (answer.status_code, answer.headers["refresh"]) == (200, "0; url=/")
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "set-cookie" in answer.headers
+
+
+def test_a_cookie_goes_encrypted_where_the_page_does(server: Server) -> None:
+    """And below the mount alone."""
+    dashboard = Dashboard(server.url, access=Login([TOKEN]))
+    with asking(dashboard, root_path="/metrics", base_url="https://localhost") as client:
+        answer = client.get(f"/metrics/?token={TOKEN}")
+        assert answer.headers["location"] == "/metrics/"
+        assert "Secure" in answer.headers["set-cookie"]
+        assert "Path=/metrics/" in answer.headers["set-cookie"]
+        refused = client.get("/metrics/", headers={"Cookie": "x=1"})
+        assert refused.headers["www-authenticate"] == 'Bearer realm="redmeter"'
+    dashboard.close()
+
+
+@pytest.mark.parametrize("path", ["//evil.example/x", "/\\evil.example", "///x"])
+def test_an_address_that_is_sent_back_is_here(path: str) -> None:
+    """`//name` would be another host."""
+    assert local(path).startswith("/")
+    assert not local(path).startswith(("//", "/\\"))

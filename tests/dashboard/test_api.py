@@ -1,0 +1,180 @@
+"""The API answers what is stored, in two round trips at most, in the shapes that it promises."""
+
+import json
+from typing import Any
+
+import httpx
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from dashboard.conftest import HOSTILE, error_of
+from redmeter import Meter
+from redmeter.dashboard.api import openapi
+from redmeter.dashboard.endpoints import ENDPOINTS
+from support.stores import exchanges
+
+#: Something that each endpoint can be asked.
+QUESTIONS = {
+    "/api/overview": ["", "?precision=1", "?series=hits&series=queue_length&series=cart_value"],
+    "/api/series": [
+        "?name=hits&name=nothing",
+        "?name=queue_length&kind=gauge&precision=5",
+        "?name=http_requests&by=route",
+        "?name=hostile&by=text&precision=3600",
+        "?name=http_requests&sum=1",
+        "?name=nothing&by=route",
+    ],
+    "/api/names": ["", "?pattern=h*", "?kind=gauges", "?kind=histograms&limit=1"],
+    "/api/top": [
+        "",
+        "?name=http_requests&by=route",
+        "?name=http_request_seconds&by=route&order=p95",
+        "?name=http_request_seconds&by=route&order=total",
+        "?order=p50",
+        "?name=http_requests&by=route&order=failing&failing=status=5xx&where=method=GET",
+    ],
+    "/api/summary": [
+        "?name=cart_value",
+        "?name=cart_value&name=nothing&q=0.5&q=0.99&threshold=50&over_time=1",
+        "?name=http_request_seconds&all_labels=1&where=route=/cart",
+    ],
+    "/api/messages": ["", "?logger=shop", "?severity=error", "?logger=shop&severity=info&limit=1"],
+    "/api/marks": ["", "?since=0&until=4000000000"],
+    "/api/pages": ["", "?order=p95", "?order=failing&limit=1", "?order=total"],
+    "/api/counters": ["", "?order=change&grouped=1", "?kind=gauges", "?kind=histograms&pattern=h*"],
+    "/api/detail": [
+        "?name=hits",
+        "?name=http_requests",
+        "?name=cart_value",
+        "?name=queue_length&precision=3600",
+        '?name=http_requests{method="GET",route="/cart",status="5xx"}',
+    ],
+    "/api/forecast": ["?name=hits", "?name=nothing"],
+    "/api/health": [""],
+}
+ASKED = [path + query for path, queries in QUESTIONS.items() for query in queries]
+
+
+def validator(path: str, status: str = "200") -> Any:
+    """Return what checks an answer against the file; what it does not name is a fault."""
+    document = json.loads(openapi().content)
+    for schema in document["components"]["schemas"].values():
+        schema["additionalProperties"] = False
+    answers = document["paths"][path]["get"]["responses"][status]
+    schema = answers["content"]["application/json"]["schema"]
+    return jsonschema.Draft202012Validator({**document, **schema})
+
+
+def test_there_is_a_question_for_each_endpoint() -> None:
+    """So that none is left out below."""
+    assert set(QUESTIONS) == {endpoint.path for endpoint in ENDPOINTS}
+
+
+@pytest.mark.parametrize("url", ASKED)
+def test_an_answer_is_what_the_file_says(url: str, client: httpx.Client, filled: Meter) -> None:
+    """Of each endpoint, asked in several ways, of a store with something of everything."""
+    answer = client.get(url)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    validator(url.partition("?")[0]).validate(answer.json())
+    assert abs(float(answer.headers["redmeter-now"]) - answer.json()["now"]) < 0.001
+
+
+@pytest.mark.parametrize("url", ASKED)
+def test_an_answer_about_an_empty_store_is_too(url: str, client: httpx.Client) -> None:
+    """Nothing is there yet."""
+    answer = client.get(url)
+    assert answer.status_code == 200, answer.text
+    validator(url.partition("?")[0]).validate(answer.json())
+
+
+@pytest.mark.parametrize("url", ASKED)
+def test_an_answer_takes_two_round_trips_at_most(
+    url: str, client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it shows; what the store keeps is known, as after the first answer."""
+    assert client.get("/healthz").status_code == 200
+    with exchanges(monkeypatch) as seen:
+        assert client.get(url).status_code == 200
+    assert 1 <= len(seen) <= 2
+
+
+# --- Figures -------------------------------------------------------------------------------
+
+
+def test_series_have_what_was_counted(client: httpx.Client, filled: Meter) -> None:
+    """In the order in which they were asked for; what is nowhere is empty, at the window's end."""
+    found = client.get("/api/series?name=nothing&name=hits").json()
+    nothing, hits = found["series"]
+    assert (nothing["values"], nothing["start"]) == ([], found["end"])
+    assert sum(hits["values"]) == 12
+    assert hits["partial"]
+    assert hits["start"] + 60 * len(hits["values"]) == found["end"] > found["now"]
+    (queue,) = client.get("/api/series?name=queue_length&kind=gauge").json()["series"]
+    assert queue["values"][-1] == 7.5
+    assert client.get("/api/series?name=queue_length").json()["series"][0]["values"] == []
+
+
+def test_hostile_texts_come_back_as_they_are(client: httpx.Client, filled: Meter) -> None:
+    """In every answer that has them, letter by letter, and as ASCII on the way."""
+    answer = client.get("/api/series?name=hostile&by=text")
+    assert {series["label"] for series in answer.json()["series"]} == set(HOSTILE)
+    assert answer.json()["of"] == len(HOSTILE)
+    assert answer.text.isascii()
+    rows = client.get("/api/top?name=hostile&by=text").json()["rows"]
+    assert {row["key"] for row in rows} == set(HOSTILE)
+    marks = client.get("/api/marks").json()["marks"]
+    assert {mark["label"] for mark in marks} == {f"deploy {text}" for text in HOSTILE}
+    said = client.get("/api/messages?severity=error").json()
+    assert {message["text"] for message in said["recent"]} == {
+        f"cannot do {text}" for text in HOSTILE
+    }
+
+
+def test_rankings_and_summaries_are_those_of_the_meter(client: httpx.Client, filled: Meter) -> None:
+    """Row by row."""
+    options = {"by": "route", "precision": 60, "slices": 60}
+    for name, order in (("http_requests", "count"), ("http_request_seconds", "p95")):
+        found = client.get(f"/api/top?name={name}&by=route&order={order}").json()
+        rows = filled.top(name, order=order, **options)  # type: ignore[arg-type]
+        assert [(row["key"], row["count"], row["value"]) for row in found["rows"]] == [
+            (row.key, row.count, row.value) for row in rows
+        ]
+    url = "/api/summary?name=cart_value&q=0.5&q=1&threshold=50&over_time=1"
+    (summary,) = client.get(url).json()["summaries"]
+    assert (summary["count"], summary["total"], summary["high"]) == (2, 111.5, 99.0)
+    assert summary["quantiles"]["1"] == 99.0
+    assert summary["share_above"] == 0.5
+    assert sum(summary["over_time"]["count"]) == 2
+    assert [bucket[2] for bucket in summary["buckets"]] == [1, 1]
+
+
+def test_names_are_told_with_how_many_there_are(client: httpx.Client, filled: Meter) -> None:
+    """Though not all are shown."""
+    found = client.get("/api/names?pattern=http_requests*&limit=3").json()
+    assert found["total"] == 8
+    assert found["names"] == filled.names("http_requests*")[:3]
+
+
+def test_what_is_too_large_is_refused(
+    client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With how large it would be."""
+    monkeypatch.setattr("redmeter.dashboard.api.MAX_BYTES", 100)
+    answer = client.get("/api/overview")
+    assert answer.status_code == 400
+    error = error_of(answer)
+    assert (error["code"], error["fix"]) == ("answer-too-large", "at most 100: ask for less")
+
+
+def test_ten_who_watch_cost_what_one_does(
+    client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a moment; whatever the order in which they write it."""
+    monkeypatch.setattr("redmeter.dashboard.app.KEEP", 60.0)
+    assert client.get("/healthz").status_code == 200
+    with exchanges(monkeypatch) as seen:
+        for _ in range(5):
+            client.get("/api/series?name=hits&precision=60")
+            client.get("/api/series?precision=60&name=hits")
+    assert len(seen) == 1

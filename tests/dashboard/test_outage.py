@@ -1,0 +1,144 @@
+"""The store goes away, hangs, comes back: a 503 that says so, and then answers again."""
+
+import threading
+from typing import Any
+
+import httpx
+import pytest
+import redis
+
+from dashboard.conftest import error_of
+from redmeter import Meter
+from redmeter.dashboard import Dashboard, api, app
+from redmeter.dashboard.caching import THREADS
+from support.asking import asking
+from support.proxy import Proxy
+from support.servers import Server
+from support.waiting import eventually
+
+PATHS = ["/api/overview", "/api/series?name=hits", "/api/health", "/api/messages", "/api/top"]
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept for longer than a moment."""
+    monkeypatch.setattr(app, "KEEP", 0.01)
+
+
+def test_a_store_that_is_away_is_a_503_until_it_is_back(server: Server, meter: Meter) -> None:
+    """Without a restart of anything; whether it is alive says the same."""
+    meter.count("hits")
+    dashboard = Dashboard(server.url, access="open")
+    with asking(dashboard) as client:
+        for path in PATHS:
+            assert client.get(path).status_code == 200
+        assert client.get("/healthz").json() == {"status": "ok"}
+        server.kill()
+        eventually(lambda: client.get("/healthz").status_code == 503)
+        assert client.get("/healthz").json() == {"status": "unavailable"}
+        for path in PATHS:
+            answer = client.get(path)
+            assert answer.status_code == 503
+            assert error_of(answer)["code"] == "store-unavailable"
+            assert answer.headers["retry-after"] == "1"
+            assert str(server.port) in error_of(answer)["message"]
+        server.start()
+        for path in [*PATHS, "/healthz"]:
+            eventually(lambda path=path: client.get(path).status_code == 200)  # type: ignore[misc]
+    dashboard.close()
+
+
+def test_a_password_is_in_no_answer(server: Server) -> None:
+    """Neither of a wrong one nor of one that the server does not get to see."""
+    url = server.url.replace("://", "://ada:hidden-secret@")
+    dashboard = Dashboard(url, access="open")
+    with asking(dashboard) as client:
+        answer = client.get("/api/overview")
+        assert (answer.status_code, error_of(answer)["code"]) == (503, "store-denied")
+        assert "hidden" not in answer.text
+        server.kill()
+        answer = client.get("/api/marks")
+        assert (answer.status_code, error_of(answer)["code"]) == (503, "store-unavailable")
+        assert "hidden" not in answer.text
+        server.start()
+    dashboard.close()
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_store_that_hangs_is_a_503_within_the_time_limit(
+    own: bool, proxy: Proxy, meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a URL or by a client that waits for ever; what needs no store is answered meanwhile."""
+    monkeypatch.setattr(api, "PATIENCE", 0.3)
+    client_of_theirs = redis.Redis(port=proxy.port)
+    dashboard = Dashboard(proxy.url if own else client_of_theirs, access="open")
+    with asking(dashboard) as client:
+        assert client.get("/api/marks").status_code == 200
+        proxy.black_hole()
+        for number in range(2 * THREADS if not own else 2):
+            answer = client.get(f"/api/marks?since={number}")
+            assert answer.status_code == 503
+            assert error_of(answer)["code"] in ("timed-out", "store-unavailable")
+            assert client.get("/api/openapi.json").status_code == 200
+        assert sum(t.name == "redmeter-page" for t in threading.enumerate()) <= THREADS
+        proxy.heal()
+        eventually(lambda: client.get("/api/marks?since=99").status_code == 200, 15.0)
+    dashboard.close()
+    client_of_theirs.close()
+
+
+def test_switched_off_is_said(client: Any) -> None:
+    """An application whose store is off is not disturbed by the page that it mounts."""
+    dashboard = Dashboard("off", access="open")
+    with asking(dashboard) as off:
+        answer = off.get("/api/overview")
+        assert (answer.status_code, error_of(answer)["code"]) == (503, "switched-off")
+        assert off.get("/healthz").status_code == 503
+
+
+def test_a_series_that_vanishes_while_it_is_looked_at(
+    client: httpx.Client, meter: Meter, server: Server
+) -> None:
+    """Its page says that it is gone until it comes again, a list shows nothing of it."""
+    meter.count("hits")
+    meter.observe("cart_value", 1.0)
+    assert client.get("/api/detail?name=hits").status_code == 200
+    with server.client() as store:
+        store.flushdb()
+    gone = client.get("/api/detail?name=hits&precision=5").json()
+    assert (gone["kind"], gone["precisions"], gone["hours"]) == ("", [], None)
+    assert client.get("/api/series?name=hits&precision=5").json()["series"][0]["values"] == []
+    (summary,) = client.get("/api/summary?name=cart_value&precision=5").json()["summaries"]
+    assert (summary["count"], summary["mean"], summary["buckets"]) == (0, None, [])
+    meter.count("hits", 2)
+    again = client.get("/api/detail?name=hits&precision=300").json()
+    assert (again["kind"], again["total"]) == ("counter", 2)
+
+
+def test_what_another_program_keeps_there_is_no_failure(
+    client: httpx.Client, meter: Meter, server: Server
+) -> None:
+    """Of many names the others are shown; of one alone it is said."""
+    meter.count("hits")
+    with server.client() as store:
+        store.set("redmeter:count:60:other", "a text")
+        store.zadd("redmeter:known:", {b"60:other": 0, b"60:\xff\xfe": 0, "nonsense": 0})
+        store.rpush("redmeter:hist:60:hits", "x")
+    shown = client.get("/api/series?name=hits&name=other").json()["series"]
+    assert [sum(series["values"]) for series in shown] == [1, 0]
+    answer = client.get("/api/series?name=other")
+    assert (answer.status_code, error_of(answer)["code"]) == (503, "store-refused")
+    for path in ("overview", "counters", "pages", "names", "top", "health", "detail?name=hits"):
+        assert client.get(f"/api/{path}").status_code == 200, path
+
+
+def test_a_new_retention_is_followed(client: httpx.Client, meter: Meter) -> None:
+    """Precisions that come and go while the page is open."""
+    meter.count("hits")
+    assert client.get("/api/overview").status_code == 200
+    assert meter._store is not None
+    meter._store.change_retention([(60, 0), (10, 100)])
+    answer = client.get("/api/overview?precision=60&series=hits")
+    assert (answer.status_code, error_of(answer)["code"]) == (400, "unknown-precision")
+    assert "10 (10s)" in error_of(answer)["fix"]
+    assert client.get("/api/overview?precision=10").status_code == 200

@@ -1,0 +1,54 @@
+"""Whatever the file allows is asked, and what it does not: schemathesis, on a real server."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from dashboard.test_alone import served
+from redmeter import Meter
+from redmeter.dashboard.alone import Alone
+from redmeter.dashboard.api import openapi
+from support.servers import Server
+
+DOCUMENT = json.loads(openapi().content)
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+)
+schema = schemathesis.openapi.from_dict(DOCUMENT)
+
+
+@pytest.fixture
+def address(server: Server, filled: Meter) -> Iterator[str]:
+    """A page of a store with something of everything."""
+    with served(Alone(server.url, port=0)) as page:
+        yield page.address.rstrip("/")
+
+
+@pytest.mark.slow
+@schema.parametrize()
+@settings(
+    max_examples=40,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_answer_is_one_that_the_file_names(case: Any, address: str) -> None:
+    """No 500, no other status, no other type and no other shape; what is wrong is refused."""
+    case.call_and_validate(base_url=address, checks=CHECKS)

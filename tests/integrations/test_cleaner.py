@@ -1,0 +1,30 @@
+"""The thread that cleans a store beside an application's requests, on a private server."""
+
+from redmeter import Meter
+from redmeter.integrations.cleaner import Cleaner
+from support.servers import Server
+from support.waiting import eventually
+
+
+def test_a_cleaner_cleans_until_it_is_stopped(server: Server) -> None:
+    """In a thread of its own, which ends promptly; it may be started again."""
+    with Meter(server.url) as meter:
+        store = meter._store
+        assert store is not None
+        cleaner = Cleaner(meter)
+        cleaner.stop()
+        for _ in range(2):
+            store.ask([("DEL", store.keys.cleaned)])
+            cleaner.start()
+            cleaner.start()
+            eventually(lambda: store.ask([("EXISTS", store.keys.cleaned)]) == [1], 5, "cleaned")
+            cleaner.stop()
+            assert cleaner._thread is not None
+            assert not cleaner._thread.is_alive()
+
+
+def test_a_cleaner_of_a_meter_that_is_off_does_nothing() -> None:
+    """There is no store."""
+    cleaner = Cleaner(Meter("off"))
+    cleaner.start()
+    assert cleaner._thread is None

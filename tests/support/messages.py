@@ -1,0 +1,72 @@
+"""Messages on their way: a cell for tests, and what comes out of some events."""
+
+from collections import Counter
+from typing import Any
+
+from redmeter.keys import HOUR
+from redmeter.kinds.message import LogHour
+from redmeter.recording.cells import Cell
+from redmeter.recording.digesting import Rules, digested
+from redmeter.recording.messages import Messages
+
+NOON = 1700000000 - 1700000000 % HOUR
+
+Trouble = list[tuple[str, str]]
+
+
+class Nobody:
+    """An attendant that does nothing, or what attend() of a recorder does for long lists."""
+
+    def __init__(self, shorten: int = 0) -> None:
+        self.troubles: Trouble = []
+        self._shorten = shorten
+
+    def attend(self, cell: Cell) -> None:
+        """Shorten the list where it is long."""
+        if self._shorten and len(cell.events) >= max(self._shorten, cell.long):
+            cell.shorten()
+            cell.long = max(self._shorten, 2 * len(cell.events))
+
+    def trouble(self, kind: str, text: str) -> None:
+        """Note it."""
+        self.troubles.append((kind, text))
+
+
+def a_cell(rules: Rules = Rules(), shorten: int = 0) -> Messages:  # noqa: B008
+    """A cell of its own."""
+    return Messages("app", "info", Nobody(shorten), lambda: NOON, rules)
+
+
+def digest(*events: Any, rules: Rules = Rules(), trouble: Any = None) -> dict[int, LogHour]:  # noqa: B008
+    """What comes out of some events."""
+    return digested(list(events), rules, trouble or (lambda _kind, _text: None))
+
+
+def sizes(hours: dict[int, LogHour]) -> Counter[str]:
+    """How often each pattern came in all hours."""
+    found: Counter[str] = Counter()
+    for hour in hours.values():
+        found.update({pattern: group.events for pattern, group in hour.patterns.items()})
+    return found
+
+
+class Unspeakable(Exception):
+    """Has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def failing(error: BaseException, depth: int = 0) -> BaseException:
+    """Return an exception that was raised so deep down."""
+
+    def handler(left: int) -> None:
+        if left:
+            handler(left - 1)
+        raise error
+
+    try:
+        handler(depth)
+    except BaseException as caught:  # noqa: BLE001
+        return caught
+    raise AssertionError

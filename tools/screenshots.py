@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS].
+
+They go to FOLDER, .cache/screenshots unless said otherwise. Without the address of a page, one is
+served for the time: the demo's past in a store of its own, which is removed afterwards.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path += [str(ROOT / "src"), str(ROOT / "tests")]
+
+from redmeter import Meter  # noqa: E402
+from redmeter import store as stores  # noqa: E402
+from redmeter.demo import past  # noqa: E402
+from redmeter.store import embedded  # noqa: E402
+from support import chromium  # noqa: E402
+
+#: Name -> query, width, theme.
+VIEWS = {
+    "overview": ("?range=60", 1280, "light"),
+    "overview-dark": ("?range=3600", 1280, "dark"),
+    "overview-narrow": ("?range=60", 360, "light"),
+    "series": ("?view=series&name=hits&range=3600", 1280, "light"),
+    "percentiles": ("?view=series&name=http_request_seconds&range=60", 1280, "dark"),
+    "pages": ("?view=pages&range=3600", 1280, "light"),
+    "messages": ("?view=messages", 1280, "light"),
+    "counters": ("?view=counters&range=60", 1280, "dark"),
+    "health": ("?view=health", 1280, "light"),
+}
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve the demo's past; yield the address of the page."""
+    with tempfile.TemporaryDirectory(prefix="redmeter-pictures-") as folder:
+        url = f"embedded://{folder}/store"
+        store = stores.open(url, prefix="demo:")
+        assert store is not None
+        past.fill(store, 1)
+        store.close()
+        with Meter(url, prefix="demo:", sync=True) as meter:
+            meter.mark("shop 2.8")
+            for number in range(40):
+                meter.log("shop.payment", "the bank refused order %d", number, severity="error")
+                meter.log("shop.stock", "only %d left of tea %d", number % 3, number)
+        command = [sys.executable, "-m", "redmeter", "up", "--port", "0", "--url", url]
+        up = subprocess.Popen([*command, "--prefix", "demo:"], stdout=subprocess.PIPE, text=True)
+        try:
+            assert up.stdout is not None
+            yield next(found[0] for line in up.stdout if (found := re.search(r"http://\S+", line)))
+        finally:
+            up.terminate()
+            up.wait()
+            embedded.stop(Path(folder) / "store")
+
+
+def take(address: str, folder: Path) -> None:
+    """Take a picture of each view."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium.find(), args=chromium.flags())
+        for name, (query, width, theme) in VIEWS.items():
+            context = browser.new_context(
+                viewport={"width": width, "height": 900},
+                color_scheme="dark" if theme == "dark" else "light",
+                device_scale_factor=2 if width < 500 else 1,
+            )
+            page = context.new_page()
+            page.goto(address + query)
+            page.locator(".waiting").wait_for(state="detached")
+            page.wait_for_timeout(1_500)  # charts are drawn
+            page.screenshot(path=folder / f"{name}.png", full_page=True)
+            sys.stdout.write(f"{folder / name}.png\n")
+            context.close()
+        browser.close()
+
+
+def main() -> None:
+    """Take the pictures."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / ".cache" / "screenshots"
+    if len(sys.argv) > 2:
+        take(sys.argv[2], folder)
+        return
+    with served() as address:
+        take(address, folder)
+
+
+if __name__ == "__main__":
+    main()
