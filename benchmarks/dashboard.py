@@ -242,9 +242,9 @@ def _trips() -> Iterator[list[int]]:
     seen: list[int] = []
     whole = Link.exchange
 
-    def counted(self: Link, commands: Any) -> Any:
+    def counted(self: Link, commands: Any, *take: Any) -> Any:
         seen.append(len(commands))
-        return whole(self, commands)
+        return whole(self, commands, *take)
 
     Link.exchange = counted  # type: ignore[method-assign]
     try:

@@ -18,8 +18,9 @@ from redmeter.reading.overview import LOOKED_AT, PANELS_SECONDS, Watch, read_ove
 from redmeter.reading.pages import read_pages
 from redmeter.reading.sets import MAX_ADDED
 from redmeter.reading.talk import read_talk
+from redmeter.reading.timed import MAX_READ
 from redmeter.reading.together import ask
-from redmeter.reading.traffic import MAX_READ, MAX_REQUESTS
+from redmeter.reading.traffic import MAX_REQUESTS
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
 from support.observed import exact_quantile, near, put_observed

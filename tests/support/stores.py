@@ -98,9 +98,9 @@ def exchanges(monkeypatch: Any) -> Iterator[list[int]]:
     seen: list[int] = []
     whole = Link.exchange
 
-    def counted(self: Link, commands: Any) -> Any:
+    def counted(self: Link, commands: Any, *take: Any) -> Any:
         seen.append(len(commands))
-        return whole(self, commands)
+        return whole(self, commands, *take)
 
     with monkeypatch.context() as patch:
         patch.setattr(Link, "exchange", counted)

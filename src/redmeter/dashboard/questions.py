@@ -3,7 +3,7 @@
 Each is asked in two round trips at most; what is here knows which parameters go together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from redmeter import model
@@ -35,20 +35,22 @@ def series(store: Store, values: Values) -> answers.SeriesAnswer:
     if values["by"] is not None or values["sum"]:
         return _labelled(store, values)
     gauge = values["kind"] == "gauge"
-    key = store.keys.gauge if gauge else store.keys.count
-    now, first, last, replies = read_hashes(store, key, names, precision, since=since, until=until)
-    end = max(first, last + precision)
-    grid = Grid(precision, first, last, now)
-    found: list[answers.LabelledSeries] = []
-    for name in names:
-        # What cannot be read, since another program keeps something else there, is empty.
-        series: model.Series[Any] = model.Series(name, precision, end, (), partial=False)
-        if name in replies:
-            if gauge:
-                series = gauges.laid(name, replies[name], precision, first, last, now)
-            else:
-                series = grid.series(name, replies[name])
-        found.append({**words.of_series(series, values["kind"]), "label": None})
+    key: Callable[[int, str], str] = store.keys.gauge if gauge else store.keys.count
+    lay: Any = gauges.laid if gauge else Grid.series
+    grid, read = read_hashes(store, key, names, precision, lay, since=since, until=until)
+    now, first = grid.now, grid.starts.start
+    end = max(first, grid.starts.stop - 1 + precision)
+    # What cannot be read, since another program keeps something else there, is empty.
+    found: list[answers.LabelledSeries] = [
+        {
+            **words.of_series(
+                read.get(name, model.Series(name, precision, end, (), partial=False)),
+                values["kind"],
+            ),
+            "label": None,
+        }
+        for name in names
+    ]
     return {
         "now": now,
         "precision": precision,

@@ -13,4 +13,16 @@
     health.py      is the store well? What that means is in findings.py and reports.py
 
 Each takes the time and the retention from the store, in the same round trip as the data.
+
+What a page shows is a question of many parts, asked in two round trips: see together.py, join.py
+and windows.py for how that is done.
+
+    overview.py    the first page: traffic.py, listing.py and talk.py together
+    pages.py       pages of a web application; traffic.py reads them, by requested.py and timed.py
+    listing.py     what there is, with a small curve (sparks.py) of each
+    detail.py      one series, at every precision, and its label sets
+    talk.py        what is logged, at a glance
+    curves.py      what a chart draws
+    labelled.py    label sets added up, or told apart by a label
+    ranked.py      rankings by a percentile, bounded by more than those of rankings.py
 """

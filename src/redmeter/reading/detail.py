@@ -24,9 +24,9 @@ from redmeter.reading.curves import (
     summed,
 )
 from redmeter.reading.overview import Span, span_of
+from redmeter.reading.series import whole
 from redmeter.reading.spread import Summary
 from redmeter.reading.together import Question, ask
-from redmeter.reading.traffic import whole
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
 from redmeter.store import Store, View
 from redmeter.store.link import Command, Reply, raised

@@ -55,12 +55,13 @@ def expecting(
     ]
     first, last = window(view.retention, precision, view.now)
     found = readable({"counter": [count], "gauge": [gauge]})
+    grid = Grid(precision, first, last, view.now)
     counted = Series[int](name, precision, first, (), partial=False)
     if "counter" in found:
-        counted = Grid(precision, first, last, view.now).series(name, count)
+        counted = grid.series(name, count)
     measured = Series[float | None](name, precision, first, (), partial=False)
     if "gauge" in found:
-        measured = laid(name, gauge, precision, first, last, view.now)
+        measured = laid(grid, name, gauge)
     return either(counted, measured, ahead)
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from redmeter.model import Series
-from redmeter.reading.series import read_hashes
+from redmeter.reading.series import Grid, read_hashes
 from redmeter.store import Store
 from redmeter.store.link import Reply, pairs
 
@@ -37,30 +37,20 @@ def read_gauges(
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
     """
-    now, first, last, replies = read_hashes(
-        store, store.keys.gauge, names, precision, since=since, until=until
-    )
-    return {n: laid(n, reply, precision, first, last, now) for n, reply in replies.items()}
+    return read_hashes(store, store.keys.gauge, names, precision, laid, since=since, until=until)[1]
 
 
-def laid(
-    name: str, reply: Reply, precision: int, first: int, last: int, now: float
-) -> Series[float | None]:
-    """Read a gauge's hash, from its oldest sample that counts to the end.
-
-    Args:
-        first, last: starts of the oldest and the newest slice that count.
-        now: Unix seconds, by the server's clock.
-    """
-    texts, starts = dict(pairs(reply)), range(first, last + 1, precision)
-    values = [value_of(texts.get(b"%d" % start), start, precision) for start in starts]
+def laid(grid: Grid, name: str, reply: Reply) -> Series[float | None]:
+    """Read a gauge's hash, from its oldest sample that counts to the end."""
+    texts, starts = dict(pairs(reply)), grid.starts
+    values = [value_of(texts.get(b"%d" % start), start, starts.step) for start in starts]
     oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
     return Series(
         name,
-        precision,
-        first + oldest * precision,
+        starts.step,
+        starts.start + oldest * starts.step,
         tuple(values[oldest:]),
-        partial=oldest < len(values) and last + precision > now,
+        partial=oldest < len(values) and grid.running,
     )
 
 

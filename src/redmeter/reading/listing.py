@@ -16,8 +16,9 @@ from redmeter.reading.catalogue import matching, matching_ends
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
 from redmeter.reading.observed import Sum, sum_of
+from redmeter.reading.series import whole
+from redmeter.reading.sparks import drawn
 from redmeter.reading.together import Question
-from redmeter.reading.traffic import drawn, whole
 from redmeter.reading.windows import Window
 from redmeter.store.link import Command, Reply, is_misplaced, pairs, raised
 

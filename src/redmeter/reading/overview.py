@@ -17,9 +17,10 @@ from redmeter.reading import reports, writers
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.findings import Finding
 from redmeter.reading.listing import Listing, Row, listing
+from redmeter.reading.requested import Page, Traffic
 from redmeter.reading.talk import Talk, talk
 from redmeter.reading.together import Question, ask, together
-from redmeter.reading.traffic import Page, Traffic, traffic
+from redmeter.reading.traffic import traffic
 from redmeter.reading.windows import Window, histogram_window, whole_window
 from redmeter.store import Store, View
 from redmeter.store.link import raised
@@ -85,6 +86,8 @@ class PagesPanel:
     """The busiest pages."""
 
     rows: list[Page]
+    #: Pages that there are, of those label sets that were looked at.
+    found: int
     #: Label sets of requests that there are, and that were looked at.
     of: int
     looked_at: int
@@ -106,6 +109,8 @@ class CountersPanel:
     """The busiest counters."""
 
     rows: list[Row]
+    #: Names that there are, of those series that were looked at; and series that there are.
+    found: int
     total: int
     looked_at: int
     values_start: int
@@ -225,7 +230,7 @@ def overview(
         _numbers(pages, said, window),
         chart if series else _usual(pages, counters),
         [mark for mark in panels.marks if mark.time >= span.start],
-        PagesPanel(pages.pages, pages.of, pages.looked_at, pages.sampled),
+        PagesPanel(pages.pages, pages.found, pages.of, pages.looked_at, pages.sampled),
         pages.values_start,
         pages.values_precision,
         MessagesPanel(
@@ -233,6 +238,7 @@ def overview(
         ),
         CountersPanel(
             counters.rows,
+            counters.found,
             counters.total,
             counters.looked_at,
             counters.values_start,

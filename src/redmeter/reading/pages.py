@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.reading.overview import Span, span_of
+from redmeter.reading.requested import Page
 from redmeter.reading.together import ask
-from redmeter.reading.traffic import Page, traffic
+from redmeter.reading.traffic import traffic
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
 

@@ -7,14 +7,17 @@ running now by the server's clock.
 
 import contextlib
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from redmeter.errors import LimitExceeded, StoreRefused
+from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.keys import Retention, slice_start
 from redmeter.kinds.packed import Numbers
 from redmeter.model import Series
 from redmeter.reading.partly import readable
-from redmeter.store import Store
+from redmeter.store import Store, View
 from redmeter.store.link import Command, Reply, mapped, pairs, raised
+
+T = TypeVar("T")
 
 #: Most series that one request may ask for.
 MAX_SERIES = 5_000
@@ -47,11 +50,9 @@ def read_series(
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
     """
-    now, first, last, replies = read_hashes(
-        store, store.keys.count, names, precision, since=since, until=until
-    )
-    grid = Grid(precision, first, last, now)
-    return {name: grid.series(name, reply) for name, reply in replies.items()}
+    return read_hashes(
+        store, store.keys.count, names, precision, Grid.series, since=since, until=until
+    )[1]
 
 
 def read_hashes(
@@ -59,18 +60,19 @@ def read_hashes(
     key: Callable[[int, str], str],
     names: Sequence[str],
     precision: int,
+    lay: Callable[["Grid", str, Reply], T],
     *,
     since: float | None,
     until: float | None,
-) -> tuple[float, int, int, dict[str, Reply]]:
-    """Read the hashes of many series in one round trip.
+) -> tuple["Grid", dict[str, T]]:
+    """Read the hashes of many series in one round trip, and lay each on a grid.
 
     Args:
         key: makes the key of a precision and a name.
+        lay: makes a series of a name and a hash.
 
     Returns:
-        The server's clock, the starts of the oldest and the newest slice that count, and a reply
-        for each name that can be read.
+        The grid, and a series for each name that can be read.
 
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_series().
@@ -79,10 +81,23 @@ def read_hashes(
     # Whether the precision is kept, the answer tells; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
     commands: list[Command] = [("HGETALL", key(width, name)) for name in names]
-    view, replies = store.read(commands)
-    first, last = window(view.retention, precision, view.now, since, until)
-    found = readable({name: [reply] for name, reply in zip(names, replies, strict=True)})
-    return view.now, first, last, {name: reply for name, (reply,) in found.items()}
+    grids: list[Grid] = []
+
+    def make(view: View) -> Callable[[Reply], T | StoreError]:
+        first, last = window(view.retention, precision, view.now, since, until)
+        grid = Grid(precision, first, last, view.now)
+        grids[:] = [grid]
+        following = iter(names)
+
+        def laid(reply: Reply) -> T | StoreError:
+            name = next(following)
+            return reply if isinstance(reply, StoreError) else lay(grid, name, reply)
+
+        return laid
+
+    _, replies = store.read_each(commands, make)
+    found = readable({name: [one] for name, one in zip(names, replies, strict=True)})
+    return grids[0], {name: one for name, (one,) in found.items()}
 
 
 def check_number(names: Sequence[str]) -> None:
@@ -171,10 +186,13 @@ class Grid:
 
     def __init__(self, precision: int, first: int, last: int, now: float) -> None:
         self._precision, self._first = precision, first
-        self._starts = range(first, last + 1, precision)
+        #: When it is, and where the slices start that count.
+        self.now = now
+        self.starts = range(first, last + 1, precision)
         # As they are spelled in a hash, so that most replies need no number made of a field.
-        self._fields = [b"%d" % start for start in self._starts]
-        self._running = last + precision > now
+        self._fields = [b"%d" % start for start in self.starts]
+        #: Whether the newest of them is still running.
+        self.running = last + precision > now
 
     def series(self, name: str, reply: Reply) -> Series[int]:
         """Lay a counter's hash on the grid, from its oldest sample that counts to the end.
@@ -196,10 +214,18 @@ class Grid:
                 return self._laid(name, counts)
         # Other slices too, or other spellings: sort it out number by number.
         told = {start: b"%d" % count for start, count in slices_of(reply).items()}
-        return self._laid(name, list(map(told.get, self._starts)))
+        return self._laid(name, list(map(told.get, self.starts)))
 
     def _laid(self, name: str, counts: Sequence[bytes | None]) -> Series[int]:
         oldest = next((at for at, count in enumerate(counts) if count is not None), len(counts))
         start = self._first + oldest * self._precision
         values = tuple(map(_number, counts[oldest:]))
-        return Series(name, self._precision, start, values, partial=bool(values) and self._running)
+        return Series(name, self._precision, start, values, partial=bool(values) and self.running)
+
+
+def whole(reply: Reply) -> int:
+    """Read a number; 0 where there is none, or somebody else's text."""
+    try:
+        return int(reply or 0)
+    except (TypeError, ValueError):
+        return 0

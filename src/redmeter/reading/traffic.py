@@ -6,102 +6,24 @@ those routes of which percentiles are shown, and what the curves are made of. Wh
 are, the moments tell: the busiest, and those that may be the slowest, see observed.py.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from redmeter.errors import InvalidName
-from redmeter.keys import Keys, entry, slice_start
-from redmeter.kinds.distribution import Distribution
-from redmeter.names import HITS, REQUESTS, SECONDS, SeriesName, parse_name
-from redmeter.reading.curves import Curve, asked_counts, asked_spreads, counted, spread
+from redmeter.keys import Keys, entry
+from redmeter.names import HITS, REQUESTS, SECONDS
+from redmeter.reading.curves import asked_counts, asked_spreads, counted, spread
 from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
-from redmeter.reading.observed import Sum, sum_of
-from redmeter.reading.rankings import OTHER
-from redmeter.reading.series import slices_of
+from redmeter.reading.requested import Requested, Traffic
+from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
+from redmeter.reading.timed import Timed
 from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply, is_misplaced
+from redmeter.store.link import Command, Reply
 
 #: Label sets that are looked at: of requests, and of their durations.
 MAX_REQUESTS, MAX_SECONDS = 1_000, 500
-#: Series of which histograms are read: of the busiest, and of those that may be the slowest.
-MAX_READ = 40
 #: Series of which curves are made: failed requests that are added up, durations that are merged.
 MAX_ADDED, MAX_CURVED = 100, 12
-#: Series of requests of which small curves are made.
-MAX_DRAWN = 300
-
-#: The quantile by which pages are slow.
-SLOW = 0.95
-
-
-@dataclass(slots=True)
-class Page:
-    """A route within a window."""
-
-    route: str
-    count: int = 0
-    #: Requests within as long a time before the window; None where nothing keeps it.
-    before: int | None = None
-    per_second: float = 0.0
-    #: Its part of all requests, 0 to 1.
-    share: float = 0.0
-    #: Requests that failed (status 5xx), and their part of its own, 0 to 1.
-    failed: int = 0
-    failing: float = 0.0
-    #: Of its durations, seconds; None where none is known.
-    mean: float | None = None
-    p95: float | None = None
-    #: Of all durations together, seconds, and its part of that of all pages.
-    total: float | None = None
-    total_share: float | None = None
-    #: Its counts by slices of `Traffic.values_precision`, from `Traffic.values_start` on; None
-    #: before its first request, nothing where there are too many pages.
-    values: list[float | None] = field(default_factory=list)
-
-    def value(self, order: str) -> float:
-        """Return what pages are put in order by: see pages.py."""
-        values = {"count": self.count, "p95": self.p95, "failing": self.failed}
-        return values.get(order, self.total) or 0.0
-
-
-@dataclass(slots=True)
-class Traffic:
-    """What was asked for within a window, and right before it."""
-
-    pages: list[Page]
-    #: Pages that there are.
-    found: int = 0
-    #: Label sets of requests that there are, and how many were looked at.
-    of: int = 0
-    looked_at: int = 0
-    #: Series of durations that there are, and of how many histograms were read.
-    timed: int = 0
-    timed_read: int = 0
-    #: Whether only some requests were timed: then totals are estimates.
-    sampled: bool = False
-    values_start: int = 0
-    values_precision: int = 1
-    #: Start of the oldest slice in which something was asked for.
-    oldest: int | None = None
-    count: int = 0
-    failed: int = 0
-    #: The same before the window; None where nothing keeps it.
-    count_before: int | None = None
-    failed_before: int | None = None
-    p95: float | None = None
-    p95_before: float | None = None
-    slowest: Page | None = None
-    slowest_before: float | None = None
-    #: Of `hits`, or, where nobody counts that, of all requests: which of them it is; "" where there
-    #: is neither. Then how often, the same before the window, and how many seconds that took.
-    hits_name: str = ""
-    hits: int = 0
-    hits_before: int | None = None
-    seconds: float = 1.0
-    #: Hits, failed requests and p95 over time, where they were asked for.
-    curves: list[Curve] = field(default_factory=list)
 
 
 def traffic(
@@ -134,7 +56,7 @@ def traffic(
     hits, requests = Joined(replies[0], len(counts)), Joined(replies[1], len(counts))
     durations = Joined(replies[3], len(moments))
     found = Traffic([], of=whole(replies[2]), timed=whole(replies[4]))
-    pages, timings = _Pages(found, window, requests), _Timings(durations)
+    pages, timings = Requested(found, window, requests), Timed(durations)
     curve = counted(HITS, replies[5:], window.fine, window.start(view.now), view.now)
     _tell_hits(found, window, hits, curve.start if curve.values else None)
     pages.tell(found)
@@ -212,218 +134,3 @@ def _family(
         join(index, ("ZRANGEBYLEX", *ends, "LIMIT", 0, most), cut, asks),
         ("ZLEXCOUNT", index, *ends),
     )
-
-
-# --- Counts --------------------------------------------------------------------------------
-
-
-class _Pages:
-    """Sums the counts of requests up by route.
-
-    Args:
-        found: what is told of them; is filled in.
-        window: of counters.
-        requests: the members of the index with their counts.
-    """
-
-    def __init__(self, found: Traffic, window: Window, requests: Joined) -> None:
-        self.by_route: dict[str, Page] = {}
-        self._series: dict[str, list[str]] = {}
-        self._counts: dict[str, int] = {}
-        self._failing: list[str] = []
-        before = 0 if window.earlier else None
-        found.count_before = found.failed_before = before
-        for name, (_, labels), replies in _series(requests):
-            found.looked_at += 1
-            route, failed = _route(labels), dict(labels).get("status", "").startswith("5")
-            page = self.by_route.setdefault(route, Page(route, before=before))
-            self._series.setdefault(route, []).append(name)
-            counts = counts_of(replies[0])
-            if counts:
-                oldest = min(counts)
-                found.oldest = oldest if found.oldest is None else min(found.oldest, oldest)
-            count = self._counts[name] = sum(counts.values())
-            page.count += count
-            found.count += count
-            if failed:
-                page.failed += count
-                found.failed += count
-                self._failing.append(name)
-            if len(replies) > 1:
-                earlier = sum(counts_of(replies[1]).values())
-                page.before = (page.before or 0) + earlier
-                found.count_before = (found.count_before or 0) + earlier
-                if failed:
-                    found.failed_before = (found.failed_before or 0) + earlier
-
-    def failing(self) -> list[str]:
-        """Return the series of requests that failed, those of most of them first."""
-        return sorted(self._failing, key=lambda name: -self._counts[name])
-
-    def tell(self, found: Traffic) -> None:
-        """Write down what part of all each page has."""
-        for page in self.by_route.values():
-            page.per_second = page.count / found.seconds
-            page.share = page.count / found.count if found.count else 0.0
-            page.failing = page.failed / page.count if page.count else 0.0
-
-    def drawn(self, order: str, limit: int) -> list[str]:
-        """Return the series of the pages that are likely to be told, of which curves are drawn."""
-        likely = "total" if order == "p95" else order
-        pages = sorted(self.by_route.values(), key=lambda page: (-page.value(likely), page.route))
-        names = [name for page in pages[:limit] for name in self._series.get(page.route, ())]
-        return names[:MAX_DRAWN]
-
-    def draw(
-        self, found: Traffic, window: Window, names: list[str], replies: Sequence[Reply], now: float
-    ) -> None:
-        """Draw the curves of the pages."""
-        width = window.drawn()
-        slots = range(slice_start(window.start(now), width), int(now) + 1, width)
-        found.values_start, found.values_precision = slots.start, width
-        answers = dict(zip(names, replies, strict=True))
-        for route, some in self._series.items():
-            if some[0] in answers:
-                parts = [answers[name] for name in some if name in answers]
-                self.by_route[route].values = drawn(parts, slots)
-
-
-# --- Durations -----------------------------------------------------------------------------
-
-
-class _Timings:
-    """Sums durations up by route, and chooses those of which histograms are read."""
-
-    def __init__(self, durations: Joined) -> None:
-        self._sums: dict[str, Sum] = {}
-        self._routes: dict[str, list[str]] = {}
-        #: Of those that are only timed now and then: which part of them.
-        self._shares: dict[str, float] = {}
-        for name, (_, labels), replies in _series(durations):
-            whole = Sum()
-            for text in _texts(replies[0]):
-                if (part := sum_of(text)) is not None:
-                    whole.merge(part)
-            if not whole.count:
-                continue
-            self._sums[name] = whole
-            self._routes.setdefault(_route(labels), []).append(name)
-            share = _share(dict(labels).get("sampled"))
-            if share is not None:
-                self._shares[name] = share
-
-    def busiest(self) -> list[str]:
-        """Return the series, those with most values first."""
-        return sorted(self._sums, key=lambda name: -self._sums[name].count)
-
-    def chosen(self) -> list[str]:
-        """Return the series of which histograms are read: half the busiest, half the slowest."""
-        sums, busiest = self._sums, self.busiest()
-        slowest = sorted(sums, key=lambda name: -sums[name].bound(SLOW))
-        half = [*busiest[: MAX_READ // 2], *slowest[: MAX_READ // 2]]
-        return list(dict.fromkeys([*half, *busiest[:MAX_READ]]))[:MAX_READ]
-
-    def tell_sums(self, found: Traffic, pages: dict[str, Page]) -> None:
-        """Write down how long each page took in all, and on average."""
-        totals: dict[str, float] = {}
-        for route, names in self._routes.items():
-            page = pages.setdefault(route, Page(route))
-            whole = Sum()
-            for name in names:
-                whole.merge(self._sums[name])
-            page.mean = whole.mean
-            totals[route] = sum(self._sums[n].total / self._shares.get(n, 1.0) for n in names)
-        everything = sum(totals.values())
-        for route, total in totals.items():
-            pages[route].total = total
-            pages[route].total_share = total / everything if everything > 0 else 0.0
-        found.sampled = bool(self._shares)
-
-    def tell_percentiles(
-        self,
-        found: Traffic,
-        pages: dict[str, Page],
-        spreads: Mapping[str, Distribution],
-        before: Mapping[str, Distribution],
-    ) -> None:
-        """Write down how slow each page is, and all together."""
-        for route, names in self._routes.items():
-            pages[route].p95 = _quantile(spreads.get(name) for name in names)
-        found.timed_read = len(spreads)
-        found.p95 = _quantile(spreads.values())
-        found.p95_before = _quantile(before.values())
-        slow = [page for page in pages.values() if page.p95 is not None]
-        if slow:
-            found.slowest = max(slow, key=lambda page: (page.p95 or 0.0, page.route))
-            names = self._routes[found.slowest.route]
-            found.slowest_before = _quantile(before.get(name) for name in names)
-
-
-def _quantile(spreads: Iterable[Distribution | None]) -> float | None:
-    both = Distribution()
-    for one in spreads:
-        if one is not None:
-            both.merge(one)
-    return both.quantile(SLOW) if both.count else None
-
-
-def _share(text: str | None) -> float | None:
-    try:
-        share = float(text or "")
-    except ValueError:
-        return None
-    return share if 0.0 < share <= 1.0 else None
-
-
-# --- Both ----------------------------------------------------------------------------------
-
-
-def _series(joined: Joined) -> Iterable[tuple[str, SeriesName, Sequence[Reply]]]:
-    """Yield the series of a join that can be read: as stored, taken apart, and its replies."""
-    for member, replies in joined.readable():
-        try:
-            stored = member.decode().partition(":")[2]
-            yield stored, parse_name(stored), replies
-        except (UnicodeDecodeError, InvalidName):
-            continue  # written by someone else
-
-
-def _route(labels: Iterable[tuple[str, str]]) -> str:
-    found = dict(labels)
-    return found.get("route", OTHER if found.get("overflow") == "true" else "")
-
-
-def drawn(
-    replies: Iterable[Reply],
-    slots: range,
-    read: Callable[[Reply], Mapping[int, int]] | None = None,
-) -> list[float | None]:
-    """Add hashes up to a small curve; None before the first count.
-
-    Args:
-        replies: the hashes; those that are none are left out.
-        slots: starts of the slices.
-        read: reads a hash: start -> count; None: that of a counter.
-    """
-    values: list[float | None] = [None] * len(slots)
-    for reply in replies:
-        if is_misplaced(reply):
-            continue
-        for start, count in (read or slices_of)(reply).items():
-            if start in slots:
-                place = slots.index(start)
-                values[place] = (values[place] or 0) + count
-    oldest = next((at for at, value in enumerate(values) if value is not None), len(values))
-    return [*values[:oldest], *(value or 0 for value in values[oldest:])]
-
-
-def _texts(reply: Sequence[bytes]) -> Sequence[bytes]:
-    return reply[1::2]
-
-
-def whole(reply: Reply) -> int:
-    """Read a number; 0 where there is none, or somebody else's text."""
-    try:
-        return int(reply or 0)
-    except (TypeError, ValueError):
-        return 0

@@ -140,8 +140,13 @@ class Link:
         """Whether the client is ours, and waits no longer than the settings say."""
         return self._owned
 
-    def exchange(self, commands: Sequence[Command]) -> list[Reply]:
+    def exchange(
+        self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
+    ) -> list[Reply]:
         """Send commands together and read one reply for each; a server's error is a reply.
+
+        Args:
+            take: is given each reply as it arrives; what it returns stands in its place.
 
         Raises:
             StoreUnavailable: no connection, or it broke; `sent` says whether anything went out.
@@ -161,7 +166,8 @@ class Link:
                 replies = []
                 for command in commands:
                     _limit(connection, until)
-                    replies.append(self._read(connection, command))
+                    reply = self._read(connection, command)
+                    replies.append(reply if take is None else take(reply))
                 return replies
             except BaseException:
                 # Replies still under way must not be taken for those of the next exchange.

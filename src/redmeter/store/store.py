@@ -12,10 +12,10 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from random import SystemRandom
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import RedmeterError, StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.model import Batch, Operations, Outcome
 from redmeter.store import binding as bindings
@@ -44,6 +44,8 @@ _PASSING = {"LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUS
 # Not the generator of the application, which may have seeded it.
 _chance = SystemRandom()
 
+T = TypeVar("T")
+
 logger = logging.getLogger("redmeter")
 
 
@@ -57,6 +59,47 @@ class View(NamedTuple):
     histograms: Retention
     #: Version of meta:, "" where nothing has been written yet.
     version: str
+
+
+class _Arrival(Generic[T]):
+    """Takes the replies of a reading one by one: first what makes the view, then all others.
+
+    An error of ours waits until all replies are there, so that the connection stays in order.
+    """
+
+    def __init__(
+        self, view: Callable[[Reply, Reply], View], make: Callable[[View], Callable[[Reply], T]]
+    ) -> None:
+        self._make_view, self._make = view, make
+        self._first: list[Reply] = []
+        self._view: View | None = None
+        self._take: Callable[[Reply], T] | None = None
+        self._error: RedmeterError | None = None
+
+    def take(self, reply: Reply) -> T | None:
+        """Take a reply; return what is made of it."""
+        try:
+            if self._take is not None:
+                return self._take(reply)
+            if self._error is None:
+                self._first.append(reply)
+                if len(self._first) == 2:
+                    self._view = self._make_view(*self._first)
+                    self._take = self._make(self._view)
+        except RedmeterError as error:
+            self._take, self._error = None, self._error or error
+        return None
+
+    def view(self) -> View:
+        """Return the view, once all is there.
+
+        Raises:
+            RedmeterError: what was raised on the way.
+        """
+        if self._error is not None:
+            raise self._error
+        assert self._view is not None, "two replies come first"
+        return self._view
 
 
 class Store:
@@ -117,13 +160,32 @@ class Store:
         Raises:
             StoreError: the server cannot be reached, refuses, or holds another format.
         """
-        time, meta, *replies = self.ask([("TIME",), ("HGETALL", self.keys.meta), *commands])
-        seconds, microseconds = raised(time)
-        found = bindings.read_meta(dict(pairs(raised(meta))))
-        kept = found or self._configured
-        self._seen = kept.kept
-        now = int(seconds) + int(microseconds) / 1e6
-        return View(now, kept.retention, kept.histograms, kept.version), replies
+        time, meta, *replies = self.ask([*self._asked_first(), *commands])
+        return self._view(time, meta), replies
+
+    def read_each(
+        self, commands: Sequence[Command], make: Callable[[View], Callable[[Reply], T]]
+    ) -> tuple[View, list[T]]:
+        """Ask the same; of each reply something is made as soon as it is there.
+
+        So the server goes on while we do, and no more than one reply is in memory: what makes a
+        third of the time of a large reading.
+
+        Args:
+            make: returns what makes something of a reply; an error is a reply.
+
+        Raises:
+            StoreError: see read(); and what either function raises.
+        """
+        whole = [*self._asked_first(), *commands]
+        try:
+            arrival = _Arrival(self._view, make)
+            replies = self.link.exchange(whole, arrival.take)
+        except StoreUnavailable:
+            self._reconnect()
+            arrival = _Arrival(self._view, make)
+            replies = self.link.exchange(whole, arrival.take)
+        return arrival.view(), replies[2:]
 
     def ask(self, commands: Sequence[Command]) -> list[Reply]:
         """Exchange commands that may be repeated: once more where the first exchange broke."""
@@ -132,6 +194,17 @@ class Store:
         except StoreUnavailable:
             self._reconnect()
             return self.link.exchange(commands)
+
+    def _asked_first(self) -> tuple[Command, Command]:
+        return ("TIME",), ("HGETALL", self.keys.meta)
+
+    def _view(self, time: Reply, meta: Reply) -> View:
+        seconds, microseconds = raised(time)
+        found = bindings.read_meta(dict(pairs(raised(meta))))
+        kept = found or self._configured
+        self._seen = kept.kept
+        now = int(seconds) + int(microseconds) / 1e6
+        return View(now, kept.retention, kept.histograms, kept.version)
 
     # Retention
 

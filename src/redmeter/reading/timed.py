@@ -1,0 +1,101 @@
+"""How long requests took, by route: the second half of traffic.py.
+
+From `http_request_seconds{method,route}`: sums of all from their moments, percentiles from the
+histograms of some.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from redmeter.kinds.distribution import Distribution
+from redmeter.reading.join import Joined
+from redmeter.reading.observed import Sum, sum_of
+from redmeter.reading.requested import Page, Traffic, route_of, series_in
+
+#: Series of which histograms are read: of the busiest, and of those that may be the slowest.
+MAX_READ = 40
+#: The quantile by which pages are slow.
+SLOW = 0.95
+
+
+class Timed:
+    """Sums durations up by route, and chooses those of which histograms are read."""
+
+    def __init__(self, durations: Joined) -> None:
+        self._sums: dict[str, Sum] = {}
+        self._routes: dict[str, list[str]] = {}
+        #: Of those that are only timed now and then: which part of them.
+        self._shares: dict[str, float] = {}
+        for name, (_, labels), replies in series_in(durations):
+            whole = Sum()
+            for text in replies[0][1::2]:
+                if (part := sum_of(text)) is not None:
+                    whole.merge(part)
+            if not whole.count:
+                continue
+            self._sums[name] = whole
+            self._routes.setdefault(route_of(labels), []).append(name)
+            share = _share(dict(labels).get("sampled"))
+            if share is not None:
+                self._shares[name] = share
+
+    def busiest(self) -> list[str]:
+        """Return the series, those with most values first."""
+        return sorted(self._sums, key=lambda name: -self._sums[name].count)
+
+    def chosen(self) -> list[str]:
+        """Return the series of which histograms are read: half the busiest, half the slowest."""
+        sums, busiest = self._sums, self.busiest()
+        slowest = sorted(sums, key=lambda name: -sums[name].bound(SLOW))
+        half = [*busiest[: MAX_READ // 2], *slowest[: MAX_READ // 2]]
+        return list(dict.fromkeys([*half, *busiest[:MAX_READ]]))[:MAX_READ]
+
+    def tell_sums(self, found: Traffic, pages: dict[str, Page]) -> None:
+        """Write down how long each page took in all, and on average."""
+        totals: dict[str, float] = {}
+        for route, names in self._routes.items():
+            page = pages.setdefault(route, Page(route))
+            whole = Sum()
+            for name in names:
+                whole.merge(self._sums[name])
+            page.mean = whole.mean
+            totals[route] = sum(self._sums[n].total / self._shares.get(n, 1.0) for n in names)
+        everything = sum(totals.values())
+        for route, total in totals.items():
+            pages[route].total = total
+            pages[route].total_share = total / everything if everything > 0 else 0.0
+        found.sampled = bool(self._shares)
+
+    def tell_percentiles(
+        self,
+        found: Traffic,
+        pages: dict[str, Page],
+        spreads: Mapping[str, Distribution],
+        before: Mapping[str, Distribution],
+    ) -> None:
+        """Write down how slow each page is, and all together."""
+        for route, names in self._routes.items():
+            pages[route].p95 = _quantile(spreads.get(name) for name in names)
+        found.timed_read = len(spreads)
+        found.p95 = _quantile(spreads.values())
+        found.p95_before = _quantile(before.values())
+        slow = [page for page in pages.values() if page.p95 is not None]
+        if slow:
+            found.slowest = max(slow, key=lambda page: (page.p95 or 0.0, page.route))
+            names = self._routes[found.slowest.route]
+            found.slowest_before = _quantile(before.get(name) for name in names)
+
+
+def _quantile(spreads: Iterable[Distribution | None]) -> float | None:
+    both = Distribution()
+    for one in spreads:
+        if one is not None:
+            both.merge(one)
+    return both.quantile(SLOW) if both.count else None
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        share = float(text or "")
+    except ValueError:
+        return None
+    return share if 0.0 < share <= 1.0 else None
