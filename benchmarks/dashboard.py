@@ -246,7 +246,7 @@ def _trips() -> Iterator[list[int]]:
         seen.append(len(commands))
         return whole(self, commands, *take)
 
-    Link.exchange = counted  # type: ignore[method-assign]
+    Link.exchange = counted  # type: ignore[assignment, method-assign]
     try:
         yield seen
     finally:

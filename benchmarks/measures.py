@@ -267,7 +267,13 @@ def memory_week(conn: redis.Redis, url: str) -> tuple[float, float]:
 
 
 def _used(conn: redis.Redis) -> int:
-    """Bytes that data take: values, keys and the tables that hold them; no buffers, no scripts."""
-    stats = conn.memory_stats()
-    tables: dict[object, int] = stats.get("db.0", {})
-    return int(stats["dataset.bytes"]) + sum(tables.values())
+    """Bytes that data take: of each key all that the server says, whatever else it has in memory.
+
+    So neither buffers nor what Lua leaves behind count, and the tables that hold the keys are the
+    server's estimate for each.
+    """
+    keys = list(conn.scan_iter(count=1000))
+    pipe = conn.pipeline(transaction=False)
+    for key in keys:
+        pipe.memory_usage(key, samples=0)
+    return sum(size or 0 for size in pipe.execute())
