@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from redmeter.analysis import patterns
 from redmeter.analysis.patterns import PATTERN_LIMIT, VERSION, pattern_of
+from support.realdata import real_log
 
 UUID = "0d3c3f5e-1111-2222-3333-444455556666"
 
@@ -209,3 +210,13 @@ def test_a_number_told_at_a_glance_is_what_the_rules_say(word: str) -> None:
     """The short way for words that are numbers leads to where the long one does."""
     assert patterns._is_number(word)
     assert patterns._word(word) == pattern_of(word) == "<n>"
+
+
+def test_the_requests_of_the_real_log_are_a_handful_of_patterns() -> None:
+    """As texts that come formatted: 10,000 lines, told apart by method and protocol."""
+    lines = real_log().read_text(encoding="utf-8", errors="replace").splitlines()
+    requests = [line.split('"')[1] for line in lines if line.count('"') > 1]
+    found = {pattern_of(request) for request in requests}
+    methods = {request.split(" ")[0] for request in requests}
+    assert len(requests) > 9_900
+    assert len(methods) <= len(found) <= 15
