@@ -359,15 +359,99 @@ def test_who_watches_has_figures_at_once_and_panels_now_and_then(
     """Panels that change slowly are kept for some seconds; numbers and curves are not."""
     clock = ManualClock()
     store, now = open_store(clock=clock), int(server_time(client))
-    watch = Watch(store)
-    assert watch.read(60).counters.rows == []
     with open_meter() as meter:
-        meter.count("hits", 3, at=now)
+        meter.count("hits", 1, at=now)
+        watch = Watch(store)
+        assert [row.name for row in watch.read(60).counters.rows] == ["hits"]
+        meter.count("hits", 2, at=now)
+        meter.count("sales", 1, at=now)
     found = watch.read(60)
     assert sum(value or 0 for value in found.chart[0].values) == 3
-    assert found.counters.rows == []
+    assert [row.name for row in found.counters.rows] == ["hits"]
     clock.advance(PANELS_SECONDS + 1)
-    assert [row.name for row in watch.read(60).counters.rows] == ["hits"]
+    assert [row.name for row in watch.read(60).counters.rows] == ["hits", "sales"]
+
+
+def test_without_a_web_application_the_chart_is_live(
+    client: Any, open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """Of the busiest counters, at the precision that was chosen."""
+    watch, now = Watch(open_store(clock=ManualClock())), int(server_time(client))
+    with open_meter() as meter:
+        meter.count("jobs", 2, at=now - 3)
+        assert [(c.name, c.precision, c.values[0]) for c in watch.read(1).chart] == [("jobs", 1, 2)]
+        meter.count("jobs", 5, at=now)
+    (curve,) = watch.read(1).chart
+    assert sum(value or 0 for value in curve.values) == 7
+
+
+def test_requests_that_did_not_fail_are_zeros(client: Any, open_store: OpenStore) -> None:
+    """From the first hit on, whether or when one failed."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {"hits": {now - 600: 2, now: 1}, requests("/"): {now - 600: 2, now: 1}})
+    hits, failed = read_overview(store, 60).chart
+    assert (failed.start, len(failed.values)) == (hits.start, len(hits.values))
+    assert set(failed.values) == {0}
+    count_all(store, {requests("/", "5xx"): {now: 4}})
+    hits, failed = read_overview(store, 60).chart
+    assert (failed.start, len(failed.values)) == (hits.start, len(hits.values))
+    assert (failed.values[0], failed.values[-1]) == (0, 4)
+
+
+def test_what_nobody_knows_of_the_time_before_is_not_zero(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Where nothing at all is known of it; else what did not come then is a zero."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {"hits": {now: 2}, requests("/"): {now: 2}})
+    found = read_overview(store, 60)
+    assert (found.numbers.hits.before, found.numbers.errors.before) == (None, None)
+    assert {row.before for row in found.counters.rows} == {None}
+    assert found.pages.rows[0].before is None
+    count_all(store, {"hits": {now - 3 * 3600: 1}})
+    found = read_overview(store, 60)
+    assert found.numbers.hits.before == pytest.approx(1 / 7200)
+    assert found.pages.rows[0].before == 0
+
+
+def test_pages_go_on_and_are_narrowed_down_by_what_routes_contain(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Each part has its curves."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {requests(f"/{word}/{n}"): {now: 50 - n} for n in range(20) for word in "ab"})
+    whole = read_pages(store, 60, limit=100)
+    first, second = (read_pages(store, 60, limit=15, offset=offset) for offset in (0, 15))
+    assert [page.route for page in first.rows + second.rows] == [p.route for p in whole.rows[:30]]
+    assert (first.found, whole.found) == (40, 40)
+    assert all(page.values for page in second.rows)
+    some = read_pages(store, 60, containing="/b/1")
+    assert {page.route for page in some.rows} == {"/b/1", *(f"/b/{n}" for n in range(10, 20))}
+    assert some.found == 11
+
+
+def test_ordered_by_failures_only_pages_that_fail_are_told(
+    client: Any, open_store: OpenStore
+) -> None:
+    """The others would come in no order."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {requests("/"): {now: 9}, requests("/x", "5xx"): {now: 1}})
+    assert [page.route for page in read_pages(store, 60, order="failing").rows] == ["/x"]
+
+
+def test_a_name_whose_label_sets_were_not_all_looked_at_says_so(
+    client: Any, open_store: OpenStore
+) -> None:
+    """It is the last one; what requests came to is known from the pages in any case."""
+    store, now = open_store(), int(server_time(client))
+    names = {f'jobs{{n="{n:04}"}}': {now: 1} for n in range(LOOKED_AT)}
+    names |= {requests(f"/{n}"): {now: 1} for n in range(50)}
+    count_all(store, dict(list(names.items())[:300]), trim=False)
+    count_all(store, dict(list(names.items())[300:]) | {"calls": {now: 1}}, trim=False)
+    rows_of = {row.name: row for row in read_overview(store, 60).counters.rows}
+    assert (rows_of["jobs"].complete, rows_of["jobs"].count) == (False, LOOKED_AT - 51)
+    assert (rows_of["http_requests"].complete, rows_of["http_requests"].count) == (True, 50)
+    assert rows_of["calls"].complete
 
 
 # --- Lists ---------------------------------------------------------------------------------

@@ -249,6 +249,7 @@ export interface components {
             pattern: string;
             count: number;
             before: number;
+            expected: number;
             first: number | null;
             last: number | null;
             sample: string;
@@ -267,6 +268,8 @@ export interface components {
             kind: "counter" | "gauge" | "histogram";
             /** @description How many label sets it stands for. */
             series: number;
+            /** @description Whether these are all: of a great many series, those of the last name may go on. */
+            complete: boolean;
             /** @description How often it happened within the window, and within as long a time before; of a gauge, how many samples there are. null where nothing keeps what was before. */
             count: number;
             before: number | null;
@@ -390,6 +393,8 @@ export interface components {
             pattern: string;
             count: number;
             before: number;
+            /** @description As many as would have come by now, were this hour like the one before. */
+            expected: number;
             first: number | null;
             last: number | null;
             sample: string;
@@ -432,6 +437,9 @@ export interface components {
         Hits: {
             value: number | null;
             before: number | null;
+            /** @description Events behind it, and behind what was before. */
+            count: number;
+            count_before: number | null;
             /** @description The counter that it is of. */
             name: string | null;
             sampled: boolean;
@@ -470,6 +478,8 @@ export interface components {
         Logged: {
             value: number | null;
             before: number | null;
+            /** @description As many as would have come by now, were this hour like the one before. */
+            expected: number | null;
             looked_at: number;
             of: number;
         };
@@ -539,6 +549,8 @@ export interface components {
             window: components["schemas"]["Window"];
             numbers: components["schemas"]["Numbers"];
             chart: components["schemas"]["Curve"][];
+            /** @description What is expected of the first curve of the chart, where that is a counter. */
+            expected: components["schemas"]["Forecast"] | null;
             marks: components["schemas"]["Mark"][];
             pages: components["schemas"]["OverviewPages"];
             messages: components["schemas"]["OverviewMessages"];
@@ -548,6 +560,8 @@ export interface components {
         /** @description The busiest counters, all label sets of a name in one. */
         OverviewCounters: {
             rows: components["schemas"]["CounterRow"][];
+            /** @description Names that there are, of those series that were looked at; and series that there are. */
+            found: number;
             total: number;
             looked_at: number;
         };
@@ -569,6 +583,9 @@ export interface components {
         /** @description The busiest pages. */
         OverviewPages: {
             rows: components["schemas"]["Page"][];
+            /** @description Pages that there are, of those label sets that were looked at. */
+            found: number;
+            /** @description Label sets of requests that there are, and that were looked at. */
             of: number;
             looked_at: number;
             sampled: boolean;
@@ -664,6 +681,9 @@ export interface components {
         Share: {
             value: number | null;
             before: number | null;
+            /** @description Requests that failed, and before. */
+            count: number;
+            count_before: number | null;
             looked_at: number;
             of: number;
         };
@@ -1376,6 +1396,10 @@ export interface operations {
                 order?: "count" | "p95" | "failing" | "total";
                 /** @description How many pages. */
                 limit?: number;
+                /** @description Pages to pass over. */
+                offset?: number;
+                /** @description Only routes that contain this text. */
+                filter?: string;
             };
             header?: never;
             path?: never;

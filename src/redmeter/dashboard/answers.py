@@ -133,6 +133,8 @@ class Frequency(TypedDict):
     pattern: str
     count: int
     before: int
+    #: As many as would have come by now, were this hour like the one before.
+    expected: float
     first: float | None
     last: float | None
     sample: str
@@ -251,6 +253,8 @@ class CounterRow(TypedDict):
     kind: Literal["counter", "gauge", "histogram"]
     #: How many label sets it stands for.
     series: int
+    #: Whether these are all: of a great many series, those of the last name may go on.
+    complete: bool
     #: How often it happened within the window, and within as long a time before; of a gauge, how
     #: many samples there are. null where nothing keeps what was before.
     count: int
@@ -446,6 +450,9 @@ class Hits(TypedDict):
 
     value: float | None
     before: float | None
+    #: Events behind it, and behind what was before.
+    count: int
+    count_before: int | None
     #: The counter that it is of.
     name: str | None
     sampled: bool
@@ -456,6 +463,9 @@ class Share(TypedDict):
 
     value: float | None
     before: float | None
+    #: Requests that failed, and before.
+    count: int
+    count_before: int | None
     looked_at: int
     of: int
 
@@ -483,6 +493,8 @@ class Logged(TypedDict):
 
     value: int | None
     before: int | None
+    #: As many as would have come by now, were this hour like the one before.
+    expected: float | None
     looked_at: int
     of: int
 
@@ -501,6 +513,9 @@ class OverviewPages(TypedDict):
     """The busiest pages."""
 
     rows: list[Page]
+    #: Pages that there are, of those label sets that were looked at.
+    found: int
+    #: Label sets of requests that there are, and that were looked at.
     of: int
     looked_at: int
     sampled: bool
@@ -521,6 +536,8 @@ class OverviewCounters(TypedDict):
     """The busiest counters, all label sets of a name in one."""
 
     rows: list[CounterRow]
+    #: Names that there are, of those series that were looked at; and series that there are.
+    found: int
     total: int
     looked_at: int
 
@@ -542,6 +559,8 @@ class OverviewAnswer(TypedDict):
     window: Window
     numbers: Numbers
     chart: list[Curve]
+    #: What is expected of the first curve of the chart, where that is a counter.
+    expected: Forecast | None
     marks: list[Mark]
     pages: OverviewPages
     messages: OverviewMessages

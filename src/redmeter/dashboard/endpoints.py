@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from redmeter.dashboard import answers
 from redmeter.dashboard.parameters import (
+    FILTER,
     LABEL,
     LOGGER,
     MOMENT,
@@ -163,6 +164,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 "order", choice("count", "p95", "failing", "total"), "What to rank by.", "count"
             ),
             _limit(200, 50, "pages"),
+            Parameter("offset", whole(0, 100_000), "Pages to pass over.", 0),
+            Parameter("filter", FILTER, "Only routes that contain this text.", ""),
         ),
     ),
     Endpoint(

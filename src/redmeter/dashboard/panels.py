@@ -24,7 +24,12 @@ Values = Mapping[str, Any]
 def pages(store: Store, values: Values) -> answers.PagesAnswer:
     """Answer /api/pages."""
     now, found = reading_pages.read_pages_now(
-        store, values["precision"], order=values["order"], limit=values["limit"]
+        store,
+        values["precision"],
+        order=values["order"],
+        limit=values["limit"],
+        offset=values["offset"],
+        containing=values["filter"],
     )
     return {
         "now": now,
@@ -138,7 +143,7 @@ def health(store: Store, _: Values) -> answers.HealthAnswer:
         "writers": [
             {
                 "host": writer.text("host"),
-                "pid": writer.number("pid"),
+                "pid": int(pid) if (pid := writer.text("pid")).isdecimal() and len(pid) < 10 else 0,
                 "seen": writer.seen,
                 "alive": writer.alive(now),
                 "instance": writer.instance,
@@ -176,9 +181,13 @@ def overview(store: Store, watch: reading_overview.Watch, values: Values) -> ans
         "window": words.of_span(found.window),
         "numbers": words.of_numbers(found.numbers),
         "chart": [words.of_curve(curve) for curve in found.chart],
+        "expected": _expected(found.chart[0])
+        if found.chart and found.chart[0].kind == "counter"
+        else None,
         "marks": words.of_marks(found.marks),
         "pages": {
             "rows": [words.of_page(page) for page in found.pages.rows],
+            "found": found.pages.found,
             "of": found.pages.of,
             "looked_at": found.pages.looked_at,
             "sampled": found.pages.sampled,
@@ -186,8 +195,8 @@ def overview(store: Store, watch: reading_overview.Watch, values: Values) -> ans
             "values_precision": width,
         },
         "messages": {
-            "changes": [words.of_change(change) for change in found.messages.changes],
-            "frequent": [words.of_frequency(one) for one in found.messages.frequent],
+            "changes": [words.of_change(change, view.now) for change in found.messages.changes],
+            "frequent": [words.of_frequency(one, view.now) for one in found.messages.frequent],
             "sources": found.messages.sources,
             "compared": found.messages.compared,
         },
@@ -196,6 +205,7 @@ def overview(store: Store, watch: reading_overview.Watch, values: Values) -> ans
                 words.of_row(row, counters.values_start, counters.values_precision)
                 for row in counters.rows
             ],
+            "found": counters.found,
             "total": counters.total,
             "looked_at": counters.looked_at,
         },

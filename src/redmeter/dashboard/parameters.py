@@ -131,6 +131,7 @@ NAME = Kind(
     f'give a name of 1 to {MAX_BYTES} bytes, with labels as hits{{plan="pro"}}',
 )
 PATTERN = text(1, MAX_BYTES, f"give 1 to {MAX_BYTES} bytes; * is any text, ? one character")
+FILTER = text(0, MAX_BYTES, f"give up to {MAX_BYTES} bytes that a route contains")
 LABEL = Kind(
     _label,
     {"type": "string", "maxLength": _MAX_LABEL, "pattern": f"^{_LABEL}$"},

@@ -180,8 +180,8 @@ def messages(store: Store, values: Values) -> answers.MessagesAnswer:
     view, found = ask(store, lambda _: talk(store.keys, logger, severity, limit))
     return {
         "now": view.now,
-        "changes": [words.of_change(change) for change in found.changes],
-        "frequent": [words.of_frequency(one) for one in found.frequent],
+        "changes": [words.of_change(change, view.now) for change in found.changes],
+        "frequent": [words.of_frequency(one, view.now) for one in found.frequent],
         "recent": [
             {"logger": m.logger, "severity": m.severity, "time": m.time, "text": m.text}
             for m in found.recent

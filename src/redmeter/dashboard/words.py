@@ -5,10 +5,11 @@ from typing import Any
 
 from redmeter import model
 from redmeter.dashboard import answers
+from redmeter.keys import HOUR
 from redmeter.reading import curves, listing
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import spread as spreads
-from redmeter.reading.traffic import Page
+from redmeter.reading.requested import Page
 
 #: What a name ends in -> what its values are in.
 _UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
@@ -85,7 +86,7 @@ def _quantiles(wanted: Sequence[float], found: Sequence[float | None]) -> dict[s
     return {f"{q:.15g}": value for q, value in zip(wanted, found, strict=True)}
 
 
-def of_frequency(one: model.Frequency) -> answers.Frequency:
+def of_frequency(one: model.Frequency, now: float) -> answers.Frequency:
     """Word how often messages come."""
     return {
         "logger": one.logger,
@@ -93,16 +94,17 @@ def of_frequency(one: model.Frequency) -> answers.Frequency:
         "pattern": one.pattern,
         "count": one.count,
         "before": one.before,
+        "expected": one.before * (now % HOUR) / HOUR,
         "first": one.first,
         "last": one.last,
         "sample": one.sample,
     }
 
 
-def of_change(change: model.Change) -> answers.Change:
+def of_change(change: model.Change, now: float) -> answers.Change:
     """Word a change."""
     what: Any = change.what
-    return {"what": what, **of_frequency(change.frequency)}
+    return {"what": what, **of_frequency(change.frequency, now)}
 
 
 def of_marks(marks: Sequence[model.Mark]) -> list[answers.Mark]:
@@ -150,6 +152,7 @@ def of_row(row: listing.Row, start: int, precision: int) -> answers.CounterRow:
         "count": row.count,
         "before": row.before,
         "value": row.value,
+        "complete": row.complete,
         "values": row.values,
         "start": start,
         "precision": precision,
@@ -211,12 +214,16 @@ def of_numbers(found: reading_overview.Numbers) -> answers.Numbers:
         "hits": {
             "value": hits.value,
             "before": hits.before,
+            "count": hits.count,
+            "count_before": hits.count_before,
             "name": hits.name or None,
             "sampled": hits.sampled,
         },
         "errors": {
             "value": errors.value,
             "before": errors.before,
+            "count": errors.count,
+            "count_before": errors.count_before,
             "looked_at": errors.looked_at,
             "of": errors.of,
         },
@@ -234,7 +241,8 @@ def of_numbers(found: reading_overview.Numbers) -> answers.Numbers:
         },
         "logged": {
             "value": None if logged.value is None else int(logged.value),
-            "before": None if logged.before is None else int(logged.before),
+            "before": logged.count_before,
+            "expected": logged.before,
             "looked_at": logged.looked_at,
             "of": logged.of,
         },

@@ -29,7 +29,7 @@ from redmeter.reading.spread import Summary
 from redmeter.reading.together import Question, ask
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply, raised
+from redmeter.store.link import Command, Reply, is_misplaced, raised
 
 _KINDS = ("counter", "gauge", "histogram")
 
@@ -108,7 +108,7 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
         *sets.histograms_asked(keys, base, observed),
         *(command for commands in own.values() for command in commands),
     ]
-    marks, total = replies[:2]
+    marks, total = replies[0], _unless_misplaced(replies[1])
     there = {
         "counter": sets.counters_of(replies[2:4]),
         "histogram": sets.histograms_of(replies[4:6]),
@@ -131,7 +131,8 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
         ]
         found.sets_added = len(chosen)
         _tell(found, kind, replies[1:], chosen, observed, view)
-        total = sum(map(whole, replies[0])) if len(chosen) == there[kind].of else None
+        totals = _unless_misplaced(replies[0]) or ()
+        total = sum(map(whole, totals)) if totals and len(chosen) == there[kind].of else None
     if found.kind == "counter" and total is not None:
         found.total = whole(total)
     if found.kind in there:
@@ -140,6 +141,11 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
         found.labels = _labels(known.counts)
         found.sets = _parts(known.counts)[:MAX_SHOWN]
     return found
+
+
+def _unless_misplaced(reply: Reply) -> Reply:
+    """Return what the server answered; None where another program keeps something else there."""
+    return None if is_misplaced(reply) else raised(reply)
 
 
 def _asked(kind: str, keys: Keys, kept: Kept, names: Sequence[str]) -> list[Command]:

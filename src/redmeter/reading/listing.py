@@ -13,6 +13,7 @@ from redmeter.errors import InvalidName
 from redmeter.keys import Keys, entry, slice_start
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import matching, matching_ends
+from redmeter.reading.curves import Curve, asked_counts, counted
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
 from redmeter.reading.observed import Sum, sum_of
@@ -39,9 +40,11 @@ class Row:
     name: str
     #: counter, gauge or histogram.
     kind: str
-    #: How many label sets it stands for, and of how many its curve is.
+    #: How many label sets it stands for, of how many its curve is, and whether these are all: of a
+    #: great many series, those of the last name that was looked at may go on.
     series: int = 1
     drawn: int = 1
+    complete: bool = True
     #: How often it happened within the window; of a gauge, how many of its slices have a sample.
     count: int = 0
     #: The same within as long a time before; None where nobody keeps that, or it was not read.
@@ -66,6 +69,8 @@ class Listing:
     found: int
     values_start: int
     values_precision: int
+    #: The busiest of them at the precision of the window, where that was asked for.
+    curves: list[Curve] = field(default_factory=list)
 
 
 def listing(
@@ -79,6 +84,7 @@ def listing(
     limit: int = 50,
     offset: int = 0,
     most: int = MAX_LISTED,
+    curves: int = 0,
 ) -> Question[Listing]:
     """Read rows.
 
@@ -90,6 +96,7 @@ def listing(
         order: one of ORDERS; `change` puts first what differs most from what was before.
         limit, offset: which rows.
         most: series that are looked at.
+        curves: of how many of the first counters curves are read, too.
     """
     index = {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
     asks = _asks(keys, kind, window, before=order == "change")
@@ -112,15 +119,31 @@ def listing(
         shown = shown[offset : offset + limit]
     width = window.fine if kind == "gauges" else window.drawn()
     slots = range(slice_start(window.start(joined.now), width), int(joined.now) + 1, width)
+    made: list[Curve] = []
     if shown:
         earlier = window.slices_before(joined.now) if order != "change" else {}
         parts = [_Part(group, slots, earlier, keys) for group in shown]
-        _, replies = yield [command for part in parts for command in part.commands]
+        fine = [asked_counts(keys, part.names, window.fine) for part in parts[:curves]]
+        asked = [*(part.commands for part in parts), *fine]
+        view, replies = yield [command for some in asked for command in some]
         answers = iter(replies)
         for part in parts:
             part.tell([next(answers) for _ in part.commands])
+        for part, some in zip(parts, fine, strict=False):
+            row, hashes = part.row, [next(answers) for _ in some]
+            start = window.start(view.now)
+            drawn_here = counted(row.name, hashes, window.fine, start, view.now, row.series)
+            made.append(drawn_here)
     rows = [group.row for group in shown]
-    return Listing(rows, total, len(joined.members), found, slots.start, width)
+    if not any(row.before for row in rows):
+        for row in rows:  # nothing is known of the time before
+            row.before = None
+    looked_at = len(joined.members)
+    if looked_at == most and not pages and joined.members:
+        cut = _base(_name(joined.members[-1]))
+        for row in rows:
+            row.complete = row.name != cut
+    return Listing(rows, total, looked_at, found, slots.start, width, made)
 
 
 def _asks(keys: Keys, kind: str, window: Window, *, before: bool) -> list[Ask]:
@@ -167,7 +190,7 @@ class _Group:
 
 def _grouped(joined: Joined, kind: str, pattern: str, *, grouped: bool) -> list[_Group]:
     groups: dict[str, _Group] = {}
-    names = {m: m.decode(errors="replace").partition(":")[2] for m in joined.members}
+    names = {member: _name(member) for member in joined.members}
     wanted = set(matching(names.values(), pattern))
     for member, replies in joined.readable():
         name = names[member]
@@ -175,6 +198,10 @@ def _grouped(joined: Joined, kind: str, pattern: str, *, grouped: bool) -> list[
             shown = _base(name) if grouped else name
             groups.setdefault(shown, _Group(Row(shown, kind))).add(name, replies)
     return list(groups.values())
+
+
+def _name(member: bytes) -> str:
+    return member.decode(errors="replace").partition(":")[2]
 
 
 def _base(name: str) -> str:
@@ -209,14 +236,15 @@ class _Part:
     def __init__(
         self, group: _Group, slots: range, earlier: dict[int, list[int]], keys: Keys
     ) -> None:
-        self._row, self._slots = group.row, slots
+        self.row, self._slots = group.row, slots
         names = sorted(group.counts, key=lambda name: (-group.counts[name], name))[:MAX_DRAWN]
-        self._row.drawn = len(names)
+        self.names = names
+        self.row.drawn = len(names)
         key = {"counter": keys.count, "gauge": keys.gauge, "histogram": keys.moments}
-        of_kind = key[self._row.kind]
+        of_kind = key[self.row.kind]
         self.commands: list[Command] = [("HGETALL", of_kind(slots.step, name)) for name in names]
         # Of all or of none: a part of it would be no number to compare with.
-        whole_row = len(names) == self._row.series and self._row.kind != "gauge"
+        whole_row = len(names) == self.row.series and self.row.kind != "gauge"
         self._curves = len(self.commands)
         if whole_row:
             self.commands += [
@@ -227,7 +255,7 @@ class _Part:
 
     def tell(self, replies: Sequence[Reply]) -> None:
         """Write down what was answered to the commands."""
-        row, curves = self._row, replies[: self._curves]
+        row, curves = self.row, replies[: self._curves]
         before = [reply for reply in replies[self._curves :] if not is_misplaced(reply)]
         if row.kind == "gauge":
             self._tell_gauge(curves)
@@ -239,7 +267,7 @@ class _Part:
             row.before = sum(count(value) for reply in before for value in raised(reply))
 
     def _tell_gauge(self, replies: Sequence[Reply]) -> None:
-        row, slots = self._row, self._slots
+        row, slots = self.row, self._slots
         if row.series > 1 or is_misplaced(replies[0]):
             return  # of several there is no newest
         texts = dict(pairs(raised(replies[0])))

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
-from redmeter.keys import Kept, Keys, slice_start
+from redmeter.keys import HOUR, Kept, Keys, slice_start
 from redmeter.kinds.mark import MAX_MARKS, parse
 from redmeter.model import Change, Frequency, Mark
+from redmeter.names import REQUESTS
 from redmeter.reading import reports, writers
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.findings import Finding
@@ -30,7 +31,9 @@ PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
 #: Curves that may be asked for.
 MAX_CURVES = 20
 #: Counters that are looked at for the busiest of them.
-LOOKED_AT = 250
+LOOKED_AT = 500
+#: Counters whose curves are drawn where there is no web application.
+DRAWN = 5
 #: For how long those panels are kept that change slowly, seconds.
 PANELS_SECONDS = 5.0
 
@@ -44,6 +47,9 @@ class Number:
     before: float | None = None
     #: What it is of: a series or a route.
     name: str = ""
+    #: Events behind it, and behind what was before; what those of an hour would be by now.
+    count: int = 0
+    count_before: int | None = None
     #: Whether it is an estimate from a sample.
     sampled: bool = False
     #: Series that were read for it, and that there are.
@@ -63,7 +69,8 @@ class Numbers:
     p95: Number = field(default_factory=Number)
     #: The page that is slowest by p95, seconds.
     slowest: Number = field(default_factory=Number)
-    #: Messages of severity error or critical in this hour, and in the one before.
+    #: Messages of severity error or critical in this hour, and as many as would have come by now if
+    #: it were like the one before.
     logged: Number = field(default_factory=Number)
 
 
@@ -185,7 +192,7 @@ class Watch:
         view, (found, panels) = ask(
             self._store, lambda k: overview(keys, k, precision, series, kept)
         )
-        if kept is None:
+        if kept is None and found.numbers.hits.name:  # else the main chart is made of them
             self._kept[precision] = now, panels
         return view, found
 
@@ -216,7 +223,15 @@ def overview(
     ]
     if panels is None:
         questions += [
-            listing(keys, window, grouped=True, order="count", limit=COUNTERS, most=LOOKED_AT),
+            listing(
+                keys,
+                window,
+                grouped=True,
+                order="count",
+                limit=COUNTERS,
+                most=LOOKED_AT,
+                curves=DRAWN,
+            ),
             talk(keys, limit=0),
             _marks(keys),
             _health(keys),
@@ -224,10 +239,14 @@ def overview(
     now, pages, chart, *asked = yield from together(questions)
     panels = panels or _Panels(*asked)
     counters, said = panels.counters, panels.talk
+    for row in counters.rows:
+        if row.name == REQUESTS and pages.looked_at >= row.series:  # of which more is known
+            row.count, row.series, row.before = pages.count, pages.of, pages.count_before
+            row.complete = pages.looked_at == pages.of
     span = span_of(window, observed, now)
     found = Overview(
         span,
-        _numbers(pages, said, window),
+        _numbers(pages, said, window, now),
         chart if series else _usual(pages, counters),
         [mark for mark in panels.marks if mark.time >= span.start],
         PagesPanel(pages.pages, pages.found, pages.of, pages.looked_at, pages.sampled),
@@ -261,17 +280,19 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
     )
 
 
-def _numbers(pages: Traffic, said: Talk, window: Window) -> Numbers:
+def _numbers(pages: Traffic, said: Talk, window: Window, now: float) -> Numbers:
     numbers = Numbers()
     seconds = max(window.before, 1)
     if pages.hits_name:
         before = None if pages.hits_before is None else pages.hits_before / seconds
         numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)
+        numbers.hits.count, numbers.hits.count_before = pages.hits, pages.hits_before
     if pages.count:
         before = None
         if pages.count_before and pages.failed_before is not None:
             before = pages.failed_before / pages.count_before
         numbers.errors = Number(pages.failed / pages.count, before)
+        numbers.errors.count, numbers.errors.count_before = pages.failed, pages.failed_before
         numbers.errors.looked_at, numbers.errors.of = pages.looked_at, pages.of
     numbers.p95 = Number(pages.p95, pages.p95_before, sampled=pages.sampled)
     numbers.p95.looked_at, numbers.p95.of = pages.timed_read, pages.timed
@@ -279,7 +300,10 @@ def _numbers(pages: Traffic, said: Talk, window: Window) -> Numbers:
         slowest = pages.slowest
         numbers.slowest = Number(slowest.p95, pages.slowest_before, slowest.route)
     if said.sources:
-        numbers.logged = Number(said.errors, said.errors_before)
+        # The hour is still running: as many as the hour before would have had by now.
+        expected = said.errors_before * (now % HOUR) / HOUR
+        numbers.logged = Number(said.errors, expected)
+        numbers.logged.count, numbers.logged.count_before = said.errors, said.errors_before
         numbers.logged.looked_at, numbers.logged.of = said.compared, said.sources
     return numbers
 
@@ -289,17 +313,7 @@ def _usual(pages: Traffic, counters: Listing) -> list[Curve]:
     found = [curve for curve in pages.curves if curve.values]
     if found:
         return found
-    return [
-        Curve(
-            row.name,
-            "counter",
-            counters.values_precision,
-            counters.values_start,
-            row.values,
-            partial=True,
-        )
-        for row in counters.rows[:5]
-    ]
+    return [curve for curve in counters.curves if curve.values]
 
 
 def _now() -> Question[float]:

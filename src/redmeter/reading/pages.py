@@ -22,7 +22,7 @@ class Pages:
 
     window: Span
     rows: list[Page]
-    #: Pages that were found.
+    #: Pages that there are, of those that were asked for.
     found: int
     #: Label sets of requests that there are, and that were looked at.
     of: int
@@ -35,23 +35,36 @@ class Pages:
     values_precision: int
 
 
-def read_pages(store: Store, precision: int, *, order: str = "count", limit: int = 50) -> Pages:
+def read_pages(
+    store: Store,
+    precision: int,
+    *,
+    order: str = "count",
+    limit: int = 50,
+    offset: int = 0,
+    containing: str = "",
+) -> Pages:
     """Read the pages of a web application, in two round trips.
 
     Args:
         precision: slice width, seconds; its samples are the window.
-        order: `count`, `p95`, `failing` (the number of requests that failed), or `total`: the time
-            that all requests to a page take together, hits x mean.
-        limit: how many rows.
+        order: `count`, `p95`, `failing` (the number of requests that failed; pages that have some),
+            or `total`: the time that all requests to a page take together, hits x mean.
+        limit, offset: which rows.
+        containing: only routes that contain this text.
 
     Raises:
         InvalidValue: there is no such order.
         UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.rankings.rank.
     """
-    return read_pages_now(store, precision, order=order, limit=limit)[1]
+    return read_pages_now(
+        store, precision, order=order, limit=limit, offset=offset, containing=containing
+    )[1]
 
 
-def read_pages_now(store: Store, precision: int, *, order: str, limit: int) -> tuple[float, Pages]:
+def read_pages_now(
+    store: Store, precision: int, *, order: str, limit: int, offset: int, containing: str
+) -> tuple[float, Pages]:
     """Return the pages, and the server's clock, Unix seconds: see read_pages()."""
     if order not in ORDERS:
         raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
@@ -65,6 +78,8 @@ def read_pages_now(store: Store, precision: int, *, order: str, limit: int) -> t
             histogram_window(kept.histograms, window),
             order=order,
             limit=limit,
+            offset=offset,
+            containing=containing,
         ),
     )
     window = whole_window(view.retention, precision)

@@ -134,15 +134,24 @@ class Requested:
     def tell(self, found: Traffic) -> None:
         """Write down what part of all each page has."""
         for page in self.by_route.values():
+            if found.count_before is None:
+                page.before = None
             page.per_second = page.count / found.seconds
             page.share = page.count / found.count if found.count else 0.0
             page.failing = page.failed / page.count if page.count else 0.0
 
-    def drawn(self, order: str, limit: int) -> list[str]:
+    def ordered(self, order: str, containing: str) -> list[Page]:
+        """Return the pages whose routes contain a text, the highest first."""
+        pages = [page for page in self.by_route.values() if containing in page.route]
+        if order == "failing":
+            pages = [page for page in pages if page.failed]
+        return sorted(pages, key=lambda page: (-page.value(order), page.route))
+
+    def drawn(self, order: str, offset: int, limit: int, containing: str) -> list[str]:
         """Return the series of the pages that are likely to be told, of which curves are drawn."""
-        likely = "total" if order == "p95" else order
-        pages = sorted(self.by_route.values(), key=lambda page: (-page.value(likely), page.route))
-        names = [name for page in pages[:limit] for name in self._series.get(page.route, ())]
+        likely = self.ordered("total" if order == "p95" else order, containing)
+        pages = likely[: offset + limit] if order == "p95" else likely[offset : offset + limit]
+        names = [name for page in pages for name in self._series.get(page.route, ())]
         return names[:MAX_DRAWN]
 
     def draw(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from redmeter.keys import Keys, entry
 from redmeter.names import HITS, REQUESTS, SECONDS
-from redmeter.reading.curves import asked_counts, asked_spreads, counted, spread
+from redmeter.reading.curves import Curve, asked_counts, asked_spreads, counted, spread
 from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
 from redmeter.reading.requested import Requested, Traffic
 from redmeter.reading.series import whole
@@ -33,6 +33,8 @@ def traffic(
     *,
     order: str = "count",
     limit: int = 50,
+    offset: int = 0,
+    containing: str = "",
     curves: bool = False,
 ) -> Question[Traffic]:
     """Read what was asked for.
@@ -40,7 +42,7 @@ def traffic(
     Args:
         window: of counters.
         observed: of histograms.
-        order, limit: which pages are told, see pages.py.
+        order, limit, offset, containing: which pages are told, see pages.py.
         curves: read also how hits, failed requests and p95 went.
     """
     counts = _asks(keys.count_of(""), window)
@@ -63,7 +65,8 @@ def traffic(
     timings.tell_sums(found, pages.by_route)
 
     now = durations.now
-    chosen, drawn = timings.chosen(), pages.drawn(order, limit)
+    chosen = timings.chosen()
+    drawn = pages.drawn(order, offset, limit, containing)
     fields, before = observed.slices(now), observed.slices_before(now)
     failing, busiest = pages.failing(), timings.busiest()[:MAX_CURVED]
     asked = [
@@ -82,13 +85,15 @@ def traffic(
     spreads_before = slices_answered(chosen, before, parts[1]) if before else {}
     timings.tell_percentiles(found, pages.by_route, spreads, spreads_before)
     pages.draw(found, window, drawn, parts[2], now)
-    told = sorted(pages.by_route.values(), key=lambda page: (-page.value(order), page.route))
-    found.pages, found.found = told[:limit], len(told)
+    told = pages.ordered(order, containing)
+    found.pages, found.found = told[offset : offset + limit], len(told)
     if curves:
         width, start = window.fine, window.start(view.now)
         found.curves = [
             curve,
-            counted(f"{REQUESTS} 5xx", parts[3], width, start, view.now, len(failing)),
+            _since(
+                curve, counted(f"{REQUESTS} 5xx", parts[3], width, start, view.now, len(failing))
+            ),
             spread(SECONDS, parts[4], observed, view.histograms, view.now, found.timed),
         ]
     return found
@@ -110,10 +115,23 @@ def _tell_hits(found: Traffic, window: Window, hits: Joined, oldest: int | None)
             started = min(counts, default=started)
     if not found.hits_name and found.count:
         found.hits_name, found.hits, found.hits_before = REQUESTS, found.count, found.count_before
+    if not found.hits_before and not found.count_before:
+        # Nothing is known of the time before: who counts now may not have been there.
+        found.hits_before = found.count_before = found.failed_before = None
     found.seconds = window.seconds(hits.now)
-    if found.hits_before == 0 and started is not None:
+    if not found.hits_before and started is not None:
         # It began within the window: what was not there yet does not count.
         found.seconds = min(found.seconds, max(hits.now - started, 1.0))
+
+
+def _since(hits: Curve, failed: Curve) -> Curve:
+    """Return how often requests failed, with zeros from the first hit on: these did not fail."""
+    if hits.values and (not failed.values or failed.start > hits.start):
+        missing = (failed.start - hits.start) // hits.precision if failed.values else 0
+        zeros: list[float | None] = [0] * (missing or len(hits.values))
+        failed.values, failed.start = zeros + failed.values, hits.start
+        failed.partial = hits.partial
+    return failed
 
 
 def _asks(family: str, window: Window, *, before: bool = True) -> list[Ask]:
