@@ -75,7 +75,8 @@ def test_a_member_whose_key_holds_something_else_is_left_out(
     """The others are answered."""
     put(client, "a", 60, server_time(client), 1)
     client.zadd(KEYS.known, {"60:b": 0})
-    client.set(KEYS.count(60, "b"), "x")
+    for precision in (60, 300):
+        client.set(KEYS.count(precision, "b"), "x")
     window = Window(60, 120, (60, 300))
     for one in (Ask("HGETALL", "redmeter:count:60:"), of_window(KEYS.count_of(""), window)):
         assert [member for member, _ in joined(open_store(), [one]).readable()] == [b"60:a"]

@@ -6,8 +6,9 @@ number of them; a pattern that begins with literal text leads to the others, and
 through the list page by page, where it is ordered by name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from redmeter.errors import InvalidName
 from redmeter.keys import Keys, entry, slice_start
@@ -19,7 +20,7 @@ from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_wi
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.series import whole
 from redmeter.reading.sparks import drawn
-from redmeter.reading.together import Question
+from redmeter.reading.together import Question, together
 from redmeter.reading.windows import Window
 from redmeter.store.link import Command, Reply, is_misplaced, pairs, raised
 
@@ -69,8 +70,10 @@ class Listing:
     found: int
     values_start: int
     values_precision: int
-    #: The busiest of them at the precision of the window, where that was asked for.
+    #: The busiest of them at the precision of the window, where that was asked for; and the series
+    #: that each of these rows stands for.
     curves: list[Curve] = field(default_factory=list)
+    busiest: dict[str, list[str]] = field(default_factory=dict)
 
 
 def listing(
@@ -119,21 +122,12 @@ def listing(
         shown = shown[offset : offset + limit]
     width = window.fine if kind == "gauges" else window.drawn()
     slots = range(slice_start(window.start(joined.now), width), int(joined.now) + 1, width)
+    busiest = {group.row.name: group.names() for group in shown[:curves]}
     made: list[Curve] = []
     if shown:
         earlier = window.slices_before(joined.now) if order != "change" else {}
         parts = [_Part(group, slots, earlier, keys) for group in shown]
-        fine = [asked_counts(keys, part.names, window.fine) for part in parts[:curves]]
-        asked = [*(part.commands for part in parts), *fine]
-        view, replies = yield [command for some in asked for command in some]
-        answers = iter(replies)
-        for part in parts:
-            part.tell([next(answers) for _ in part.commands])
-        for part, some in zip(parts, fine, strict=False):
-            row, hashes = part.row, [next(answers) for _ in some]
-            start = window.start(view.now)
-            drawn_here = counted(row.name, hashes, window.fine, start, view.now, row.series)
-            made.append(drawn_here)
+        _, made = yield from together([_told(parts), redrawn(keys, window, busiest)])
     rows = [group.row for group in shown]
     if not any(row.before for row in rows):
         for row in rows:  # nothing is known of the time before
@@ -143,7 +137,31 @@ def listing(
         cut = _base(_name(joined.members[-1]))
         for row in rows:
             row.complete = row.name != cut
-    return Listing(rows, total, looked_at, found, slots.start, width, made)
+    return Listing(rows, total, looked_at, found, slots.start, width, made, busiest)
+
+
+def redrawn(keys: Keys, window: Window, busiest: Mapping[str, Sequence[str]]) -> Question[Any]:
+    """Read the curves of rows, at the precision of the window; one round trip.
+
+    Args:
+        busiest: the name of a row -> the counters that it stands for, the busiest first.
+    """
+    asked = {name: asked_counts(keys, some, window.fine) for name, some in busiest.items()}
+    view, replies = yield [command for some in asked.values() for command in some]
+    answers = iter(replies)
+    start = window.start(view.now)
+    return [
+        counted(name, [next(answers) for _ in some], window.fine, start, view.now, len(some))
+        for name, some in asked.items()
+    ]
+
+
+def _told(parts: Sequence["_Part"]) -> Question[Any]:
+    """Read the small curves of rows."""
+    _, replies = yield [command for part in parts for command in part.commands]
+    answers = iter(replies)
+    for part in parts:
+        part.tell([next(answers) for _ in part.commands])
 
 
 def _asks(keys: Keys, kind: str, window: Window, *, before: bool) -> list[Ask]:
@@ -186,6 +204,11 @@ class _Group:
         row.count += wholes[0].count
         if len(wholes) > 1:
             row.before = (row.before or 0) + wholes[1].count
+
+    def names(self) -> list[str]:
+        """Return the series of which its curve is, the busiest first."""
+        ordered = sorted(self.counts, key=lambda name: (-self.counts[name], name))
+        return ordered[:MAX_DRAWN]
 
 
 def _grouped(joined: Joined, kind: str, pattern: str, *, grouped: bool) -> list[_Group]:
@@ -237,8 +260,7 @@ class _Part:
         self, group: _Group, slots: range, earlier: dict[int, list[int]], keys: Keys
     ) -> None:
         self.row, self._slots = group.row, slots
-        names = sorted(group.counts, key=lambda name: (-group.counts[name], name))[:MAX_DRAWN]
-        self.names = names
+        names = group.names()
         self.row.drawn = len(names)
         key = {"counter": keys.count, "gauge": keys.gauge, "histogram": keys.moments}
         of_kind = key[self.row.kind]

@@ -17,7 +17,7 @@ from redmeter.names import REQUESTS
 from redmeter.reading import reports, writers
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.findings import Finding
-from redmeter.reading.listing import Listing, Row, listing
+from redmeter.reading.listing import Listing, Row, listing, redrawn
 from redmeter.reading.requested import Page, Traffic
 from redmeter.reading.talk import Talk, talk
 from redmeter.reading.together import Question, ask, together
@@ -31,11 +31,12 @@ PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
 #: Curves that may be asked for.
 MAX_CURVES = 20
 #: Counters that are looked at for the busiest of them.
-LOOKED_AT = 500
+LOOKED_AT = 1_000
 #: Counters whose curves are drawn where there is no web application.
 DRAWN = 5
-#: For how long those panels are kept that change slowly, seconds.
-PANELS_SECONDS = 5.0
+#: For how long those panels are kept that change slowly, seconds: of slices below a minute, and of
+#: others.
+PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
 
 
 @dataclass(slots=True)
@@ -186,13 +187,13 @@ class Watch:
             raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
         now = self._store.clock.monotonic()
         read, kept = self._kept.get(precision, (-math.inf, None))
-        if now - read > PANELS_SECONDS:
+        if now - read > (PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE):
             kept = None
         keys = self._store.keys
         view, (found, panels) = ask(
             self._store, lambda k: overview(keys, k, precision, series, kept)
         )
-        if kept is None and found.numbers.hits.name:  # else the main chart is made of them
+        if kept is None:
             self._kept[precision] = now, panels
         return view, found
 
@@ -236,8 +237,14 @@ def overview(
             _marks(keys),
             _health(keys),
         ]
+    else:
+        questions.append(redrawn(keys, window, panels.counters.busiest))
     now, pages, chart, *asked = yield from together(questions)
-    panels = panels or _Panels(*asked)
+    if panels is None:
+        panels = _Panels(*asked)
+        busiest = panels.counters.curves
+    else:
+        (busiest,) = asked
     counters, said = panels.counters, panels.talk
     for row in counters.rows:
         if row.name == REQUESTS and pages.looked_at >= row.series:  # of which more is known
@@ -246,8 +253,8 @@ def overview(
     span = span_of(window, observed, now)
     found = Overview(
         span,
-        _numbers(pages, said, window, now),
-        chart if series else _usual(pages, counters),
+        _numbers(pages, said, now),
+        chart if series else _usual(pages, busiest),
         [mark for mark in panels.marks if mark.time >= span.start],
         PagesPanel(pages.pages, pages.found, pages.of, pages.looked_at, pages.sampled),
         pages.values_start,
@@ -280,9 +287,9 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
     )
 
 
-def _numbers(pages: Traffic, said: Talk, window: Window, now: float) -> Numbers:
+def _numbers(pages: Traffic, said: Talk, now: float) -> Numbers:
     numbers = Numbers()
-    seconds = max(window.before, 1)
+    seconds = max(pages.seconds_before, 1)
     if pages.hits_name:
         before = None if pages.hits_before is None else pages.hits_before / seconds
         numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)
@@ -308,12 +315,12 @@ def _numbers(pages: Traffic, said: Talk, window: Window, now: float) -> Numbers:
     return numbers
 
 
-def _usual(pages: Traffic, counters: Listing) -> list[Curve]:
+def _usual(pages: Traffic, busiest: list[Curve]) -> list[Curve]:
     """Return the curves of a web application, or, where there is none, of the busiest counters."""
     found = [curve for curve in pages.curves if curve.values]
     if found:
         return found
-    return [curve for curve in counters.curves if curve.values]
+    return [curve for curve in busiest if curve.values]
 
 
 def _now() -> Question[float]:

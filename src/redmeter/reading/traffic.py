@@ -25,6 +25,9 @@ MAX_REQUESTS, MAX_SECONDS = 1_000, 500
 #: Series of which curves are made: failed requests that are added up, durations that are merged.
 MAX_ADDED, MAX_CURVED = 100, 12
 
+#: Part of all hits that may lie between a window and the time before, which are not quite adjacent.
+_LITTLE = 0.05
+
 
 def traffic(
     keys: Keys,
@@ -53,14 +56,15 @@ def traffic(
         join(keys.known, ("ZRANGEBYLEX", alone, alone), cut, counts),
         *_family(keys.known, window.fine, REQUESTS, MAX_REQUESTS, counts),
         *_family(keys.hists, observed.fine, SECONDS, MAX_SECONDS, moments),
+        ("HGET", keys.total, HITS),
         *(asked_counts(keys, [HITS], window.fine) if curves else ()),
     ]
     hits, requests = Joined(replies[0], len(counts)), Joined(replies[1], len(counts))
     durations = Joined(replies[3], len(moments))
     found = Traffic([], of=whole(replies[2]), timed=whole(replies[4]))
     pages, timings = Requested(found, window, requests), Timed(durations)
-    curve = counted(HITS, replies[5:], window.fine, window.start(view.now), view.now)
-    _tell_hits(found, window, hits, curve.start if curve.values else None)
+    curve = counted(HITS, replies[6:], window.fine, window.start(view.now), view.now)
+    _tell_hits(found, window, hits, curve.start if curve.values else None, whole(replies[5]))
     pages.tell(found)
     timings.tell_sums(found, pages.by_route)
 
@@ -99,18 +103,26 @@ def traffic(
     return found
 
 
-def _tell_hits(found: Traffic, window: Window, hits: Joined, oldest: int | None) -> None:
+def _tell_hits(
+    found: Traffic, window: Window, hits: Joined, oldest: int | None, total: int
+) -> None:
     """Write down how often pages were asked for, and within how many seconds.
 
     Args:
         oldest: start of the oldest fine slice that has some, where these were read.
+        total: all hits that there ever were.
     """
     started = found.oldest if oldest is None else oldest
+    began = None
     for _, replies in hits.readable():
         counts = counts_of(replies[0])
         found.hits_name, found.hits = HITS, sum(counts.values())
         if len(replies) > 1:
-            found.hits_before = sum(counts_of(replies[1]).values())
+            earlier = counts_of(replies[1])
+            found.hits_before = sum(earlier.values())
+            known = found.hits + found.hits_before
+            if earlier and total - known <= _LITTLE * known:
+                began = min(earlier)  # next to nothing was before that
         if oldest is None:
             started = min(counts, default=started)
     if not found.hits_name and found.count:
@@ -122,6 +134,13 @@ def _tell_hits(found: Traffic, window: Window, hits: Joined, oldest: int | None)
     if not found.hits_before and started is not None:
         # It began within the window: what was not there yet does not count.
         found.seconds = min(found.seconds, max(hits.now - started, 1.0))
+    found.seconds_before = window.before
+    if began is not None:
+        # It began within the time before: the same; and what came by then is no measure.
+        end = window.start(hits.now)
+        found.seconds_before = min(window.before, max(end - began, 1))
+        if found.seconds_before < window.before - window.earlier[-1]:
+            found.count_before = None
 
 
 def _since(hits: Curve, failed: Curve) -> Curve:
