@@ -24,6 +24,7 @@ $(READY): pyproject.toml constraints.txt
 
 # The page: made by the install above, and anew where its sources are newer.
 $(PAGE): $(READY) $(shell find frontend -name node_modules -prune -o -type f -print)
+	@tools/npm --version >/dev/null  # brings a node along where there is none
 	$(BIN)/python hatch_build.py
 	@touch $@
 
@@ -37,10 +38,12 @@ stop: $(READY) ## end what `make up` started
 
 test: check $(PAGE) ## everything that CI runs
 	tools/npm run --silent test
+	$(BIN)/python tests/support/chromium.py
 	$(PYTEST)
 
 quick: check $(PAGE) ## checks, unit and contract tests without the slow ones
-	$(PYTEST) -q -m "not slow" --ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo
+	$(PYTEST) -q -m "not slow" --ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo \
+		--ignore=tests/browser
 
 check: $(READY) ## formatting, lint, types, docs
 	$(BIN)/ruff format --check
@@ -68,8 +71,8 @@ matrix: ## unit and contract tests on each Python, contract tests on each server
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
 	$(BIN)/python tools/mutants
 
-build: $(READY) ## sdist and wheel into dist/
-	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .
+build: $(READY) $(PAGE) ## sdist and wheel into dist/
+	$(BIN)/python -m hatchling build
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -1,5 +1,5 @@
 // The page: bar, banner, the view that the address names, and what a screen reader is told.
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { address } from "./api/client";
 import { Feed } from "./api/feed";
 import type { HealthAnswer } from "./api/types";
@@ -50,7 +50,6 @@ function useStore(needed: boolean): void {
         version,
         retention,
         histograms,
-        replica: store.peek()?.replica ?? false,
       };
       health.value = {
         level,
@@ -68,10 +67,13 @@ export function App() {
   const { view, name, range } = state.value;
   const View = VIEWS[view];
   useStore(view !== "overview");
+  const first = useRef(true);
   useEffect(() => {
-    // Where the link that was followed is gone, the keyboard goes on at the heading.
-    if (document.activeElement === document.body)
+    // Where the link that was followed is gone, the keyboard goes on at the heading; a page that was
+    // just opened begins at its top.
+    if (!first.current && document.activeElement === document.body)
       document.querySelector("h1")?.focus({ preventScroll: true });
+    first.current = false;
     document.title = `${view === "series" ? plain(name, 80) : TITLES[view]} · Redmeter`;
   }, [view, name]);
   useEffect(() => {

@@ -161,13 +161,12 @@ class StoreUnavailable(StoreError):
         sent: whether something was sent that may have been applied.
     """
 
-    def __init__(self, location: str, reason: str, *, sent: bool = False) -> None:
+    def __init__(self, location: str, reason: str, *, sent: bool = False, fix: str = "") -> None:
         self.location = location
         self.sent = sent
         why = reason.rstrip(".")
-        super().__init__(
-            f"no answer from {location}: {why}. Is the server running, and the URL right?"
-        )
+        mend = fix or "Is the server running, and the URL right?"
+        super().__init__(f"no answer from {location}: {why}. {mend[0].upper()}{mend[1:]}")
 
 
 class StoreRefused(StoreError):

@@ -184,11 +184,11 @@ def test_the_method_is_said() -> None:
     """What it goes by depends on the precision and the kind."""
     values = [3] * 20
     assert counted(values, 60).method == (
-        "level, trend: combined exponential smoothing of square roots"
+        "level and trend, combined exponential smoothing of square roots"
     )
-    assert counted(values, HOUR).method.startswith("level, trend and time of day: ")
-    assert counted(values, DAY).method.startswith("level, trend and day of the week: ")
-    assert measured([1.0] * 20).method == "level, trend: combined exponential smoothing"
+    assert counted(values, HOUR).method.startswith("level, trend and time of day, ")
+    assert counted(values, DAY).method.startswith("level, trend and day of the week, ")
+    assert measured([1.0] * 20).method == "level and trend, combined exponential smoothing"
 
 
 # --- What series are like ------------------------------------------------------------------
@@ -265,6 +265,69 @@ def test_one_burst_is_marked_and_widens_nothing() -> None:
         here, there = found.past[index], calm.past[index]
         assert here.high - here.low <= 1.6 * (there.high - there.low)
         assert here.mid == pytest.approx(there.mid, rel=0.25)
+
+
+@pytest.mark.parametrize("times", [0.05, 1.9, 3.0, 10.0])
+@pytest.mark.parametrize("at", [13, 14, 15, 16])
+def test_an_outlier_of_the_first_day_is_no_season(at: int, times: float) -> None:
+    """It is marked, and neither the hour after it nor the same hour of the next day is."""
+    for seed in range(3):
+        calm = noisy([2_200 + 1_800 * math.sin((hour - 6) * math.tau / 24) for hour in range(120)])
+        values = list(calm)
+        values[at] = round(values[at] * times)
+        found, usual = counted(values), counted(calm)
+        first = (found.past[0].start - MONDAY) // HOUR
+        if times >= 3:
+            assert at in outside(found), seed
+        assert not {at + 1, at + 24} & set(outside(found))
+        assert found.past[at + 24 - first].mid == pytest.approx(
+            usual.past[at + 24 - first].mid, rel=0.25
+        )
+
+
+@given(at=st.integers(8, 17), times=st.integers(4, 1_000), height=st.sampled_from([300, 30_000]))
+def test_what_only_the_first_day_has_is_never_expected_of_the_second(
+    at: int, times: int, height: int
+) -> None:
+    """However high it is, and at whichever hour of the busy half of the day."""
+    values = [round(height * (1.2 + math.sin((hour - 6) * math.tau / 24))) for hour in range(48)]
+    usual = values[at]
+    values[at] *= times
+    found = counted(values)
+    expected = next(one for one in found.past if one.start == MONDAY + (at + 24) * HOUR)
+    assert expected.mid < 1.5 * usual
+
+
+def test_what_stands_out_each_day_at_the_same_hour_is_learned() -> None:
+    """A batch each night: one is an outlier, and from the fourth on it is usual."""
+    means = [3_000.0 if at % 24 == 3 else 100.0 for at in range(144)]
+    found = counted(noisy(means[:120]))
+    assert not {75, 99} & set(outside(found))
+    assert found.ahead[3].low > 1_000
+    assert all(one.high < 400 for step, one in enumerate(found.ahead) if step != 3)
+
+
+@given(
+    every=st.integers(4, 20),
+    phase=st.integers(0, 19),
+    size=st.sampled_from([1, 2, 5, 40, 1_000, 10**9]),
+)
+def test_a_tick_now_and_then_is_usual_once_it_came_three_times(
+    every: int, phase: int, size: int
+) -> None:
+    """And so is nothing in between; a tick many times as large is not."""
+    ticks = [at for at in range(119) if (at + phase) % every == 0]
+    values = [size if at in ticks else 0 for at in range(119)]
+    found = counted([*values, 60 * size], 60)
+    assert [at for at in outside(found) if at > ticks[2]] == [119]
+
+
+def test_counts_that_are_rare_stay_within_the_band_as_often_as_it_says() -> None:
+    """At least: whole numbers that small cannot do it exactly."""
+    for mean in (0.05, 0.2, 0.5):
+        judged = [one for seed in range(10) for one in counted(noisy([mean] * 120, seed), 60).past]
+        assert sum(not one.outside for one in judged) / len(judged) >= 0.95
+        assert max(one.high for one in judged[60:]) < 20
 
 
 def test_a_step_is_followed_within_a_few_slices() -> None:

@@ -60,7 +60,7 @@ def test_what_repeats_is_learned_whatever_the_level_does(precision: int, factors
     for at in range(120):
         level, part = 100 + at, shape(at * precision)
         values.append(level * part if factors else level + 40 * part)
-        season.learn(values, 0)
+        season.learn(values, values, 0)
         assert season.known == (at + 1 >= season.cycle)
     learned = {
         season.place(start): (season.alone[season.place(start)], shape(start))
@@ -79,7 +79,7 @@ def test_gaps_teach_nothing() -> None:
     values: list[float | None] = []
     for at in range(96):
         values.append(None if at % 24 == 3 else 10.0 + at % 24)
-        season.learn(values, 0)
+        season.learn(values, values, 0)
     assert season.alone[3] == 0.0
     assert season.alone[2] < 0 < season.alone[20]
     assert season.smooth[3] == pytest.approx((season.alone[2] + season.alone[4]) / 2, abs=1.5)

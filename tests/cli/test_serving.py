@@ -1,6 +1,7 @@
 """up, stop: processes that start once, end wholly, and survive each other."""
 
 import base64
+import contextlib
 import http.client
 import json
 import logging
@@ -353,6 +354,66 @@ def test_credentials_come_from_files_and_the_environment(home: Home, tmp_path: P
     done = home.run("up", "-d", env={"REDMETER_USERS": "ada:correct-horse"})
     right = "Basic " + base64.b64encode(b"ada:correct-horse").decode()
     assert asked(f"{state(home)['page']}api/marks", Authorization=right)["marks"] == []
+    assert home.run("stop").code == 0
+
+
+@pytest.mark.slow
+def test_a_second_up_says_that_its_options_do_not_hold(home: Home, tmp_path: Path) -> None:
+    """Where credentials are among them it fails: who gave them would take the page for locked."""
+    assert home.run("up", "-d", "--port", "0").code == 0
+    for detached in ([], ["-d"]):
+        again = home.run("up", *detached, "--host", "0.0.0.0", "--allow-host", "x.example")
+        assert again.code == 0
+        assert "without --host 0.0.0.0 --allow-host x.example: " in " ".join(again.err.split())
+        assert "stop comes first" in " ".join(again.err.split())
+        (tmp_path / "secret").write_text("ada:correct-horse\n")
+        env = {"REDMETER_TOKEN": "a-token-of-mine"}
+        for done in (
+            home.run("up", *detached, "--users-file", str(tmp_path / "secret")),
+            home.run("up", *detached, "--token-file", str(tmp_path / "secret")),
+            home.run("up", *detached, env=env),
+        ):
+            assert done.code == 2
+            assert "credentials given now do not hold" in " ".join(done.err.split())
+            assert "correct-horse" not in done.err
+            assert "a-token" not in done.err
+    assert home.run("stop").code == 0
+
+
+@pytest.mark.slow
+def test_strangers_can_neither_shut_the_page_out_nor_fill_the_disk(home: Home) -> None:
+    """Without a word of credentials: more connections than files, and none ends."""
+    script = "ulimit -n 512; redmeter up --detach --port 0"
+    assert home.shell(script).code == 0
+    address = state(home)["page"]
+    port = int(address.rpartition(":")[2].strip("/"))
+    (log,) = home.state.glob("*.log")
+    sockets = []
+    try:
+        for _ in range(800):
+            one = socket.create_connection(("127.0.0.1", port), timeout=10)
+            sockets.append(one)
+            with contextlib.suppress(OSError):  # closed already
+                one.sendall(b"GET / HTT")
+        assert asked(f"{address}healthz") == {"status": "ok"}
+        assert asked(f"{address}api/marks")["marks"] == []
+        time.sleep(3)  # as long as it would write
+        assert log.stat().st_size < 100_000
+        assert asked(f"{address}api/marks?since=1")["marks"] == []
+    finally:
+        for one in sockets:
+            one.close()
+    assert home.run("stop").code == 0
+
+
+@pytest.mark.slow
+def test_a_log_is_begun_anew_while_it_runs(home: Home) -> None:
+    """However much is written."""
+    assert home.run("up", "--detach", "--no-page").code == 0
+    (log,) = home.state.glob("*.log")
+    with log.open("ab") as file:
+        file.write(b"x" * 2_000_000)
+    eventually(lambda: log.stat().st_size < 1_000_000, 20.0)
     assert home.run("stop").code == 0
 
 

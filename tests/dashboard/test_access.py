@@ -1,16 +1,29 @@
 """Who may look."""
 
+import asyncio
 import base64
+import threading
 from typing import Any
 
+import flask
 import httpx
 import pytest
+from fastapi import HTTPException as FastAPIError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as StarletteError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 
 from dashboard.conftest import error_of
 from redmeter.dashboard import Dashboard
-from redmeter.dashboard.access import Login, is_loopback, local, new_token, read_users
+from redmeter.dashboard.access import (
+    THREADS,
+    Login,
+    is_loopback,
+    local,
+    new_token,
+    read_users,
+)
 from redmeter.dashboard.alone import Credentials
 from redmeter.errors import InvalidSetting
 from support.asking import asking
@@ -41,8 +54,8 @@ async def only_ada(request: Request) -> bool:
 
 
 def only_ada_plain(request: Request) -> Any:
-    """Let Ada pass, by something that is true."""
-    return "yes" if request.headers.get("x-user") == "ada" else None
+    """Let Ada pass."""
+    return True if request.headers.get("x-user") == "ada" else None
 
 
 class OnlyAda:
@@ -74,6 +87,91 @@ def test_an_application_may_answer_by_itself(server: Server) -> None:
         answer = client.get("/api/marks")
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
         assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def generating(_: Request) -> Any:
+    """Is never run."""
+    yield True
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *((False, "no"), "denied", "yes", 1, [True], object(), only_ada, lambda _: True),
+        flask.Response("no", 403),
+        flask.redirect("/login"),
+        generating,
+    ],
+    ids=lambda said: type(said).__name__,
+)
+def test_what_is_merely_true_lets_nobody_pass(
+    said: Any, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As the answer of another framework is; the log names it."""
+    access = generating if said is generating else lambda _: said
+    dashboard = Dashboard(server.url, access=access)
+    with asking(dashboard) as client:
+        answer = client.get("/api/marks")
+    assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
+    kind = "generator" if said is generating else type(said).__name__
+    assert f"access= of the dashboard returned {kind}, " in caplog.text
+
+
+@pytest.mark.parametrize("made", [StarletteError, FastAPIError], ids=["starlette", "fastapi"])
+def test_an_error_that_is_an_answer_is_that_answer(
+    made: Any, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As applications raise it; it is no fault, and one of success is no welcome."""
+    dashboards = {}
+    for status, headers in ((401, {"WWW-Authenticate": "Bearer"}), (303, {"Location": "/l"})):
+
+        def raises(_: Request, status: int = status, headers: Any = headers) -> bool:
+            raise made(status, "who are you", headers)
+
+        dashboards[status] = Dashboard(server.url, access=raises)
+    with asking(dashboards[401]) as client:
+        answer = client.get("/api/marks")
+        assert (answer.status_code, error_of(answer)["code"]) == (401, "unauthorized")
+        assert error_of(answer)["message"] == "who are you"
+        assert answer.headers["www-authenticate"] == "Bearer"
+    with asking(dashboards[303]) as client:
+        answer = client.get("/api/marks")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/l")
+
+    async def welcome(_: Request) -> bool:
+        raise made(200, "come in")
+
+    with asking(Dashboard(server.url, access=welcome)) as client:
+        assert client.get("/api/marks").status_code == 403
+    assert caplog.text == ""
+
+
+def test_functions_that_wait_take_no_threads_from_the_application(server: Server) -> None:
+    """They have a few of their own, and the rest of them wait for these."""
+    may = threading.Event()
+    waiting: list[int] = []
+
+    def slow(_: Request) -> bool:
+        waiting.append(1)
+        return may.wait(20)
+
+    dashboard = Dashboard(server.url, access=slow)
+
+    async def watched() -> list[int]:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(dashboard), base_url="http://localhost"
+        ) as client:
+            asked = [asyncio.create_task(client.get("/api/marks")) for _ in range(60)]
+            while len(waiting) < THREADS:  # noqa: ASYNC110  threads add to it
+                await asyncio.sleep(0.01)
+            # What the application does in its own threads goes on.
+            assert await asyncio.wait_for(run_in_threadpool(lambda: 5), 10) == 5
+            assert len(waiting) == THREADS
+            may.set()
+            return [answer.status_code for answer in await asyncio.gather(*asked)]
+
+    assert asyncio.run(watched()) == [200] * 60
+    dashboard.close()
 
 
 def test_a_function_that_fails_lets_nobody_pass(

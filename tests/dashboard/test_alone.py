@@ -1,6 +1,8 @@
 """The dashboard on its own: a real server, as `redmeter up` and the demo run it."""
 
+import contextlib
 import http.client
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,9 +13,11 @@ import pytest
 
 from redmeter import Meter
 from redmeter.dashboard.alone import Alone, Credentials, address_of, bound
+from redmeter.dashboard.connections import MAX_RECORDS, Seldom
 from redmeter.dashboard.defaults import PORT, PORTS
 from redmeter.errors import InvalidSetting
 from support.servers import Server
+from support.waiting import eventually
 
 
 @contextmanager
@@ -114,6 +118,143 @@ def test_an_address_can_be_opened(host: str, address: str) -> None:
     shown = address_of("0.0.0.0", 80)
     assert shown.startswith("http://")
     assert "0.0.0.0" not in shown
+
+
+def raw_answer(page: Alone, sent: bytes) -> tuple[int, dict[str, str]]:
+    """Send bytes; return status and headers."""
+    port = int(page.address.rpartition(":")[2][:-1])
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+        raw.sendall(sent)
+        answer = http.client.HTTPResponse(raw)
+        answer.begin()
+        answer.read()
+        return answer.status, {name.lower(): text for name, text in answer.getheaders()}
+
+
+def test_targets_of_all_forms_are_read(server: Server) -> None:
+    """A whole address, as to a proxy, whose name counts; and none at all."""
+    host = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with served(Alone(server.url, port=0)) as page:
+        assert raw_answer(page, b"GET http://localhost:80/api/marks?since=1" + host)[0] == 200
+        assert raw_answer(page, b"GET HTTP://127.0.0.1/healthz" + host)[0] == 200
+        assert raw_answer(page, b"GET http://evil.example/healthz" + host)[0] == 421
+        evil = host.replace(b"localhost", b"evil.example")
+        assert raw_answer(page, b"GET http://localhost/api/marks" + evil)[0] == 200
+        status, headers = raw_answer(page, b"GET ?view=pages" + host)
+        assert (status, headers["location"]) == (307, "/?view=pages")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.1", "localhost"])
+def test_a_page_answers_at_the_address_that_it_says(host: str, server: Server) -> None:
+    """Whichever one of loopback that is; the rule is made of what was bound."""
+    with served(Alone(server.url, host=host, port=0)) as page:
+        assert not page.login
+        assert host in page.address
+        port = page.address.rpartition(":")[2]
+        for name in {host, "127.0.0.1", page._socket.getsockname()[0]}:
+            sent = {"Host": f"{name}:{port.strip('/')}"}
+            assert httpx.get(f"{page.address}api/marks", headers=sent).status_code == 200
+        answer = httpx.get(f"{page.address}api/marks", headers={"Host": "127.0.0.9"})
+        assert answer.status_code == 421
+
+
+def test_a_rule_that_was_made_for_another_address_does_not_hold(server: Server) -> None:
+    """As where a name stands for another one by the time at which it is bound."""
+    open_to_all = Credentials("127.0.0.1")
+    assert open_to_all.login is None
+    page = Alone(server.url, host="0.0.0.0", port=0, credentials=open_to_all)
+    assert page.login
+    port = page.address.rpartition(":")[2]
+    with served(page):
+        assert httpx.get(f"http://127.0.0.1:{port}api/marks").status_code == 401
+        token = page.link.partition("?token=")[2]
+        sent = {"Authorization": f"Bearer {token}"}
+        assert httpx.get(f"http://127.0.0.1:{port}api/marks", headers=sent).status_code == 200
+
+
+def closed(raw: socket.socket) -> bool:
+    """Whether the other side has closed a connection, without waiting for that."""
+    raw.setblocking(False)
+    try:
+        return raw.recv(65536) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTT",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1",
+    ],
+)
+def test_a_connection_whose_request_does_not_end_is_closed(
+    sent: bytes, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a request was answered before; one that rests between requests stays."""
+    monkeypatch.setattr("redmeter.dashboard.connections.HEADER_SECONDS", 0.5)
+    with served(Alone(server.url, port=0)) as page:
+        port = int(page.address.rpartition(":")[2][:-1])
+        rests = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        rests.request("GET", "/healthz")
+        rests.getresponse().read()
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+            raw.sendall(sent)
+            if sent.startswith(b"POST"):
+                assert raw.recv(65536).startswith(b"HTTP/1.1 405")
+                raw.sendall(b"2")
+            eventually(lambda: closed(raw), 10.0)
+        mine = rests.sock
+        rests.request("GET", "/healthz")
+        assert rests.getresponse().read() == b'{"status":"ok"}'
+        assert rests.sock is mine
+        rests.close()
+
+
+def test_a_connection_that_nobody_reads_from_is_closed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many answers it is owed."""
+    monkeypatch.setattr("redmeter.dashboard.connections.READ_SECONDS", 0.5)
+    page = Alone(server.url, port=0)
+    request = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with served(page), socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.connect(("127.0.0.1", int(page.address.rpartition(":")[2][:-1])))
+        raw.sendall(request * 500)
+        eventually(lambda: bool(page._server.server_state.connections), 10.0)
+        eventually(lambda: not page._server.server_state.connections, 20.0)
+
+
+def test_of_too_many_connections_the_one_that_waited_longest_goes(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So who asks now is answered."""
+    monkeypatch.setattr("redmeter.dashboard.connections.MAX_OPEN", 10)
+    with served(Alone(server.url, port=0)) as page:
+        port = int(page.address.rpartition(":")[2][:-1])
+        with contextlib.ExitStack() as stack:
+            made = [
+                stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+                for _ in range(12)
+            ]
+            eventually(lambda: [closed(one) for one in made] == [True] * 2 + [False] * 10, 10.0)
+            assert httpx.get(f"{page.address}healthz").status_code == 200
+            eventually(lambda: sum(map(closed, made)) == 3, 10.0)
+
+
+def test_a_logger_that_says_the_same_for_ever_says_it_a_few_times_a_minute() -> None:
+    """And then again."""
+    now = [0.0]
+    seldom = Seldom(lambda: now[0])
+    record = logging.makeLogRecord({})
+    assert sum(seldom.filter(record) for _ in range(1000)) == MAX_RECORDS
+    now[0] = 61.0
+    assert seldom.filter(record)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The API answers what is stored, in two round trips at most, in the shapes that it promises."""
 
 import json
+import time
 from typing import Any
 
 import httpx
@@ -10,8 +11,11 @@ import pytest
 from dashboard.conftest import HOSTILE, error_of
 from redmeter import Meter
 from redmeter.dashboard.api import openapi
+from redmeter.dashboard.app import KEEP, KEEP_FINE
 from redmeter.dashboard.endpoints import ENDPOINTS
 from support.stores import exchanges
+
+FAILED = {"status": "5xx"}
 
 #: Something that each endpoint can be asked.
 QUESTIONS = {
@@ -149,6 +153,57 @@ def test_rankings_and_summaries_are_those_of_the_meter(client: httpx.Client, fil
     assert [bucket[2] for bucket in summary["buckets"]] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("name=*", {}),
+        ("name=h*&slices=2", {"slices": 2}),
+        ("name=hits&precision=5", {"precision": 5}),
+        ("name=http_requests&by=status", {"by": "status"}),
+        ("name=http_requests&by=route&where=status=5xx", {"by": "route", "where": FAILED}),
+        (
+            "name=http_requests&by=route&order=failing&failing=status=5xx",
+            {"by": "route", "order": "failing", "failing": FAILED},
+        ),
+        ("name=http_requests*&order=failing&failing=status=5xx", {"failing": FAILED}),
+        ("name=cart_value", {}),
+        ("name=cart_value&order=total", {"order": "total"}),
+        ("name=http_request_seconds&by=route&order=mean", {"by": "route", "order": "mean"}),
+        ("name=http_request_seconds&order=total&by=no", {"by": "no", "order": "total"}),
+        ("name=nothing", {}),
+        ("name=nothing&order=mean", {"order": "mean"}),
+    ],
+)
+def test_what_is_summed_up_is_ranked_as_the_meter_does(
+    query: str, options: Any, client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By few round trips."""
+    client.get("/api/marks")
+    with exchanges(monkeypatch) as seen:
+        found = client.get(f"/api/top?{query}&limit=50").json()
+    assert len(seen) <= 2
+    if "failing" in options:
+        options = {"order": "failing", **options}
+    name = query.partition("&")[0].removeprefix("name=")
+    rows = filled.top(name, **{"precision": 60, "slices": 60, "limit": 50, **options})
+    assert [tuple(row.values()) for row in found["rows"]] == [
+        (row.key, row.count, row.share, row.value) for row in rows
+    ]
+    assert (found["groups"], found["looked_at"]) == (rows.groups, rows.looked_at)
+    assert found["slices"] == rows.slices
+
+
+def test_a_ranking_of_very_many_series_is_refused(
+    client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since the server would do nothing else meanwhile; it is told how many there are."""
+    monkeypatch.setattr("redmeter.reading.tallied.MAX_SUMMED", 14)
+    assert client.get("/api/top?name=http_requests*").status_code == 200
+    answer = client.get("/api/top?name=*")
+    assert (answer.status_code, error_of(answer)["code"]) == (400, "too-many")
+    assert error_of(answer)["fix"] == "narrow the pattern down"
+
+
 def test_names_are_told_with_how_many_there_are(client: httpx.Client, filled: Meter) -> None:
     """Though not all are shown."""
     found = client.get("/api/names?pattern=http_requests*&limit=3").json()
@@ -165,6 +220,27 @@ def test_what_is_too_large_is_refused(
     assert answer.status_code == 400
     error = error_of(answer)
     assert (error["code"], error["fix"]) == ("answer-too-large", "at most 100: ask for less")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("precision", "keep"), [(1, KEEP_FINE), (60, KEEP)])
+def test_however_many_watch_the_server_is_asked_once_within_the_time(
+    precision: int,
+    keep: float,
+    client: httpx.Client,
+    filled: Meter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of them at another moment."""
+    path = f"/api/series?name=hits&precision={precision}"
+    client.get(path)
+    with exchanges(monkeypatch) as seen:
+        began = time.monotonic()
+        while time.monotonic() < began + 2.5 * keep:
+            assert client.get(path).status_code == 200
+            time.sleep(keep / 10)
+        passed = time.monotonic() - began
+    assert 1 <= len(seen) <= passed / keep + 1
 
 
 def test_ten_who_watch_cost_what_one_does(

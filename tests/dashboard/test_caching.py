@@ -189,6 +189,9 @@ def test_a_tag_is_of_what_matters() -> None:
         ("identity", False),
         ("gzip;q=0", False),
         ("gzip;q=0.0, *", False),
+        ("*;q=0, gzip", True),
+        ("*, gzip;q=0", False),
+        ("identity, *;q=0.5", True),
         ("gzip;q=x", False),
     ],
 )

@@ -3,15 +3,18 @@
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
+import flask
 import httpx
 import pytest
 from fastapi import FastAPI
 from flask import Flask, session
 from starlette.applications import Starlette
+from starlette.responses import RedirectResponse
 from starlette.routing import Mount
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.test import Client
@@ -19,10 +22,14 @@ from werkzeug.test import Client
 from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard
+from redmeter.dashboard.access import Login
 from redmeter.errors import InvalidSetting
 from support import django_project  # noqa: F401  configures Django
 from support.asking import asking
-from support.servers import Server
+from support.programs import Programs
+from support.servers import Server, free_port
+from support.serving import gunicorn
+from support.waiting import eventually
 
 
 def check(client: Any, root: str) -> None:
@@ -69,6 +76,19 @@ def test_a_server_that_leaves_the_mount_out_of_the_path_is_understood(
     """As some do: then the path is what lies below."""
     with asking(dashboard, root_path="/elsewhere") as client:
         assert client.get("/api/series?name=hits").status_code == 200
+
+
+def test_a_root_may_end_with_a_slash(server: Server, filled: Meter) -> None:
+    """As some give it to their server, which then doubles it."""
+    dashboard = Dashboard(server.url, access=Login(["a-token-of-mine"]))
+    with asking(dashboard, root_path="/m/") as client:
+        assert client.get("/m//healthz").status_code == 200
+        bare = client.get("/m/?token=a-token-of-mine")
+        assert (bare.status_code, bare.headers["location"]) == (303, "/m/")
+        assert "Path=/m/;" in bare.headers["set-cookie"]
+        answer = client.get("/m//api/series?name=hits")
+        assert sum(answer.json()["series"][0]["values"]) == 12
+    dashboard.close()
 
 
 def test_a_websocket_is_turned_away(dashboard: Dashboard) -> None:
@@ -155,6 +175,82 @@ def test_a_flask_session_says_who_may_look(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
+    ("says", "status", "sent"),
+    [
+        (lambda: flask.redirect("/login"), 302, ("location", "/login")),
+        (lambda: flask.Response("no", 403, {"X-Why": "no session"}), 403, ("x-why", "no session")),
+        (lambda: flask.abort(401), 401, ("content-type", "text/html; charset=utf-8")),
+        (lambda: flask.abort(flask.redirect("/l")), 302, ("location", "/l")),
+        (lambda: ("no", 403), 403, ("content-type", "application/json")),
+    ],
+)
+def test_flask_refuses_in_its_own_words(
+    says: Any, status: int, sent: tuple[str, str], server: Server, filled: Meter
+) -> None:
+    """By a response or by abort(); what it would make a response of is none yet."""
+    app = Flask(__name__)
+
+    def may_look(request: Any) -> Any:
+        with app.request_context(request.scope["wsgi_environ"]):
+            return says()
+
+    dashboard = Dashboard(server.url, access=may_look)
+    app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/metrics": dashboard.wsgi})  # type: ignore[method-assign]
+    answer = ByWerkzeug(app).get("/metrics/api/series?name=hits")
+    assert (answer.status_code, answer.headers[sent[0]]) == (status, sent[1])
+    assert "values" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    dashboard.close()
+
+
+PRELOADED = """
+import os
+from wsgiref.util import setup_testing_defaults
+from flask import Flask
+from redmeter.dashboard import Dashboard
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+app = Flask(__name__)
+app.add_url_rule("/pid", view_func=lambda: str(os.getpid()))
+dashboard = Dashboard(access="open")
+mounted = dashboard.wsgi
+if os.environ.get("ASKED"):  # the parent asked something itself, before it forked
+    environ = {"PATH_INFO": "/healthz"}
+    setup_testing_defaults(environ)
+    assert b"ok" in b"".join(mounted(environ, lambda *_: None))
+app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/metrics": mounted})
+"""
+
+
+@pytest.mark.parametrize("asked", ["", "1"])
+def test_in_a_server_that_loads_the_application_before_it_forks(
+    asked: str, server: Server, meter: Meter, tmp_path: Path
+) -> None:
+    """Each worker answers, though the application was made in their parent."""
+    meter.count("hits", 12)
+    port = free_port()
+    served = gunicorn("--preload", "--threads", "2", code=PRELOADED)
+    with Programs(tmp_path, server.url) as programs:
+        program = served.start(programs, port, ASKED=asked)
+        base = f"http://127.0.0.1:{port}"
+
+        def pid() -> str:
+            try:
+                return httpx.get(f"{base}/pid", timeout=5).text
+            except httpx.TransportError:
+                assert program.running, program.err
+                return ""
+
+        eventually(lambda: pid() != "", 20.0)
+        found = set()
+        for _ in range(20):
+            answer = httpx.get(f"{base}/metrics/api/series?name=hits", timeout=10)
+            assert sum(answer.json()["series"][0]["values"]) == 12
+            found.add(pid())
+        assert str(program.pid) not in found
+
+
+@pytest.mark.parametrize(
     "odd", [{"QUERY_STRING": "name=\xff"}, {"PATH_INFO": "/\xff"}, {"SCRIPT_NAME": "/\xff"}]
 )
 def test_what_wsgi_cannot_hand_over_is_refused(odd: dict[str, str], dashboard: Dashboard) -> None:
@@ -189,12 +285,17 @@ def urls(*patterns: Any) -> Any:
 
 
 def test_in_the_urls_of_a_django_project(
-    server: Server, filled: Meter, django_client: Any, monkeypatch: pytest.MonkeyPatch
+    server: Server,
+    filled: Meter,
+    django_client: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """By include(); the project's function is given Django's request."""
     import django  # type: ignore[import-untyped]
     from django.conf import settings  # type: ignore[import-untyped]
-    from django.http import HttpResponseRedirect  # type: ignore[import-untyped]
+    from django.core.exceptions import PermissionDenied  # type: ignore[import-untyped]
+    from django.http import Http404, HttpResponseRedirect  # type: ignore[import-untyped]
     from django.urls import include, path
 
     from redmeter.dashboard.django import dashboard_urls
@@ -208,12 +309,26 @@ def test_in_the_urls_of_a_django_project(
     def fails(request: Any) -> bool:
         raise LookupError("no session")
 
+    texts: Any = lambda _: "no"  # noqa: E731  as an application may have it wrong
+
+    def denies(request: Any) -> bool:
+        raise PermissionDenied
+
+    def hides(request: Any) -> bool:
+        raise Http404
+
     away = HttpResponseRedirect("/l")
     conf = urls(
         path("metrics/", include(dashboard_urls(server.url, access="open"))),
         path("ada/", include(dashboard_urls(server.url, access=lambda r: "ada" in r.GET))),
         path("later/", include(dashboard_urls(server.url, access=later))),
         path("fails/", include(dashboard_urls(server.url, access=fails))),
+        path("denies/", include(dashboard_urls(server.url, access=denies))),
+        path("hides/", include(dashboard_urls(server.url, access=hides))),
+        path("texts/", include(dashboard_urls(server.url, access=texts))),
+        path(
+            "others/", include(dashboard_urls(server.url, access=lambda _: RedirectResponse("/")))
+        ),
         path(
             "away/",
             include(dashboard_urls(server.url, access=lambda _: away)),
@@ -232,6 +347,14 @@ def test_in_the_urls_of_a_django_project(
         passed = client.get(f"/{name}/api/marks?ada")
         assert (passed.status_code, error_of(passed)["code"]) == (400, "unknown-parameter")
         assert client.get(f"/{name}/healthz").status_code == 200
+    caplog.clear()
+    assert client.get("/denies/api/marks").status_code == 403
+    assert client.get("/hides/api/marks").status_code == 404
+    assert "access= of the dashboard" not in caplog.text
+    for name, kind in (("texts", "str"), ("others", "RedirectResponse")):
+        refused = client.get(f"/{name}/api/marks")
+        assert (refused.status_code, error_of(refused)["code"]) == (403, "forbidden")
+        assert f"returned {kind}, which is neither" in caplog.text
     assert client.get("/fails/").status_code == 403
     assert client.get("/away/").headers["location"] == "/l"
     clear_url_caches()

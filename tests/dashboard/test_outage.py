@@ -1,5 +1,6 @@
 """The store goes away, hangs, comes back: a 503 that says so, and then answers again."""
 
+import contextlib
 import threading
 from typing import Any
 
@@ -10,7 +11,8 @@ import redis
 from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, api, app
-from redmeter.dashboard.caching import THREADS
+from redmeter.dashboard.caching import THREADS, Body
+from redmeter.dashboard.refusals import Refusal
 from support.asking import asking
 from support.proxy import Proxy
 from support.servers import Server
@@ -87,6 +89,27 @@ def test_a_store_that_hangs_is_a_503_within_the_time_limit(
     client_of_theirs.close()
 
 
+def test_whether_it_is_alive_is_told_though_all_is_busy(dashboard: Dashboard) -> None:
+    """Others are told to come again; who asks for that is not."""
+    may = threading.Event()
+
+    def wait() -> Body:
+        may.wait(20)
+        return Body(b"{}", "application/json")
+
+    with asking(dashboard) as client:
+        numbers = iter(range(10_000))
+        with contextlib.suppress(Refusal):
+            while True:
+                dashboard._shared.get(next(numbers), wait, 1.0)
+        try:
+            answer = client.get("/api/marks")
+            assert (answer.status_code, error_of(answer)["code"]) == (503, "busy")
+            assert client.get("/healthz").status_code == 200
+        finally:
+            may.set()
+
+
 def test_switched_off_is_said(client: Any) -> None:
     """An application whose store is off is not disturbed by the page that it mounts."""
     dashboard = Dashboard("off", access="open")
@@ -130,6 +153,48 @@ def test_what_another_program_keeps_there_is_no_failure(
     assert (answer.status_code, error_of(answer)["code"]) == (503, "store-refused")
     for path in ("overview", "counters", "pages", "names", "top", "health", "detail?name=hits"):
         assert client.get(f"/api/{path}").status_code == 200, path
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "redmeter:total:",
+        "redmeter:marks:",
+        "redmeter:messages:",
+        "redmeter:writers:",
+        "redmeter:reports:",
+        "redmeter:instances:",
+        "redmeter:hists:",
+        "redmeter:gauges:",
+        "redmeter:known:",
+        "redmeter:hist:60:TIMED",
+        "redmeter:moments:60:TIMED",
+    ],
+)
+def test_a_panel_that_another_program_takes_is_empty_and_the_others_are_there(
+    key: str, client: httpx.Client, meter: Meter, server: Server
+) -> None:
+    """Whichever of our keys it keeps something else under."""
+    labels = {"method": "GET", "route": "/"}
+    meter.count("hits", 3)
+    meter.count("http_requests", 3, labels={**labels, "status": "2xx"})
+    meter.observe("http_request_seconds", 0.2, labels=labels)
+    meter.observe("cart_value", 12.5, labels={"shop": "tea"})
+    meter.log("shop", "paid", severity="error")
+    meter.mark("deploy")
+    key = key.replace("TIMED", 'http_request_seconds{method="GET",route="/"}')
+    with server.client() as store:
+        store.delete(key)
+        store.set(key, "a text")
+    for path in ("overview", "pages", "detail?name=hits", "detail?name=http_requests"):
+        answer = client.get(f"/api/{path}")
+        assert answer.status_code == 200, (path, answer.text)
+    for name in ("http_request_seconds", "cart_value"):
+        assert client.get(f"/api/detail?name={name}").status_code == 200
+    seen = client.get("/api/overview").json()
+    assert (seen["numbers"]["hits"]["value"] is None) is (key == "redmeter:known:")
+    assert bool(seen["marks"]) is (key != "redmeter:marks:")
+    assert bool(seen["messages"]["frequent"]) is (key != "redmeter:messages:")
 
 
 def test_a_new_retention_is_followed(client: httpx.Client, meter: Meter) -> None:

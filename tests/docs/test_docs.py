@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,16 +17,9 @@ from typing import Any
 
 import pytest
 
-from redmeter import AccessDenied, Meter, book, cleaning
-from redmeter import store as stores
-from redmeter.keys import HOUR, slice_start
-from redmeter.kinds import message
-from redmeter.kinds.message import Group, LogHour
-from redmeter.reading import health
 from redmeter.settings import SETTINGS
 from redmeter.store import embedded
 from support.servers import Server
-from support.stores import measure
 
 ROOT = Path(__file__).parents[2]
 GENERATED = ("docs/reference/commands.md", "docs/reference/settings.md")
@@ -351,153 +343,11 @@ def test_no_file_names_a_package_host_or_a_download_address() -> None:
     assert found == []
 
 
-ACL = re.findall(
-    r"^ACL SETUSER (\S+) on >(\S+) (.*)$",
-    (ROOT / "docs" / "stored-format.md").read_text(encoding="utf-8"),
-    re.MULTILINE,
-)
-
-
-def acl_store(server: Server, user: str) -> stores.Store:
-    """Open a store as the user that the docs make."""
-    (password,) = [password for name, password, _ in ACL if name == f"metrics-{user}"]
-    store = stores.open(f"redis://metrics-{user}:{password}@127.0.0.1:{server.port}/0")
-    assert store is not None
-    return store
-
-
-def let_in(client: Any) -> None:
-    """Make the users of the docs, as written there."""
-    for name, password, rules in ACL:
-        words = ("ACL", "SETUSER", name, "reset", "on", f">{password}", *rules.split())
-        client.execute_command(*words)
-
-
-def write(server: Server) -> None:
-    """Count as the writer: a new store, a new counter, one that is trimmed, one that is renewed."""
-    store = acl_store(server, "writer")
-    (password,) = [password for name, password, _ in ACL if name == "metrics-writer"]
-    url = f"redis://metrics-writer:{password}@127.0.0.1:{server.port}/0"
-    now = time.time()
-    with Meter(url, retention={1: 3, 60: 120}) as meter:
-        for ago in range(-3, 8):
-            meter.count("hits", at=now - ago)
-        meter.count("hits", labels={"plan": "pro"})
-    with Meter(url, sync=True) as meter:  # raises what is denied
-        for ago in (2 * HOUR, 0, HOUR):
-            meter.observe("took", 1.5, at=now - ago)
-            meter.mark("v1", at=now - ago)
-    for ago in (2, 1, 0):
-        assert not measure(store, {"queue": 1.0}, now - ago).rejections
-    with server.client() as client:  # what was begun by then
-        client.zadd("redmeter:common:app:info", {"old": 1})
-        client.set("redmeter:common:app:info:start", slice_start(now, HOUR) - 2 * HOUR)
-    for ago in (0, HOUR):  # the hour is moved on, and one takes the place of an older one
-        log(store, now - ago)
-    for ended in (False, True):
-        store.publish("a" * 32, "{}", instance=True, ended=ended)
-    store.close()
-
-
-def log(store: stores.Store, at: float) -> None:
-    """Log with so many patterns that some are forgotten."""
-    hour = LogHour(100)
-    for n in range(1600):
-        hour.add(f"p{n} at {at}", Group(1, at, at, ""))
-    hour.add_texts([(at, "text")])
-    messages = {"app:info": {slice_start(at, HOUR): hour}}
-    assert not store.write(lambda _: message.operations(store.keys, messages)).rejections
-
-
-def clean(server: Server, client: Any) -> cleaning.Report:
-    """Clean as the cleaner: old slices, a whole counter, a bare entry, hashes that are large."""
-    now = int(time.time()) // 60 * 60
-    entries = ["60:old", "60:bare", "60:large", "60:gone", "60:short"]
-    client.zadd("redmeter:known:", dict.fromkeys(entries, 0))
-    client.hset("redmeter:count:60:old", mapping={str(at): 1 for at in range(0, 6000, 60)})
-    client.hset("redmeter:count:60:large", mapping={str(now - 60 * at): 1 for at in range(1200)})
-    client.expire("redmeter:count:60:large", 9000)
-    client.hset("redmeter:count:60:gone", mapping={str(60 * at): 1 for at in range(600)})
-    client.hset("redmeter:count:60:short", mapping={str(now): 1, "60": 1})
-    client.expire("redmeter:count:60:short", 100)
-    store = acl_store(server, "cleaner")
-    try:
-        return cleaning.clean(store)
-    finally:
-        store.close()
-
-
-def test_the_acl_rules_of_the_docs_are_enough(any_server: Server) -> None:
-    """Each user can do what it is there for, on each server."""
-    with any_server.client() as client:
-        let_in(client)
-        client.zadd("redmeter:writers:", {"gone": 1000})
-        client.hset("redmeter:instances:", mapping={"gone": 0, "dead": 1})
-        write(any_server)
-        reader = {name: password for name, password, _ in ACL}["metrics-reader"]
-        with Meter(f"redis://metrics-reader:{reader}@127.0.0.1:{any_server.port}/0") as meter:
-            assert meter.total("hits") == 11
-            assert [m.text for m in meter.recent("app")] == ["text"] * 2
-            assert len(meter.common("app")) == 2001
-            assert meter.loggers()[0].logger == "app"
-            assert meter.changes() == meter.changes("app")
-            assert meter.series("hits", precision=60).total >= 7
-            assert meter.names() == ["hits", 'hits{plan="pro"}']
-            assert meter.summary("took", precision=60, all_labels=True).count >= 1
-            assert meter.statistics("took").this or meter.statistics("took").before
-            assert meter.top("took", precision=3600, order="p95")
-            assert len(meter.marks()) == 3
-            ranked = meter.top("hits", by="plan", precision=60, slices=5)
-            assert {row.key for row in ranked} == {None, "pro"}
-        report = clean(any_server, client)
-        assert (report.strange, report.complete) == ([], True)
-        assert (report.entries_removed, report.compacted) == (3, 1)
-        assert client.ttl("redmeter:count:60:short") > 7000
-        cleaner, doctor = acl_store(any_server, "cleaner"), acl_store(any_server, "doctor")
-        assert cleaning.forget(cleaner, "hits")
-        assert cleaning.forget_logger(cleaner, "app")
-        assert cleaning.forget_mark(cleaner, "v1")
-        examined = health.examine(doctor)
-        # What was counted of long ago is told as aged; all else is well.
-        assert {f.topic for f in examined.findings if f.level != "ok"} == {"writers"}
-        assert len(examined.writers) == 2
-        cleaner.close()
-        doctor.close()
-
-
-def test_the_acl_rules_are_enough_for_the_functions_of_the_book(any_server: Server) -> None:
-    """On the keys that the docs name for an empty prefix."""
-    text = (ROOT / "docs" / "stored-format.md").read_text(encoding="utf-8")
-    found = re.search(r"With an empty prefix the keys are `(.*?)`", text)
-    assert found
-    users = {}
-    with any_server.client() as admin:
-        for name, password, rules in ACL:
-            given = rules.replace("~redmeter:*", found[1]).split()
-            admin.execute_command("ACL", "SETUSER", name, "reset", "on", f">{password}", *given)
-            users[name] = any_server.client(username=name, password=password)
-    writer, reader = users["metrics-writer"], users["metrics-reader"]
-    try:
-        book.update_counter(writer, "hits")
-        book.update_stats(writer, "cart", "value", 42.5)
-        with book.access_time(writer, "/cart"):
-            pass
-        book.log_recent(writer, "worker", "started")
-        book.log_common(writer, "worker", "retrying")
-        assert [count for _, count in book.get_counter(reader, "hits", 3600)] == [1]
-        assert book.get_stats(reader, "cart", "value")["average"] == 42.5
-    finally:
-        for client in users.values():
-            client.close()
-
-
-def test_the_acl_rules_of_the_docs_keep_readers_from_writing(server: Server) -> None:
-    """And everybody from what is not Redmeter's."""
-    with server.client() as client:
-        let_in(client)
-        for user in ("reader", "cleaner", "doctor"):
-            store = acl_store(server, user)
-            for command in (("HINCRBY", "redmeter:total:", "x", 1), ("GET", "secret")):
-                (reply,) = store.ask([command])
-                assert isinstance(reply, AccessDenied)
-            store.close()
+def test_each_test_that_security_names_is_there() -> None:
+    """What is said to be shown is shown."""
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", text.partition("## Threats")[2])
+    assert len(named) > 20
+    for file, name in named:
+        source = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert f"\ndef {name}(" in source, (file, name)

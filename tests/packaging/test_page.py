@@ -98,6 +98,21 @@ def test_an_sdist_becomes_a_wheel_with_the_page_and_without_node(
         assert "redmeter/dashboard/static/index.html" in wheel.namelist()
 
 
+def test_make_build_makes_both(tree: Path) -> None:
+    """Into dist/; with the tools of the environment that `make` made."""
+    shutil.rmtree(tree / "dist")
+    command = tree / ".venv" / "bin" / "python"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    command.chmod(0o755)
+    (tree / ".venv" / ".ready").touch()
+    (tree / STATIC / "index.html").touch()
+    done = subprocess.run(["make", "build"], cwd=tree, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len(list((tree / "dist").glob("*.tar.gz"))) == 1
+    assert len(list((tree / "dist").glob("*.whl"))) == 1
+
+
 def test_a_tree_without_page_and_sources_is_refused(tmp_path: Path) -> None:
     """Better no distribution than one that answers 503."""
     with pytest.raises(RuntimeError, match="The page is missing"):

@@ -2,8 +2,9 @@
 // from, relative to its own address.
 import type { ErrorAnswer } from "./types";
 
-/** Longest wait for an answer, milliseconds. */
-const PATIENCE = 10_000;
+/** Longest wait for an answer, milliseconds: longer than the server waits for its store, so that it is
+ * the server that says what is away. */
+const PATIENCE = 30_000;
 
 /** An answer that is none. `status` 0: the server was not reached. */
 export class Failure extends Error {

@@ -115,6 +115,19 @@ test("the answer of a question that is no longer asked is dropped", async () => 
   expect(told.map((known) => known.data)).toEqual([{ n: 2 }]);
 });
 
+test("it says that it waits, long before it gives up", async () => {
+  let release: (response: Response) => void = () => undefined;
+  reply = () => new Promise<Response>((resolve) => (release = resolve));
+  feed.question("api/x", 1000);
+  await vi.advanceTimersByTimeAsync(2900);
+  expect(told).toEqual([]);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(told.at(-1)).toMatchObject({ late: true, failure: null });
+  release(good(1));
+  await settle();
+  expect(told.at(-1)).toMatchObject({ late: false, data: { n: 1 } });
+});
+
 test("after its end it is silent", async () => {
   reply = () => good(1);
   feed.question("api/x", 1000);

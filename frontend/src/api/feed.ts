@@ -3,6 +3,8 @@
 // answer of a question that is no longer asked is dropped.
 import { ask, Failure } from "./client";
 
+/** Milliseconds without an answer after which that is told. */
+const LATE = 3000;
 /** Milliseconds until it is tried again after the first, second … failure. */
 const BACK_OFF = [1000, 2000, 4000, 8000, 15_000] as const;
 
@@ -15,10 +17,12 @@ export interface Known<T> {
   failure: Failure | null;
   /** When it is tried again after a failure that passes, milliseconds of Date.now(). */
   retryAt: number | null;
+  /** An answer is waited for longer than usual. */
+  late: boolean;
 }
 
 export class Feed<T> {
-  private known: Known<T> = { data: null, path: "", now: null, failure: null, retryAt: null };
+  private known: Known<T> = { data: null, path: "", now: null, failure: null, retryAt: null, late: false };
   private path = "";
   private every = 0;
   private etag: string | null = null;
@@ -71,13 +75,18 @@ export class Feed<T> {
     const path = this.path;
     const under = new AbortController();
     this.under = under;
+    const late = setTimeout(() => {
+      if (under.signal.aborted) return;
+      this.known = { ...this.known, late: true };
+      this.tell(this.known);
+    }, LATE);
     try {
       const answer = await ask<T>(path, this.etag, under.signal);
       if (under.signal.aborted) return;
       this.failures = 0;
       this.etag = answer.etag;
       const data = answer.data ?? this.known.data;
-      this.known = { data, path, now: answer.now, failure: null, retryAt: null };
+      this.known = { data, path, now: answer.now, failure: null, retryAt: null, late: false };
       this.next(Math.max(0, this.every - (Date.now() - began)));
     } catch (error) {
       if (under.signal.aborted) return;
@@ -87,8 +96,11 @@ export class Feed<T> {
         : Math.max(this.every, 10_000);
       this.failures += 1;
       // What is gone may come back: a counter counts again. So even then it is asked, but rarely.
-      this.known = { ...this.known, failure, retryAt: failure.passing ? Date.now() + wait : null };
+      const retryAt = failure.passing ? Date.now() + wait : null;
+      this.known = { ...this.known, failure, retryAt, late: false };
       this.next(wait, failure.passing);
+    } finally {
+      clearTimeout(late);
     }
     this.under = null;
     this.tell(this.known);

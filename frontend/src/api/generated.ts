@@ -710,7 +710,6 @@ export interface components {
             histograms: {
                 [key: string]: number;
             };
-            replica: boolean;
         };
         /** @description How observed values were spread within a window. */
         Summary: {

@@ -1,6 +1,6 @@
 // Bars of buckets: nothing gets lost, whatever the values.
 import { expect, test } from "vitest";
-import { bins } from "./bins";
+import { bins, logarithmic } from "./bins";
 
 const sum = (of: { count: number }[]) => of.reduce((all, each) => all + each.count, 0);
 
@@ -33,4 +33,8 @@ test("zero and negative values are laid out by value", () => {
 test("one value alone, and none", () => {
   expect(bins([[0, 0, 4]])).toEqual([{ low: 0, high: 0, count: 4 }]);
   expect(bins([])).toEqual([]);
+});
+
+test("the axis is logarithmic where all values are positive", () => {
+  expect([logarithmic([[1, 2, 5]]), logarithmic([[0, 0, 1]]), logarithmic([])]).toEqual([true, false, false]);
 });

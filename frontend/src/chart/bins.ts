@@ -7,11 +7,18 @@ export interface Bin {
   count: number;
 }
 
-export function bins(buckets: readonly (readonly [number, number, number])[], most = 48): Bin[] {
+type Buckets = readonly (readonly [number, number, number])[];
+
+/** Whether the bars are of equal width by the logarithm. */
+export function logarithmic(buckets: Buckets): boolean {
+  return (buckets[0]?.[0] ?? 0) > 0;
+}
+
+export function bins(buckets: Buckets, most = 48): Bin[] {
   const first = buckets[0];
   const last = buckets.at(-1);
   if (!first || !last) return [];
-  const log = first[0] > 0;
+  const log = logarithmic(buckets);
   const to = (value: number) => (log ? Math.log(value) : value);
   const back = (value: number) => (log ? Math.exp(value) : value);
   const from = to(first[0]);

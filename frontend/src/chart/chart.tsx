@@ -5,9 +5,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Mark } from "../api/types";
 import type { Clock } from "../lib/time";
 import { hovering, palette } from "../state/page";
-import { columns, type Line } from "./lines";
+import { columns, indexAt, type Line } from "./lines";
 import { options, type Live } from "./options";
 import { css } from "./palette";
+import { said } from "./said";
 import { Tip, type Pointed } from "./tip";
 import type { Unit } from "../lib/units";
 
@@ -29,9 +30,13 @@ export interface ChartProps {
   height: number;
   from: number;
   to: number;
+  /** The present, where the running slice ends. */
+  now: number;
   /** What is older is kept no more; nothing is hatched without it. */
   kept?: number;
   marks?: readonly Mark[];
+  /** Whether there is a lane above the plot for the labels of marks. */
+  lane?: boolean;
   band?: readonly Band[];
   outside?: readonly [number, number][];
   clock: Clock;
@@ -56,11 +61,6 @@ function dataOf(props: ChartProps, log: boolean): uPlot.AlignedData {
     if (line && hidden.includes(line.key)) return column.map(() => undefined);
     return log ? column.map((value) => (typeof value === "number" && value <= 0 ? null : value)) : column;
   });
-  if (props.band) {
-    const at = new Map(band.map((each) => [each.start, each]));
-    for (const edge of ["low", "mid", "high"] as const)
-      all.push(x.map((moment) => at.get(moment)?.[edge] ?? null));
-  }
   return [x, ...all] as uPlot.AlignedData;
 }
 
@@ -72,6 +72,8 @@ export function Chart(props: ChartProps) {
   const chart = useRef<uPlot | null>(null);
   const [width, setWidth] = useState(0);
   const [pointed, point] = useState<Pointed | null>(null);
+  // What the keyboard moved to is read out; what the mouse does is not.
+  const [spoken, speak] = useState("");
   const zoom = useRef(props.zoom);
   zoom.current = props.zoom;
 
@@ -88,11 +90,13 @@ export function Chart(props: ChartProps) {
     on: lines.map((line) => !hidden.includes(line.key)),
     from: props.from,
     to: props.to,
+    now: props.now,
+    band: props.band ?? NONE,
     outside: props.outside ?? NONE,
     colour: (name: string) => css(name, palette.peek()),
   } satisfies Live);
 
-  const band = props.band !== undefined;
+  const lane = props.lane ?? false;
   const data = useMemo(() => dataOf(props, log), [lines, hidden, props.band, log]);
   const latest = useRef(data);
   latest.current = data;
@@ -109,15 +113,15 @@ export function Chart(props: ChartProps) {
   useEffect(() => {
     const element = box.current;
     if (!element || width < 40) return;
-    const shape = { width, height, lines: count, log, band, sync, small };
+    const shape = { width, height, lines: count, log, lane, sync, small };
     const made = new uPlot(
       options(
         shape,
         live,
         (from, to) => zoom.current?.(from, to),
         (u) => {
-          const { left, idx } = u.cursor;
-          const moment = idx === null || idx === undefined || (left ?? -1) < 0 ? undefined : u.data[0][idx];
+          const { left } = u.cursor;
+          const moment = u.data[0][pointedAt(u)];
           point((before) => {
             if (moment === undefined) return null;
             if (before?.moment === moment && before.left === left) return before;
@@ -133,7 +137,7 @@ export function Chart(props: ChartProps) {
       chart.current = null;
       made.destroy();
     };
-  }, [width > 40, height, count, log, band, sync, small]);
+  }, [width > 40, height, count, log, lane, sync, small]);
 
   useEffect(() => {
     if (chart.current && width > 40 && chart.current.width !== width)
@@ -142,7 +146,7 @@ export function Chart(props: ChartProps) {
   // Not with every rendering: fed with data, a chart tells where its cursor is, which is rendered.
   useEffect(
     () => chart.current?.setData(data),
-    [data, props.from, props.to, props.marks, props.outside, props.clock, props.precision],
+    [data, props.from, props.to, props.now, props.marks, props.outside, props.clock, props.precision],
   );
   // What was brushed over on one chart was shown on all of them.
   useEffect(
@@ -166,8 +170,18 @@ export function Chart(props: ChartProps) {
       style={{ height: `${height}px` }}
       onPointerEnter={(event) => event.pointerType === "mouse" && !small && (hovering.value = true)}
       onPointerLeave={() => !small && (hovering.value = false)}
-      onKeyDown={(event) => !small && chart.current && steer(event, chart.current, props)}
-      onBlur={() => !small && chart.current?.setCursor({ left: -10, top: -10 })}
+      onKeyDown={(event) => {
+        if (small || !chart.current) return;
+        const moment = steer(event, chart.current, props);
+        if (moment === null) return;
+        const shown = lines.filter((line) => !hidden.includes(line.key));
+        speak(said(moment, shown, props.precision, props.clock, props.marks ?? NONE, props.band ?? NONE));
+      }}
+      onBlur={() => {
+        if (small) return;
+        chart.current?.setCursor({ left: -10, top: -10 });
+        speak("");
+      }}
     >
       {!small && pointed && (
         <Tip
@@ -181,18 +195,32 @@ export function Chart(props: ChartProps) {
           band={props.band ?? NONE}
         />
       )}
+      {!small && (
+        <p class="away" aria-live="polite">
+          {spoken}
+        </p>
+      )}
     </div>
   );
 }
 
-/** The keyboard's way: a slice to the left or right, zoom in and out around it. */
-function steer(event: KeyboardEvent, u: uPlot, props: ChartProps): void {
+/** The index of the slice that the cursor is in; -1: of none. */
+function pointedAt(u: uPlot): number {
+  const { left } = u.cursor;
+  return left === undefined || left < 0 ? -1 : indexAt(u.data[0], u.posToVal(left, "x"));
+}
+
+/** The keyboard's way: a slice to the left or right, zoom in and out around it. The start of the slice
+ * that it moved to, null where it did not. */
+function steer(event: KeyboardEvent, u: uPlot, props: ChartProps): number | null {
   const x = u.data[0];
-  const seen = [...x.keys()].filter((i) => (x[i] ?? 0) >= props.from && (x[i] ?? 0) <= props.to);
+  const seen = [...x.keys()].filter((i) => (x[i] ?? 0) >= props.from && (x[i] ?? 0) < props.to);
   const first = seen[0];
   const last = seen.at(-1);
-  if (first === undefined || last === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-  const at = u.cursor.idx ?? last;
+  if (first === undefined || last === undefined || event.ctrlKey || event.metaKey || event.altKey)
+    return null;
+  const pointed = pointedAt(u);
+  const at = pointed < 0 ? last : pointed;
   const step = event.shiftKey ? 10 : 1;
   const moves: Record<string, number> = {
     ArrowLeft: at - step,
@@ -201,13 +229,16 @@ function steer(event: KeyboardEvent, u: uPlot, props: ChartProps): void {
     End: last,
   };
   const to = moves[event.key];
+  let moved: number | null = null;
   if (to !== undefined) {
-    const index = Math.min(last, Math.max(first, to));
-    u.setCursor({ left: u.valToPos(x[index] ?? 0, "x"), top: u.over.clientHeight / 2 }, true);
+    moved = x[Math.min(last, Math.max(first, to))] ?? 0;
+    const middle = Math.min(moved + props.precision / 2, (moved + props.to) / 2);
+    u.setCursor({ left: u.valToPos(middle, "x"), top: u.over.clientHeight / 2 }, true);
   } else if ((event.key === "+" || event.key === "=" || event.key === "-") && props.zoom) {
     const half = ((props.to - props.from) / 2) * (event.key === "-" ? 2 : 0.5);
     const middle = x[at] ?? (props.from + props.to) / 2;
     props.zoom(middle - half, middle + half);
-  } else return;
+  } else return null;
   event.preventDefault();
+  return moved;
 }

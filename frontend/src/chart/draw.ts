@@ -1,9 +1,15 @@
-// What is drawn over and under the lines: what lies before the retention, deploy marks, the end of
-// each line, and what fell outside its band.
+// What is drawn over and under the lines: what lies before the retention, what is expected, deploy
+// marks, the end of each line, and what fell outside its band.
 import type uPlot from "uplot";
 import type { Mark } from "../api/types";
 import { plain } from "../lib/text";
+import type { Band } from "./chart";
+import { lane } from "./lane";
 import { outline, shapeOf, type Shape } from "./palette";
+import { endOf } from "./steps";
+
+/** Height of the lane of labels, above the plot. */
+export const LANE = 22;
 
 type Colour = (name: string) => string;
 
@@ -26,6 +32,7 @@ export function drawUnknown(u: uPlot, before: number, colour: Colour): void {
     context.fillStyle = colour("--hatch-ground");
     context.fillRect(left, top, edge - left, height);
     context.strokeStyle = colour("--hatch");
+    context.setLineDash([]);
     context.lineWidth = devicePixelRatio;
     context.beginPath();
     const step = 8 * devicePixelRatio;
@@ -40,38 +47,83 @@ export function drawUnknown(u: uPlot, before: number, colour: Colour): void {
   });
 }
 
-/** A line for each mark, and its label where there is room. */
-export function drawMarks(u: uPlot, marks: readonly Mark[], colour: Colour): void {
-  const { left, top, width, height } = u.bbox;
-  const ratio = devicePixelRatio;
+/** What is expected of each slice: a band, and its middle. */
+export function drawBand(u: uPlot, band: readonly Band[], width: number, colour: Colour): void {
+  if (band.length === 0) return;
   clipped(u, (context) => {
+    const x = (moment: number) => Math.round(u.valToPos(moment, "x", true));
+    const y = (value: number) => u.valToPos(value, "y", true);
+    context.fillStyle = colour("--expected") + "26";
+    for (const { start, low, high } of band) {
+      const left = x(start);
+      context.fillRect(left, y(high), x(start + width) - left, y(low) - y(high));
+    }
+    context.strokeStyle = colour("--expected");
+    context.lineWidth = 1.25 * devicePixelRatio;
+    context.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
+    context.beginPath();
+    band.forEach(({ start, mid }, i) => {
+      if (i > 0 && band[i - 1]?.start === start - width) context.lineTo(x(start), y(mid));
+      else context.moveTo(x(start), y(mid));
+      context.lineTo(x(start + width), y(mid));
+    });
+    context.stroke();
+  });
+}
+
+/** A line for each mark, where its slice begins: what it did cannot stand left of it. Labels lie in the
+ * lane above the plot, if there is one. */
+export function drawMarks(
+  u: uPlot,
+  marks: readonly Mark[],
+  width: number,
+  labelled: boolean,
+  colour: Colour,
+): void {
+  const { left, top, width: wide, height } = u.bbox;
+  const ratio = devicePixelRatio;
+  const context = u.ctx;
+  const seen = marks
+    .map((mark) => ({
+      x: Math.round(u.valToPos(Math.floor(mark.time / width) * width, "x", true)) + 0.5,
+      text: plain(mark.label, 24),
+    }))
+    .filter(({ x }) => x >= left && x <= left + wide)
+    .sort((a, b) => a.x - b.x);
+  context.save();
+  context.setLineDash([]);
+  context.strokeStyle = colour("--mark");
+  context.lineWidth = ratio;
+  for (const { x } of seen) {
+    context.beginPath();
+    context.moveTo(x, labelled ? top - 6 * ratio : top);
+    context.lineTo(x, top + height);
+    context.stroke();
+  }
+  if (labelled) {
     context.font = `${11 * ratio}px ${colour("--font")}`;
     context.textBaseline = "middle";
     context.textAlign = "left";
-    let free = left;
-    for (const mark of marks) {
-      const x = Math.round(u.valToPos(mark.time, "x", true)) + 0.5;
-      if (x < left || x > left + width) continue;
-      context.strokeStyle = colour("--mark");
-      context.lineWidth = ratio;
-      context.setLineDash([]);
-      context.beginPath();
-      context.moveTo(x, top);
-      context.lineTo(x, top + height);
-      context.stroke();
-      const text = plain(mark.label, 24);
-      const long = context.measureText(text).width + 10 * ratio;
-      const from = Math.min(x, left + width - long);
-      if (from < free) continue;
+    const widths = seen.map(({ text }) => context.measureText(text).width + 10 * ratio);
+    const places = lane(
+      seen.map(({ x }) => x),
+      widths,
+      left,
+      left + wide,
+      22 * ratio,
+    );
+    for (const { index, from, width: long, more } of places) {
+      const y = top - (LANE - 3) * ratio;
       context.fillStyle = colour("--mark");
       context.beginPath();
-      context.roundRect(from, top, long, 16 * ratio, [0, 3 * ratio, 3 * ratio, 0]);
+      context.roundRect(from, y, long, 16 * ratio, 3 * ratio);
       context.fill();
       context.fillStyle = colour("--mark-text");
-      context.fillText(text, from + 5 * ratio, top + 8.5 * ratio);
-      free = from + long + 4 * ratio;
+      const text = `${seen[index]?.text ?? ""}${more > 0 ? ` +${more}` : ""}`;
+      context.fillText(text, from + 5 * ratio, y + 8.5 * ratio, long - 6 * ratio);
     }
-  });
+  }
+  context.restore();
 }
 
 function shape(context: CanvasRenderingContext2D, kind: Shape, x: number, y: number, size: number): void {
@@ -80,27 +132,29 @@ function shape(context: CanvasRenderingContext2D, kind: Shape, x: number, y: num
   context.closePath();
 }
 
-/** The shape of a line at its newest value; `index` counts lines, each of which has two columns. */
-export function drawEnd(u: uPlot, index: number, place: number, stroke: string, ground: string): void {
-  const columns = [u.data[index * 2 + 2], u.data[index * 2 + 1]];
-  const scale = u.series[index * 2 + 1]?.scale ?? "y";
-  for (const column of columns) {
-    if (!column) continue;
-    for (let i = column.length - 1; i >= 0; i--) {
-      const value = column[i];
-      const moment = u.data[0][i];
-      if (value === null || value === undefined || moment === undefined) continue;
-      const { min, max } = u.scales["x"] ?? {};
-      if (min === undefined || max === undefined || moment < min || moment > max) return;
+/** The shape of a line where its newest slice ends; `index` counts lines, each of which has two columns. */
+export function drawEnd(
+  u: uPlot,
+  index: number,
+  place: number,
+  width: number,
+  now: number,
+  stroke: string,
+  ground: string,
+): void {
+  const { min, max } = u.scales["x"] ?? {};
+  for (const column of [u.data[index * 2 + 2], u.data[index * 2 + 1]]) {
+    for (let i = (column?.length ?? 0) - 1; i >= 0; i--) {
+      const value = column?.[i];
+      const start = u.data[0][i];
+      if (value === null || value === undefined || start === undefined) continue;
+      const end = endOf(start, width, now);
+      if (min === undefined || max === undefined || end < min || end > max) return;
       const context = u.ctx;
+      const at = [u.valToPos(end, "x", true), u.valToPos(value, "y", true)] as const;
       context.save();
-      shape(
-        context,
-        shapeOf(place),
-        u.valToPos(moment, "x", true),
-        u.valToPos(value, scale, true),
-        3.2 * devicePixelRatio,
-      );
+      context.setLineDash([]);
+      shape(context, shapeOf(place), ...at, 3.2 * devicePixelRatio);
       context.fillStyle = stroke;
       context.strokeStyle = ground;
       context.lineWidth = 1.5 * devicePixelRatio;
@@ -113,15 +167,21 @@ export function drawEnd(u: uPlot, index: number, place: number, stroke: string, 
 }
 
 /** A ring around each value that fell outside the band. */
-export function drawOutside(u: uPlot, points: readonly [number, number][], stroke: string): void {
+export function drawOutside(
+  u: uPlot,
+  points: readonly [number, number][],
+  width: number,
+  stroke: string,
+): void {
   clipped(u, (context) => {
     context.strokeStyle = stroke;
+    context.setLineDash([]);
     context.lineWidth = 1.75 * devicePixelRatio;
     for (const [moment, value] of points) {
       shape(
         context,
         "circle",
-        u.valToPos(moment, "x", true),
+        u.valToPos(moment + width / 2, "x", true),
         u.valToPos(value, "y", true),
         5 * devicePixelRatio,
       );

@@ -1,6 +1,6 @@
 // Days and hours are those of UTC.
 import { expect, test } from "vitest";
-import { days, level } from "./grid";
+import { days, extent, level } from "./grid";
 
 const series = (start: number, values: (number | null)[]) =>
   ({ name: "hits", kind: "counter", precision: 3600, start, values, partial: true }) as const;
@@ -20,7 +20,15 @@ test("a gap is not the same as what is not kept", () => {
   expect(days(series(0, [null, 0]))[0]?.hours.slice(0, 3)).toEqual([null, 0, undefined]);
 });
 
-test("levels go from nothing to the most", () => {
-  expect([0, 0.001, 5, 10].map((value) => level(value, 10))).toEqual([0, 1, 5, 9]);
-  expect(level(3, 0)).toBe(0);
+test("levels go from the least to the most, also where all are large or negative", () => {
+  expect([107, 108, 121, 136].map((value) => level(value, 107, 136))).toEqual([1, 1, 5, 9]);
+  expect([-20, -5, 0].map((value) => level(value, -20, 0))).toEqual([1, 7, 9]);
+  expect(level(3, 3, 3)).toBe(5);
+  expect([1, 99].map((value) => level(value, 5, 10))).toEqual([1, 9]);
+});
+
+test("the running hour is no minimum, and a counter's zero is nothing", () => {
+  expect(extent(series(0, [7, 0, null, 9, 1]))).toEqual([7, 9]);
+  expect(extent({ ...series(0, [0, 5, 9]), kind: "gauge" })).toEqual([0, 5]);
+  expect(extent(series(0, [4]))).toBeNull();
 });

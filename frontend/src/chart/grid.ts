@@ -27,8 +27,22 @@ export function days(series: Series): Day[] {
   return [...found.values()].sort((a, b) => b.start - a.start);
 }
 
-/** A value among all as a step from 0 to 9; 0 is nothing. */
-export function level(value: number, most: number): number {
-  if (value <= 0 || most <= 0) return 0;
-  return Math.min(9, Math.max(1, Math.ceil((value / most) * 9)));
+/** The least and the most of the hours that have ended; none where there are none. A counter's zero is
+ * nothing, which has a colour of its own. */
+export function extent(series: Series): [number, number] | null {
+  const ended = series.partial ? series.values.slice(0, -1) : series.values;
+  const known = ended.filter(
+    (each) => each !== null && (each !== 0 || series.kind !== "counter"),
+  ) as number[];
+  return known.length > 0 ? [Math.min(...known), Math.max(...known)] : null;
+}
+
+/** How many steps of colour there are. */
+export const LEVELS = 9;
+
+/** A value between the least and the most as a step from 1 to 9. */
+export function level(value: number, least: number, most: number): number {
+  if (!(most > least)) return Math.ceil(LEVELS / 2);
+  const part = (value - least) / (most - least);
+  return Math.min(LEVELS, Math.max(1, Math.ceil(part * LEVELS)));
 }

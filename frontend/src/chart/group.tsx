@@ -2,15 +2,17 @@
 // and what can be done with them: zoom, a logarithmic axis, another range.
 import type { ComponentChildren } from "preact";
 import type { Mark } from "../api/types";
-import { durationLabel, finest } from "../lib/ranges";
+import { coverage, durationLabel, finest } from "../lib/ranges";
 import { momentOf } from "../lib/time";
-import { seconds } from "../lib/units";
+import { seconds, type Unit } from "../lib/units";
 import { kept as keptRanges, set, state, store } from "../state/page";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Chart, type Band } from "./chart";
-import { Legend } from "./legend";
-import { byUnit, type Line } from "./lines";
+import { BAND, Legend, OUTSIDE } from "./legend";
+import { together, type Line } from "./lines";
+import { keptSince } from "./kept";
+import { HatchSwatch } from "./swatch";
 import { DataTable } from "./table";
 
 interface Props {
@@ -18,6 +20,10 @@ interface Props {
   /** Names its table in the address. */
   id: string;
   lines: readonly Line[];
+  /** Places of the lines in the palette; their own order where there are none. */
+  places?: readonly number[];
+  /** Captions of the charts of some units. */
+  captions?: Partial<Record<Unit, string>>;
   precision: number;
   /** The window: [start, end). */
   start: number;
@@ -28,12 +34,16 @@ interface Props {
   outside?: readonly [number, number][];
   series?: (line: Line) => string | null;
   actions?: ComponentChildren;
-  height?: number;
+  /** Below the legend, small. */
+  note?: string;
   /** Instead of a chart where there is nothing to draw. */
   empty: ComponentChildren;
 }
 
 const UNITS = { "": "Counts", seconds: "Durations", bytes: "Bytes", ratio: "Shares" } as const;
+
+/** Pixels: of the first chart, of others, and of a share. */
+const HEIGHTS = { high: 250, middle: 150, low: 110 } as const;
 
 /** Change the zoom: whole slices, at least two of them. */
 function zoomTo(precision: number, from: number, to: number): void {
@@ -46,14 +56,24 @@ export function ChartGroup(props: Props) {
   const { title, id, lines, precision, end, now, marks, empty } = props;
   const { since, until, log, hidden, tables, clock } = state.value;
   const zoomed = since !== null && until !== null;
-  const ahead = props.band?.at(-1)?.start ?? 0;
+  const last = hidden.includes(BAND) ? undefined : props.band?.at(-1);
   const from = since ?? props.start;
-  // The last slice begins one width before the end.
-  const to = until ?? Math.max(end - precision, ahead);
-  const samples = store.value?.retention[String(precision)];
-  const oldest = samples === undefined ? 0 : now - samples * precision;
+  const to = until ?? Math.max(end, last ? last.start + precision : 0);
   const better = zoomed ? finest(keptRanges.value, since, now) : undefined;
-  const groups = byUnit(lines);
+  const groups = together(lines);
+  const places = props.places ?? lines.map((_, i) => i);
+  // What is expected is told of the first chart.
+  const seen = (start: number) => start >= from && start < to && start + precision <= now;
+  const expected = props.band
+    ? {
+        known: props.band.filter((each) => seen(each.start)).length,
+        outside: (props.outside ?? []).filter(([start]) => seen(start)).length,
+      }
+    : null;
+  const beside = {
+    ...(props.band && !hidden.includes(BAND) ? { band: props.band } : {}),
+    ...(props.outside && !hidden.includes(OUTSIDE) ? { outside: props.outside } : {}),
+  };
   const filled = lines.some((line) => line.values.length > 0);
   const open = tables.includes(id);
   const toggle = (list: "hidden" | "tables", key: string) => {
@@ -63,26 +83,25 @@ export function ChartGroup(props: Props) {
   const actions = (
     <>
       {props.actions}
-      {groups.some((group) => group.unit !== "") && (
+      {filled && groups.some((group) => group.unit === "seconds" || group.unit === "bytes") && (
         <button type="button" class="quiet" aria-pressed={log} onClick={() => set({ log: !log })}>
           Log axis
         </button>
       )}
-      <button type="button" class="quiet" aria-pressed={open} onClick={() => toggle("tables", id)}>
-        Table
-      </button>
+      {filled && (
+        <button type="button" class="quiet" aria-pressed={open} onClick={() => toggle("tables", id)}>
+          Table
+        </button>
+      )}
     </>
   );
   return (
-    <Card title={title} class="charts" actions={filled && actions}>
+    <Card title={title} class="charts" actions={actions}>
       {zoomed && (
         <p class="notice">
           <span>
             {momentOf(since, clock)} to {momentOf(until, clock)}, {seconds(until - since)}.
           </span>
-          {since < oldest && (
-            <span>The hatched part is older than what is kept by {durationLabel(precision)}.</span>
-          )}
           {better && better.precision !== precision && (
             <button type="button" class="quiet" onClick={() => set({ range: better.precision }, true)}>
               Show by {better.step}
@@ -95,31 +114,46 @@ export function ChartGroup(props: Props) {
       )}
       {!filled && empty}
       {filled &&
-        groups.map(({ unit, lines: some }, i) => {
-          const places = some.map((line) => lines.indexOf(line));
+        groups.map((group, i) => {
+          const { unit, lines: some } = group;
+          const oldest = keptSince(group, store.value, now);
+          const unknown = oldest !== null && from <= oldest - group.precision;
+          const told = groups.length > 1 || group.precision !== state.value.range || unknown;
           return (
-            <figure key={unit} class="figure-chart">
-              {groups.length > 1 && <figcaption>{UNITS[unit]}</figcaption>}
+            <figure key={`${unit} ${group.precision}`} class="figure-chart">
+              {told && (
+                <figcaption>
+                  {props.captions?.[unit] ?? UNITS[unit]}
+                  {group.precision !== state.value.range && ` by ${durationLabel(group.precision)}`}
+                  {unknown && (
+                    <span>
+                      <HatchSwatch /> older than {coverage(oldest, group.precision, now)}: not kept by{" "}
+                      {durationLabel(group.precision)}
+                    </span>
+                  )}
+                </figcaption>
+              )}
               <Chart
                 title={`${title}: ${some
                   .map((line) => line.label)
                   .join(", ")
                   .slice(0, 200)}`}
                 lines={some}
-                places={places}
+                places={some.map((line) => places[lines.indexOf(line)] ?? 0)}
                 hidden={hidden}
                 unit={unit}
-                precision={precision}
-                height={props.height ?? (i === 0 ? 240 : 150)}
+                precision={group.precision}
+                height={HEIGHTS[unit === "ratio" && i > 0 ? "low" : i > 0 ? "middle" : "high"]}
                 from={from}
                 to={to}
-                kept={zoomed ? oldest : 0}
+                now={now}
+                kept={unknown ? oldest : 0}
                 marks={marks}
+                lane={i === 0}
                 clock={clock}
-                log={log && unit !== ""}
+                log={log && (unit === "seconds" || unit === "bytes")}
                 zoom={(a, b) => zoomTo(precision, a, b)}
-                {...(i === 0 && props.band ? { band: props.band } : {})}
-                {...(i === 0 && props.outside ? { outside: props.outside } : {})}
+                {...(i === 0 ? beside : {})}
               />
             </figure>
           );
@@ -128,24 +162,18 @@ export function ChartGroup(props: Props) {
         <Legend
           title={title}
           lines={lines}
-          places={lines.map((_, i) => i)}
+          places={places}
           hidden={hidden}
           from={from}
           to={to}
+          expected={expected}
           toggle={(key) => toggle("hidden", key)}
           {...(props.series ? { series: props.series } : {})}
         />
       )}
+      {filled && props.note && <p class="fine">{props.note}</p>}
       {filled && open && (
-        <DataTable
-          title={title}
-          lines={lines}
-          precision={precision}
-          from={from}
-          to={to}
-          marks={marks}
-          clock={clock}
-        />
+        <DataTable title={title} lines={lines} from={from} to={to} marks={marks} clock={clock} />
       )}
     </Card>
   );

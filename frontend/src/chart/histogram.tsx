@@ -1,7 +1,7 @@
 // How observed values are spread, as bars.
 import type { Summary } from "../api/types";
 import { number, value, type Unit } from "../lib/units";
-import { bins } from "./bins";
+import { bins, logarithmic } from "./bins";
 
 const WIDTH = 640;
 const HEIGHT = 140;
@@ -39,7 +39,12 @@ export function Histogram({ summary, unit }: { summary: Summary; unit: Unit }) {
       </svg>
       <p class="ends">
         <span>{value(first.low, unit)}</span>
-        {bars.length > 4 && middle && <span>{value(middle.low, unit)}</span>}
+        {bars.length > 4 && middle && (
+          <span>
+            {value(middle.low, unit)}
+            {logarithmic(summary.buckets) && <span class="faint"> · logarithmic</span>}
+          </span>
+        )}
         <span>{value(last.high, unit)}</span>
       </p>
     </figure>

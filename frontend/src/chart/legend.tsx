@@ -1,9 +1,14 @@
-// The legend: a table whose check boxes switch lines on and off.
-import { value } from "../lib/units";
+// The legend: a table whose check boxes switch lines on and off, and what is drawn beside them.
+import type { ComponentChildren } from "preact";
+import { number, percent, value } from "../lib/units";
 import { T } from "../parts/text";
 import { ToSeries } from "../parts/go";
 import { figuresOf, type Line } from "./lines";
-import { Swatch } from "./swatch";
+import { BandSwatch, RingSwatch, Swatch } from "./swatch";
+
+/** What stands in the address for what is no line. */
+export const BAND = ":band";
+export const OUTSIDE = ":outside";
 
 interface Props {
   title: string;
@@ -12,35 +17,30 @@ interface Props {
   hidden: readonly string[];
   from: number;
   to: number;
+  /** Of how many slices it is known what was expected of them, and how many were not so. */
+  expected: { known: number; outside: number } | null;
   toggle: (key: string) => void;
   /** Whether lines lead to pages of their own; the name of the series of a line. */
   series?: (line: Line) => string | null;
 }
 
-export function Legend({ title, lines, places, hidden, from, to, toggle, series }: Props) {
+export function Legend({ title, lines, places, hidden, from, to, expected, toggle, series }: Props) {
   return (
     <div class="scroll" role="region" aria-label={`Legend of ${title}`} tabIndex={0}>
       <table class="legend">
         <thead>
           <tr>
             <th scope="col">Shown</th>
-            <th scope="col" class="figure">
-              Last
-            </th>
-            <th scope="col" class="figure">
-              Min
-            </th>
-            <th scope="col" class="figure">
-              Max
-            </th>
-            <th scope="col" class="figure">
-              Sum
-            </th>
+            {["Last", "Min", "Max", "Sum"].map((each) => (
+              <th scope="col" class="figure" key={each}>
+                {each}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
           {lines.map((line, i) => {
-            const { last, low, high, sum } = figuresOf(line, from, to);
+            const { last, running, low, high, sum } = figuresOf(line, from, to);
             const off = hidden.includes(line.key);
             const name = series?.(line) ?? null;
             return (
@@ -50,7 +50,7 @@ export function Legend({ title, lines, places, hidden, from, to, toggle, series 
                     <input type="checkbox" checked={!off} onChange={() => toggle(line.key)} />
                     <Swatch place={places[i] ?? i} off={off} />
                     <span class="name">
-                      <T text={line.label} most={120} />
+                      <T text={line.label} most={120} edges />
                     </span>
                   </label>
                   {name !== null && (
@@ -63,15 +63,66 @@ export function Legend({ title, lines, places, hidden, from, to, toggle, series 
                     </ToSeries>
                   )}
                 </th>
-                <td class="figure">{value(last, line.unit)}</td>
+                <td class="figure">
+                  {running !== null && <span class="so-far">running: {value(running, line.unit)} </span>}
+                  {value(last, line.unit)}
+                </td>
                 <td class="figure">{value(low, line.unit)}</td>
                 <td class="figure">{value(high, line.unit)}</td>
                 <td class="figure">{value(sum, line.unit)}</td>
               </tr>
             );
           })}
+          {expected && (
+            <>
+              <Beside off={hidden.includes(BAND)} toggle={() => toggle(BAND)} text="expected">
+                <BandSwatch />
+              </Beside>
+              <Beside
+                off={hidden.includes(OUTSIDE)}
+                toggle={() => toggle(OUTSIDE)}
+                text="outside the band"
+                note={
+                  expected.known > 0
+                    ? `${number(expected.outside)} of ${number(expected.known)} (${percent(expected.outside / expected.known)})`
+                    : ""
+                }
+              >
+                <RingSwatch />
+              </Beside>
+            </>
+          )}
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Beside({
+  off,
+  toggle,
+  text,
+  note = "",
+  children,
+}: {
+  off: boolean;
+  toggle: () => void;
+  text: string;
+  note?: string;
+  children: ComponentChildren;
+}) {
+  return (
+    <tr class={off ? "off" : ""}>
+      <th scope="row">
+        <label>
+          <input type="checkbox" checked={!off} onChange={toggle} />
+          {children}
+          {text}
+        </label>
+      </th>
+      <td class="figure" colSpan={4}>
+        {note}
+      </td>
+    </tr>
   );
 }

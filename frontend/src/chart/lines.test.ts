@@ -1,6 +1,6 @@
 // Gaps, running slices and different precisions in columns.
 import { expect, test } from "vitest";
-import { byUnit, columns, figuresOf, lineOf, valueAt } from "./lines";
+import { columns, figuresOf, indexAt, lineOf, together, valueAt } from "./lines";
 
 const series = (name: string, values: (number | null)[], more = {}) =>
   lineOf({ name, kind: "counter", precision: 10, start: 100, values, partial: false, ...more });
@@ -36,8 +36,14 @@ test("a line that is empty has columns all the same", () => {
 
 test("figures are of what is in view", () => {
   const line = series("a", [9, 1, null, 4, 7]);
-  expect(figuresOf(line, 110, 130)).toEqual({ last: 4, low: 1, high: 4, sum: 5 });
-  expect(figuresOf(line, 0, 50)).toEqual({ last: null, low: null, high: null, sum: null });
+  expect(figuresOf(line, 110, 140)).toEqual({ last: 4, running: null, low: 1, high: 4, sum: 5 });
+  expect(figuresOf(line, 0, 50)).toEqual({ last: null, running: null, low: null, high: null, sum: null });
+});
+
+test("the running slice is no drop: it is told apart, and counts for the sum alone", () => {
+  const line = series("a", [9, 8, 1], { partial: true });
+  expect(figuresOf(line, 100, 130)).toEqual({ last: 8, running: 1, low: 8, high: 9, sum: 18 });
+  expect(figuresOf(line, 120, 130)).toEqual({ last: null, running: 1, low: null, high: null, sum: 1 });
 });
 
 test("what does not add up has no sum", () => {
@@ -49,11 +55,24 @@ test("the value at a moment is that of its slice", () => {
   expect([99, 100, 109.9, 119, 120].map((at) => valueAt(line, at))).toEqual([null, 1, 1, 2, null]);
 });
 
+test("a moment lies in the last slice that began before it", () => {
+  expect([99, 100, 105, 110, 500].map((at) => indexAt([100, 110, 120], at))).toEqual([-1, 0, 0, 1, 2]);
+  expect(indexAt([], 5)).toBe(-1);
+});
+
 test("lines are grouped by unit in the order of the lines, and a histogram is called by its percentile", () => {
   const p95 = series("http_request_seconds", [0.1], { kind: "histogram" });
-  const groups = byUnit([series("hits", [1]), p95, series("misses", [1])]);
-  expect(groups.map((group) => [group.unit, group.lines[0]?.label])).toEqual([
-    ["", "hits"],
-    ["seconds", "http_request_seconds p95"],
+  const groups = together([series("hits", [1]), p95, series("misses", [1])]);
+  expect(groups.map((group) => [group.unit, group.kind, group.lines[0]?.label])).toEqual([
+    ["", "counter", "hits"],
+    ["seconds", "histogram", "http_request_seconds p95"],
+  ]);
+});
+
+test("slices of different widths are not drawn together", () => {
+  const groups = together([series("a", [1]), series("b", [1], { precision: 20 }), series("c", [1])]);
+  expect(groups.map((group) => [group.precision, group.lines.length])).toEqual([
+    [10, 2],
+    [20, 1],
   ]);
 });

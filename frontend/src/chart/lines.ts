@@ -9,6 +9,8 @@ export interface Line {
   key: string;
   label: string;
   unit: Unit;
+  /** Of what it was made; histograms are kept for a time of their own. */
+  kind: Series["kind"];
   /** Whether its values add up. */
   sums: boolean;
   precision: number;
@@ -33,6 +35,7 @@ export function lineOf(series: Series, label = series.name): Line {
     key: shown,
     label: shown,
     unit: unitOf(series.name),
+    kind: series.kind,
     sums: series.kind === "counter",
     precision: series.precision,
     start: series.start,
@@ -66,28 +69,33 @@ export function columns(lines: readonly Line[], more: readonly number[] = []): C
 }
 
 export interface Figures {
+  /** Of the newest slice that has ended. */
   last: number | null;
+  /** Of the slice that still runs; null where there is none. */
+  running: number | null;
   low: number | null;
   high: number | null;
   /** null where values do not add up. */
   sum: number | null;
 }
 
-/** What the legend says of a line, of the slices that begin within [from, to]. */
+/** What the legend says of a line, of the slices that begin within [from, to). A slice that still runs
+ * is a part: it is told beside the others, and is no minimum. It counts for the sum. */
 export function figuresOf(line: Line, from: number, to: number): Figures {
-  let last: number | null = null;
-  let low: number | null = null;
-  let high: number | null = null;
-  let sum = 0;
+  const found: Figures = { last: null, running: null, low: null, high: null, sum: null };
   line.values.forEach((value, i) => {
     const start = line.start + i * line.precision;
-    if (value === null || start < from || start > to) return;
-    last = value;
-    low = low === null || value < low ? value : low;
-    high = high === null || value > high ? value : high;
-    sum += value;
+    if (value === null || start < from || start >= to) return;
+    if (line.sums) found.sum = (found.sum ?? 0) + value;
+    if (line.partial && i === line.values.length - 1) {
+      found.running = value;
+      return;
+    }
+    found.last = value;
+    found.low = found.low === null || value < found.low ? value : found.low;
+    found.high = found.high === null || value > found.high ? value : found.high;
   });
-  return { last, low, high, sum: line.sums && last !== null ? sum : null };
+  return found;
 }
 
 /** The value of a line in the slice that a moment lies in. */
@@ -96,8 +104,33 @@ export function valueAt(line: Line, moment: number): number | null {
   return line.values[index] ?? null;
 }
 
-/** Lines of a unit are drawn together; the unit of the first line first. */
-export function byUnit(lines: readonly Line[]): { unit: Unit; lines: Line[] }[] {
-  const units = [...new Set(lines.map((line) => line.unit))];
-  return units.map((unit) => ({ unit, lines: lines.filter((line) => line.unit === unit) }));
+/** The index of the slice that a moment lies in: of the last that begins no later; -1 before all. */
+export function indexAt(starts: ArrayLike<number>, moment: number): number {
+  let low = 0;
+  let high = starts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((starts[middle] ?? 0) <= moment) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+export interface Group {
+  unit: Unit;
+  kind: Series["kind"];
+  precision: number;
+  lines: Line[];
+}
+
+/** Lines of one unit and of slices of one width are drawn together, in the order of the lines. */
+export function together(lines: readonly Line[]): Group[] {
+  const groups: Group[] = [];
+  for (const line of lines) {
+    const { unit, kind, precision } = line;
+    const group = groups.find((each) => each.unit === unit && each.precision === precision);
+    if (group) group.lines.push(line);
+    else groups.push({ unit, kind, precision, lines: [line] });
+  }
+  return groups;
 }

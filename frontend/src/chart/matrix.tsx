@@ -2,61 +2,79 @@
 import type { Series } from "../api/types";
 import { weekdayOf } from "../lib/time";
 import { value, type Unit } from "../lib/units";
-import { days, level } from "./grid";
+import { days, extent, level, LEVELS } from "./grid";
 
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
 
 export function Matrix({ series, unit }: { series: Series; unit: Unit }) {
   const all = days(series);
-  const most = Math.max(0, ...series.values.map((each) => each ?? 0));
+  const found = extent(series);
+  const running = series.partial ? series.start + (series.values.length - 1) * series.precision : null;
   return (
-    <div class="scroll" role="region" aria-label="Table: Days and hours" tabIndex={0}>
-      <table class="matrix">
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="away">Day</span>
-            </th>
-            {HOURS.map((hour) => (
-              <th scope="col" key={hour}>
-                {String(hour).padStart(2, "0")}
+    <>
+      <div class="scroll" role="region" aria-label="Table: Days and hours" tabIndex={0}>
+        <table class="matrix">
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="away">Day</span>
               </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {all.map((day) => (
-            <tr key={day.start}>
-              <th scope="row">{weekdayOf(day.start, "utc")}</th>
-              {HOURS.map((hour) => {
-                const cell = day.hours[hour];
-                if (cell === undefined)
-                  return (
-                    <td key={hour} class="none">
-                      <span class="away">not kept</span>
-                    </td>
-                  );
-                if (cell === null)
-                  return (
-                    <td key={hour} class="gap">
-                      <span class="away">nothing measured</span>
-                    </td>
-                  );
-                const text = value(cell, unit);
-                return (
-                  <td
-                    key={hour}
-                    class={`h${level(cell, most)}`}
-                    title={`${weekdayOf(day.start, "utc")}, ${hour}:00 UTC: ${text}`}
-                  >
-                    <span class="away">{text}</span>
-                  </td>
-                );
-              })}
+              {HOURS.map((hour) => (
+                <th scope="col" key={hour}>
+                  {String(hour).padStart(2, "0")}
+                </th>
+              ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {all.map((day) => (
+              <tr key={day.start}>
+                <th scope="row">{weekdayOf(day.start, "utc")}</th>
+                {HOURS.map((hour) => {
+                  const cell = day.hours[hour];
+                  if (cell === undefined)
+                    return (
+                      <td key={hour} class="none">
+                        <span class="away">not kept</span>
+                      </td>
+                    );
+                  if (cell === null)
+                    return (
+                      <td key={hour} class="gap">
+                        <span class="away">nothing measured</span>
+                      </td>
+                    );
+                  const open = day.start + hour * series.precision === running;
+                  const text = value(cell, unit) + (open ? " so far" : "");
+                  const nothing = cell === 0 && series.kind === "counter";
+                  const shade = nothing || !found ? 0 : level(cell, ...found);
+                  return (
+                    <td
+                      key={hour}
+                      class={`h${shade}${open ? " open" : ""}`}
+                      title={`${weekdayOf(day.start, "utc")}, ${hour}:00 UTC: ${text}`}
+                    >
+                      <span class="away">{text}</span>
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {found && (
+        <p class="scale">
+          <span>{value(found[0], unit)}</span>
+          <span class="scale-steps" aria-hidden="true">
+            {Array.from({ length: LEVELS }, (_, i) => (
+              <i key={i} class={`h${i + 1}`} />
+            ))}
+          </span>
+          <span>{value(found[1], unit)}</span>
+          {running !== null && <span class="faint">Outlined: the hour that still runs.</span>}
+        </p>
+      )}
+    </>
   );
 }

@@ -4,8 +4,10 @@ import uPlot from "uplot";
 import type { Mark } from "../api/types";
 import { tickOf, type Clock } from "../lib/time";
 import { value as written, type Unit } from "../lib/units";
-import { drawEnd, drawMarks, drawOutside, drawUnknown } from "./draw";
+import type { Band } from "./chart";
+import { drawBand, drawEnd, drawMarks, drawOutside, drawUnknown, LANE } from "./draw";
 import { colourOf } from "./palette";
+import { steps } from "./steps";
 
 /** Distances of ticks for whole numbers. */
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
@@ -30,6 +32,9 @@ export interface Live {
   /** Window of the x axis. */
   from: number;
   to: number;
+  /** The present, where the running slice ends. */
+  now: number;
+  band: readonly Band[];
   outside: readonly [number, number][];
   colour: (name: string) => string;
 }
@@ -39,8 +44,8 @@ export interface Shape {
   height: number;
   lines: number;
   log: boolean;
-  /** Whether three columns follow the lines: low, mid and high of what is expected. */
-  band: boolean;
+  /** Whether there is a lane for the labels of marks above the plot. */
+  lane: boolean;
   sync: string;
   /** Small charts have no axes, cursor or marks' labels. */
   small: boolean;
@@ -50,56 +55,47 @@ const AXIS = 56;
 
 function lines(shape: Shape, live: Live): uPlot.Series[] {
   const series: uPlot.Series[] = [];
+  const width = () => live.precision;
+  const now = () => live.now;
   for (let i = 0; i < shape.lines; i++) {
     const stroke = () => live.colour(colourOf(live.places[i] ?? i));
     const fill = (u: uPlot) => {
+      if (live.band.length > 0) return "transparent";
       const { top, height } = u.bbox;
       const gradient = u.ctx.createLinearGradient(0, top, 0, top + height);
       gradient.addColorStop(0, stroke() + "38");
       gradient.addColorStop(1, stroke() + "05");
       return gradient;
     };
-    const area = i === 0 && !shape.log && !shape.band && shape.lines <= 3;
-    const common = { scale: "y", stroke, width: 1.75 } satisfies uPlot.Series;
-    series.push({ ...common, ...(area ? { fill } : {}), points: { show: false } });
-    series.push({ ...common, dash: [4, 4], points: { show: false } });
-  }
-  if (shape.band) {
-    const edge = {
-      scale: "y",
-      width: 0,
-      points: { show: false },
-      stroke: "transparent",
-    } satisfies uPlot.Series;
-    const mid = { ...edge, width: 1.25, dash: [2, 3], stroke: () => live.colour("--expected") };
-    series.push({ ...edge }, mid, { ...edge });
+    const area = i === 0 && !shape.log && shape.lines <= 3;
+    const common = { scale: "y", stroke, width: 1.75, points: { show: false } } satisfies uPlot.Series;
+    series.push({ ...common, ...(area ? { fill } : {}), paths: steps(false, width, now, area) });
+    series.push({ ...common, dash: [4, 4], paths: steps(true, width, now, false) });
   }
   return series;
 }
 
-/** Where points alone between gaps would be invisible as a line, they are drawn. */
-export function lonely(column: ArrayLike<number | null | undefined>): number[] {
-  const found: number[] = [];
-  let before: number | null = null;
-  for (let i = 0; i < column.length; i++) {
-    const value = column[i];
-    if (value === undefined) continue;
-    let next: number | null | undefined;
-    for (let j = i + 1; j < column.length && next === undefined; j++) next = column[j];
-    if (value !== null && before === null && (next === null || next === undefined)) found.push(i);
-    before = value;
-  }
-  return found;
-}
-
 function yRange(live: Live, log: boolean): uPlot.Range.Function {
-  return (_, low, high) => {
+  return (_, least, most) => {
+    let [low, high] = [least, most];
+    for (const each of live.band) {
+      if (each.start + live.precision <= live.from || each.start >= live.to) continue;
+      if (!log) low = Math.min(low ?? each.low, each.low);
+      high = Math.max(high ?? each.high, each.high);
+    }
     if (low === null || high === null || !Number.isFinite(low) || !Number.isFinite(high))
       return log ? [0.001, 1] : [0, 1];
     if (log) return uPlot.rangeLog(Math.max(low, 1e-9), Math.max(high, low, 1e-9), 10, true);
     const bottom = Math.min(0, low * 1.08);
-    const least = live.unit === "" ? 1 : Number.MIN_VALUE;
-    return [bottom, high <= bottom ? least : Math.max(high * 1.08, live.unit === "" ? 1 : 0)];
+    if (live.unit === "ratio" && low >= 0 && high <= 1) return [0, Math.min(1, Math.max(high * 1.25, 0.01))];
+    return [
+      bottom,
+      high <= bottom
+        ? live.unit === ""
+          ? 1
+          : Number.MIN_VALUE
+        : Math.max(high * 1.08, live.unit === "" ? 1 : 0),
+    ];
   };
 }
 
@@ -118,7 +114,7 @@ export function options(
     height: shape.height,
     ms: 1e-3,
     pxAlign: true,
-    padding: shape.small ? [4, 2, 2, 2] : [8, 18, 0, 0],
+    padding: shape.small ? [4, 2, 2, 2] : [shape.lane ? LANE : 8, 28, 0, 0],
     legend: { show: false },
     tzDate: (at) =>
       live.clock === "utc" || live.precision >= 86_400
@@ -156,16 +152,6 @@ export function options(
           },
         ],
     series: [{}, ...lines(shape, live)],
-    ...(shape.band
-      ? {
-          bands: [
-            {
-              series: [shape.lines * 2 + 3, shape.lines * 2 + 1],
-              fill: () => live.colour("--expected") + "26",
-            },
-          ],
-        }
-      : {}),
     cursor: shape.small
       ? { show: false }
       : {
@@ -188,36 +174,24 @@ export function options(
           zoom(from, to);
         },
       ],
-      drawClear: [(u) => drawUnknown(u, live.kept, live.colour)],
+      drawClear: [
+        (u) => {
+          drawUnknown(u, live.kept, live.colour);
+          drawBand(u, live.band, live.precision, live.colour);
+        },
+      ],
       draw: [
         (u) => {
-          if (!shape.small) drawMarks(u, live.marks, live.colour);
-          drawOutside(u, live.outside, live.colour("--bad"));
-          for (let i = 0; i < shape.lines; i++) {
-            if (!live.on[i]) continue;
-            const stroke = live.colour(colourOf(live.places[i] ?? i));
-            for (const column of [u.data[i * 2 + 1], u.data[i * 2 + 2]]) {
-              if (column) for (const at of lonely(column)) dot(u, at, column[at], stroke);
-            }
-            if (!shape.small) drawEnd(u, i, live.places[i] ?? i, stroke, live.colour("--surface"));
+          const { precision, colour, now } = live;
+          if (!shape.small) drawMarks(u, live.marks, precision, shape.lane, colour);
+          drawOutside(u, live.outside, precision, colour("--bad"));
+          for (let i = 0; i < shape.lines && !shape.small; i++) {
+            const place = live.places[i] ?? i;
+            if (live.on[i])
+              drawEnd(u, i, place, precision, now, colour(colourOf(place)), colour("--surface"));
           }
         },
       ],
     },
   };
-}
-
-function dot(u: uPlot, at: number, value: number | null | undefined, fill: string): void {
-  const moment = u.data[0][at];
-  if (value === null || value === undefined || moment === undefined) return;
-  u.ctx.fillStyle = fill;
-  u.ctx.beginPath();
-  u.ctx.arc(
-    u.valToPos(moment, "x", true),
-    u.valToPos(value, "y", true),
-    2 * devicePixelRatio,
-    0,
-    2 * Math.PI,
-  );
-  u.ctx.fill();
 }

@@ -1,4 +1,4 @@
-// The colour and shape of a line, as the legend and the tip show it.
+// The colour and shape of a line, as the legend and the tip show it, and of what is drawn beside lines.
 import { colourOf, outline, shapeOf } from "./palette";
 
 export function Swatch({ place, off = false }: { place: number; off?: boolean }) {
@@ -14,6 +14,35 @@ export function Swatch({ place, off = false }: { place: number; off?: boolean })
     >
       <path d="M0 6H16" stroke="currentColor" stroke-width="1.75" />
       <polygon points={points.join(" ")} fill="currentColor" />
+    </svg>
+  );
+}
+
+/** What is expected: a band and its middle. */
+export function BandSwatch() {
+  return (
+    <svg class="swatch expected" viewBox="0 0 16 12" width="16" height="12" aria-hidden="true">
+      <rect width="16" height="12" fill="currentColor" fill-opacity="0.2" />
+      <path d="M0 6H16" stroke="currentColor" stroke-width="1.25" stroke-dasharray="2 3" />
+    </svg>
+  );
+}
+
+/** What fell outside. */
+export function RingSwatch() {
+  return (
+    <svg class="swatch outside" viewBox="0 0 16 12" width="16" height="12" aria-hidden="true">
+      <circle cx="8" cy="6" r="4.6" fill="none" stroke="currentColor" stroke-width="1.75" />
+    </svg>
+  );
+}
+
+/** What is older than what is kept. */
+export function HatchSwatch() {
+  return (
+    <svg class="swatch hatched" viewBox="0 0 16 12" width="16" height="12" aria-hidden="true">
+      <path d="M-2 8 8 -2M0 12 12 0M6 14 18 2" stroke="currentColor" stroke-width="1" />
+      <rect x="0.5" y="0.5" width="15" height="11" fill="none" stroke="currentColor" />
     </svg>
   );
 }

@@ -1,14 +1,15 @@
-// The table behind a chart: the same values, the newest first.
+// The tables behind a chart: the same values, the newest first; slices of one width in each table.
 import type { Mark } from "../api/types";
+import { durationLabel } from "../lib/ranges";
 import { sliceOf, type Clock } from "../lib/time";
 import { value } from "../lib/units";
 import { T } from "../parts/text";
 import { columns, valueAt, type Line } from "./lines";
+import { within } from "./said";
 
 interface Props {
   title: string;
   lines: readonly Line[];
-  precision: number;
   from: number;
   to: number;
   marks: readonly Mark[];
@@ -18,16 +19,45 @@ interface Props {
 /** Most rows; a chart of a zoomed window may hold more than anybody reads. */
 const MOST = 500;
 
-export function DataTable({ title, lines, precision, from, to, marks, clock }: Props) {
+export function DataTable(props: Props) {
+  const { title, lines } = props;
+  const widths = [...new Set(lines.map((line) => line.precision))];
+  return (
+    <div class="scroll tall" role="region" aria-label={`Values of ${title}`} tabIndex={0}>
+      {widths.map((width) => (
+        <Slices
+          key={width}
+          {...props}
+          precision={width}
+          alone={widths.length === 1}
+          lines={lines.filter((line) => line.precision === width)}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Slices({
+  title,
+  lines,
+  precision,
+  alone,
+  from,
+  to,
+  marks,
+  clock,
+}: Props & { precision: number; alone: boolean }) {
   const moments = columns(lines)
-    .x.filter((at) => at >= from && at <= to)
+    .x.filter((at) => at >= from && at < to)
     .reverse();
   const newest = Math.max(...lines.map((line) => line.start + (line.values.length - 1) * line.precision));
   const running = lines.some((line) => line.partial);
   return (
-    <div class="scroll tall" role="region" aria-label={`Values of ${title}`} tabIndex={0}>
+    <>
       <table class="data">
-        <caption class="away">{title}, newest first</caption>
+        <caption class={alone ? "away" : ""}>
+          <span class={alone ? "" : "away"}>{title}, </span>by {durationLabel(precision)}, newest first
+        </caption>
         <thead>
           <tr>
             <th scope="col">Slice</th>
@@ -53,11 +83,12 @@ export function DataTable({ title, lines, precision, from, to, marks, clock }: P
               ))}
               {marks.length > 0 && (
                 <td>
-                  {marks
-                    .filter((mark) => mark.time >= at && mark.time < at + precision)
-                    .map((mark) => (
-                      <T key={mark.time} text={mark.label} />
-                    ))}
+                  {within(marks, at, precision).map((mark, i) => (
+                    <span key={`${mark.time} ${mark.label}`}>
+                      {i > 0 && ", "}
+                      <T text={mark.label} />
+                    </span>
+                  ))}
                 </td>
               )}
             </tr>
@@ -65,6 +96,6 @@ export function DataTable({ title, lines, precision, from, to, marks, clock }: P
         </tbody>
       </table>
       {moments.length > MOST && <p class="faint">… {moments.length - MOST} more</p>}
-    </div>
+    </>
   );
 }

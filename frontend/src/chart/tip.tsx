@@ -1,10 +1,11 @@
 // What the cursor points at: the slice, and the value of each line in it.
 import type { Mark } from "../api/types";
-import { sliceOf, type Clock } from "../lib/time";
+import { momentOf, sliceOf, type Clock } from "../lib/time";
 import { value } from "../lib/units";
 import { T } from "../parts/text";
 import type { Band } from "./chart";
 import { valueAt, type Line } from "./lines";
+import { within } from "./said";
 import { Swatch } from "./swatch";
 
 export interface Pointed {
@@ -34,7 +35,7 @@ export function Tip({ pointed, lines, places, hidden, precision, clock, marks, b
     hidden.includes(line.key) ? [] : [{ line, place: places[i] ?? i }],
   );
   const expected = band.find((each) => each.start === moment);
-  const here = marks.filter((mark) => mark.time >= moment && mark.time < moment + precision);
+  const here = within(marks, moment, precision);
   const unit = lines[0]?.unit ?? "";
   const right = left > width / 2;
   return (
@@ -64,7 +65,7 @@ export function Tip({ pointed, lines, places, hidden, precision, clock, marks, b
       )}
       {here.map((mark) => (
         <p key={mark.time} class="tip-mark">
-          <T text={mark.label} />
+          <T text={mark.label} /> <span class="faint">{momentOf(mark.time, clock)}</span>
         </p>
       ))}
     </div>

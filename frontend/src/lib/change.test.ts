@@ -15,6 +15,14 @@ test("what is not known, or hardly moved, is neutral", () => {
   expect(change(1.001, 1, "lower-is-better")).toMatchObject({ text: "unchanged", tone: "neutral" });
 });
 
+test("what chance makes of few events is neither good nor bad", () => {
+  expect(change(0.02, 0.01, "lower-is-better", [24, 11])).toMatchObject({ text: "+100 %", tone: "neutral" });
+  expect(change(0.02, 0.01, "lower-is-better", [240, 110]).tone).toBe("bad");
+  expect(change(0.01, 0.02, "lower-is-better", [110, 240]).tone).toBe("good");
+  expect(change(3, 0, "lower-is-better", [3, 0]).tone).toBe("neutral");
+  expect(change(0.22, 0.2, "lower-is-better").tone).toBe("neutral");
+});
+
 test("from nothing there is no percentage", () => {
   expect(change(3, 0, "lower-is-better")).toMatchObject({ by: null, text: "from 0", tone: "bad" });
 });

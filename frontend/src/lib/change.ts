@@ -15,13 +15,31 @@ const LEAST = 0.005;
 
 const STILL = { tone: "neutral", direction: "none" } as const;
 
-export function change(value: number | null, before: number | null, meaning: Meaning): Change {
+/** How often it happened, now and in as much time before. */
+export type Counts = readonly [now: number, before: number];
+
+/** Without counts: the part by which it must have moved for that to be good or bad. */
+const MUCH = 0.25;
+
+/** Whether counts differ by more than three times what chance makes of events that come by themselves. */
+export function beyondChance([now, before]: Counts): boolean {
+  return Math.abs(now - before) > 3 * Math.sqrt(now + before + 1);
+}
+
+/** `counts`: the events behind both values, by which chance is told from change. */
+export function change(
+  value: number | null,
+  before: number | null,
+  meaning: Meaning,
+  counts: Counts | null = null,
+): Change {
   if (value === null || before === null) return { by: null, text: "nothing to compare", ...STILL };
   if (value === before) return { by: 0, text: "unchanged", ...STILL };
   const direction = value > before ? "up" : "down";
-  const tone = meaning === "neutral" ? "neutral" : direction === "up" ? "bad" : "good";
-  if (before === 0) return { by: null, text: "from 0", tone, direction };
-  const by = (value - before) / Math.abs(before);
+  const by = before === 0 ? null : (value - before) / Math.abs(before);
+  const real = counts ? beyondChance(counts) : by === null || Math.abs(by) >= MUCH;
+  const tone = meaning === "neutral" || !real ? "neutral" : direction === "up" ? "bad" : "good";
+  if (by === null) return { by, text: "from 0", tone, direction };
   if (Math.abs(by) < LEAST) return { by, text: "unchanged", ...STILL };
   return { by, text: parts(by), tone, direction };
 }

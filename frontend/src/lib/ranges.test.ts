@@ -1,6 +1,6 @@
 // Ranges are made from the retention.
 import { expect, test } from "vitest";
-import { durationLabel, finest, nearest, pollEvery, ranges } from "./ranges";
+import { coverage, durationLabel, finest, nearest, pollEvery, ranges } from "./ranges";
 
 const KEPT = { "86400": 120, "1": 120, "5": 120, "60": 120, "300": 120, "3600": 120, "18000": 120 };
 
@@ -18,6 +18,11 @@ test("labels are computed, the finest first", () => {
 
 test("odd durations are rounded to one decimal", () => {
   expect([90, 5400, 7, 129_600].map(durationLabel)).toEqual(["90 s", "90 min", "7 s", "36 h"]);
+});
+
+test("slices cover whole slices, the running one among them", () => {
+  expect(coverage(0, 3600, 119 * 3600 + 5)).toBe("5 d");
+  expect(coverage(100, 5, 90)).toBe("5 s");
 });
 
 test("what is no retention is left out", () => {

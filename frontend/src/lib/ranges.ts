@@ -42,6 +42,11 @@ export function ranges(retention: Record<string, number>): Range[] {
     });
 }
 
+/** What slices from `start` to the running one cover: "5 d". */
+export function coverage(start: number, precision: number, now: number): string {
+  return durationLabel(Math.max(1, Math.floor((now - start) / precision) + 1) * precision);
+}
+
 /** Milliseconds from one question to the next. At a second a little less than one, so that what a
  * writer flushes once a second is on the page within two. */
 export function pollEvery(precision: number): number {

@@ -1,6 +1,6 @@
 // Strangers' text: everything hidden shows, everything else stays.
 import { expect, test } from "vitest";
-import { pieces, plain } from "./text";
+import { edged, pieces, plain, quoted } from "./text";
 
 test("ordinary text in any script is one piece as it came", () => {
   for (const text of ["hits", "日本語 🍵", "עברית", "👩‍💻 ❤️", "می\u200cخواهم", "<b onclick=x>{{7*7}}</b>"]) {
@@ -18,6 +18,16 @@ test("two names that differ by something invisible look different", () => {
 
 test("control characters become their pictures", () => {
   expect(plain("a\u0000\u001b[31m\u007f")).toBe("a␀␛[31m␡");
+});
+
+test("blanks at either end of a name show", () => {
+  expect(edged(" ")).toBe("␠");
+  expect(edged(" a b  ")).toBe("␠a b␠␠");
+});
+
+test("a literal of Python says the same, and hides nothing", () => {
+  expect(quoted('sales{shop="\\"}')).toBe('"sales{shop=\\"\\\\\\"}"');
+  expect(quoted("a\u202eb\u{e0041}\ud83c")).toBe('"a\\u202eb\\U000e0041\\ud83c"');
 });
 
 test("newlines stay where lines are wanted, and show where not", () => {

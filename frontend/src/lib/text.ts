@@ -40,7 +40,22 @@ export function pieces(text: string, lines = false): Piece[] {
   return found;
 }
 
-/** The same as one text, for canvases, titles and labels of controls. */
+/** A name whose blanks at either end show. */
+export function edged(name: string): string {
+  return name.replace(/^ +| +$/g, (blanks) => "\u2420".repeat(blanks.length));
+}
+
+/** A text as a literal of Python, in which nothing is hidden. */
+export function quoted(text: string): string {
+  return JSON.stringify(text).replace(HIDDEN, (character) => {
+    const point = character.codePointAt(0) ?? 0;
+    return point > 0xffff
+      ? `\\U${point.toString(16).padStart(8, "0")}`
+      : `\\u${point.toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** Text as `pieces` show it, in one: for canvases, titles and labels of controls. */
 export function plain(text: string, most = 200): string {
   const cut = text.length > most ? text.slice(0, most) + "\u2026" : text;
   return cut.replace(HIDDEN, shown);

@@ -1,6 +1,6 @@
 // Values in their units.
 import { expect, test } from "vitest";
-import { bytes, number, percent, seconds, unitOf, value } from "./units";
+import { bytes, memory, number, percent, rate, seconds, spaced, unitOf, value } from "./units";
 
 test("the end of the name says the unit, labels do not", () => {
   expect(unitOf("http_request_seconds")).toBe("seconds");
@@ -10,9 +10,10 @@ test("the end of the name says the unit, labels do not", () => {
   expect(unitOf("hits")).toBe("");
 });
 
-test("durations go from microseconds to days", () => {
-  expect([0, 0.0000021, 0.0123, 0.9999, 1.5, 90, 600, 7200, 1e6].map(seconds)).toEqual([
+test("durations go from nanoseconds to days", () => {
+  expect([0, 9.7e-10, 0.0000021, 0.0123, 0.9999, 1.5, 90, 600, 7200, 1e6].map(seconds)).toEqual([
     "0 s",
+    "0.97 ns",
     "2.1 µs",
     "12.3 ms",
     "1 s",
@@ -25,7 +26,7 @@ test("durations go from microseconds to days", () => {
 });
 
 test("numbers are full up to a hundred thousand", () => {
-  expect([0, 7, 0.123456, 1234, 99_999, 123_456, 1.5e6, -2.5e9, 1e20].map(number)).toEqual([
+  expect([0, 7, 0.123456, 1234, 99_999, 123_456, 1.5e6, -2.5e9, 9.01e15, 1e20, 1e22].map(number)).toEqual([
     "0",
     "7",
     "0.12",
@@ -34,7 +35,9 @@ test("numbers are full up to a hundred thousand", () => {
     "123k",
     "1.5M",
     "-2.5G",
-    "1.00e+20",
+    "9.01P",
+    "100E",
+    "1.00e+22",
   ]);
 });
 
@@ -43,6 +46,27 @@ test("bytes and shares", () => {
   expect([0, 0.00001, 0.0123, 0.5, 1].map(percent)).toEqual(["0 %", "< 0.01 %", "1.2 %", "50 %", "100 %"]);
 });
 
+test("a server's memory is told as the server tells it", () => {
+  expect([0, 1023, 1_677_722, 3 * 2 ** 30].map(memory)).toEqual(["0 B", "1,023 B", "1.6 MiB", "3 GiB"]);
+});
+
+test("what is rare is told for an hour or a day", () => {
+  expect([0, 12.34, 0.1, 0.05, 0.001, 0.0000032].map(rate)).toEqual([
+    "0 a second",
+    "12.3 a second",
+    "0.1 a second",
+    "3 a minute",
+    "3.6 an hour",
+    "0.28 a day",
+  ]);
+});
+
 test("what is not there is a dash, never NaN", () => {
   expect([null, undefined, NaN, Infinity].map((v) => value(v, "seconds"))).toEqual(["–", "–", "–", "–"]);
+});
+
+test("durations in a text are written as elsewhere, names are left alone", () => {
+  expect(spaced("3 seen within 3min, 12 at 1s (5min): host-3d")).toBe(
+    "3 seen within 3 min, 12 at 1 s (5 min): host-3d",
+  );
 });

@@ -24,7 +24,7 @@ function fixed(value: number, low: number, high: number): string {
   return format.format(value);
 }
 
-/** Three figures or so: 0.00123, 1.23, 12.3, 123. */
+/** Three figures or so: 0.0012, 1.23, 12.3, 123. */
 export function figures(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -33,17 +33,19 @@ export function figures(value: number): string {
   return fixed(value, 0, size < 10 ? 2 : size < 100 ? 1 : 0);
 }
 
-/** A plain number, in full up to 99,999 and with k, M, G, T beyond. */
+/** A plain number, in full up to 99,999 and with k, M, G, T, P, E beyond. */
 export function number(value: number): string {
   const size = Math.abs(value);
   if (size < 1e5) return Number.isInteger(value) ? fixed(value, 0, 0) : figures(value);
   for (const [step, letter] of [
+    [1e18, "E"],
+    [1e15, "P"],
     [1e12, "T"],
     [1e9, "G"],
     [1e6, "M"],
     [1e3, "k"],
   ] as const) {
-    if (size >= step) return size >= 1e15 ? value.toExponential(2) : figures(value / step) + letter;
+    if (size >= step) return size >= 1e21 ? value.toExponential(2) : figures(value / step) + letter;
   }
   return figures(value);
 }
@@ -51,6 +53,7 @@ export function number(value: number): string {
 export function seconds(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0 s";
+  if (size < 1e-6) return figures(value * 1e9) + " ns";
   if (size < 1e-3) return figures(value * 1e6) + " µs";
   if (size < 0.9995) return figures(value * 1e3) + " ms";
   if (size < 120) return figures(value) + " s";
@@ -59,17 +62,25 @@ export function seconds(value: number): string {
   return figures(value / 86_400) + " d";
 }
 
-export function bytes(value: number): string {
-  const size = Math.abs(value);
-  for (const [step, letters] of [
-    [1e12, "TB"],
-    [1e9, "GB"],
-    [1e6, "MB"],
-    [1e3, "kB"],
-  ] as const) {
-    if (size >= step) return figures(value / step) + " " + letters;
-  }
-  return figures(value) + " B";
+function scaled(value: number, letters: readonly string[], step: number): string {
+  let power = 0;
+  while (power < letters.length - 1 && Math.abs(value) >= step ** (power + 1)) power++;
+  return `${figures(value / step ** power)} ${letters[power]}`;
+}
+
+export const bytes = (value: number) => scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
+
+/** Bytes of a server's memory, as servers tell and limit it: by 1024. */
+export const memory = (value: number) => scaled(value, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
+
+/** How often, from events a second, in the unit in which it is no tiny part: "12.3 a second",
+ * "4 an hour". */
+export function rate(perSecond: number): string {
+  const size = Math.abs(perSecond);
+  if (size === 0 || size >= 0.1) return `${figures(perSecond)} a second`;
+  if (size * 60 >= 1) return `${figures(perSecond * 60)} a minute`;
+  if (size * 3600 >= 1) return `${figures(perSecond * 3600)} an hour`;
+  return `${figures(perSecond * 86_400)} a day`;
 }
 
 /** A share, 0 to 1, as a percentage: 0.03 %, 1.2 %, 45 %. */
@@ -79,6 +90,11 @@ export function percent(share: number): string {
   if (size === 0) return "0 %";
   if (size < 0.01) return "< 0.01 %";
   return fixed(value, 0, size < 1 ? 2 : size < 10 ? 1 : 0) + " %";
+}
+
+/** Durations in a text as this page writes them: "3min" as "3 min". */
+export function spaced(text: string): string {
+  return text.replace(/(?<=^|[\s(])(\d+)(ms|s|min|h|d)(?=$|[\s),.;:])/g, "$1 $2");
 }
 
 /** A value in its unit; a dash where there is none. */

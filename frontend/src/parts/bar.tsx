@@ -66,7 +66,6 @@ export function Bar() {
             <span class="store-name">
               <T text={store.value.location} most={120} />
             </span>
-            {store.value.replica && <span class="tag">replica</span>}
           </Go>
         )}
         <button

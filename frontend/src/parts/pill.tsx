@@ -1,18 +1,20 @@
 // How far a number moved against the window before.
-import { change, type Meaning } from "../lib/change";
+import { change, type Counts, type Meaning } from "../lib/change";
 
 interface Props {
   value: number | null;
   before: number | null;
   meaning: Meaning;
+  /** The events behind both; see lib/change.ts. */
+  counts?: Counts | null;
   /** "the window before" or "the hour before". */
   against: string;
 }
 
 const ARROWS = { up: "M2 7 5 3 8 7", down: "M2 3 5 7 8 3", none: "" };
 
-export function Pill({ value, before, meaning, against }: Props) {
-  const { text, tone, direction } = change(value, before, meaning);
+export function Pill({ value, before, meaning, against, counts = null }: Props) {
+  const { text, tone, direction } = change(value, before, meaning, counts);
   return (
     <span class={`pill ${tone}`}>
       {direction !== "none" && (

@@ -1,9 +1,18 @@
 // Text of strangers on the page: isolated, so that its direction stays its own, and with hidden
 // characters made visible. See lib/text.ts.
-import { pieces } from "../lib/text";
+import { edged, pieces } from "../lib/text";
 
-export function T({ text, lines = false, most = 2000 }: { text: string; lines?: boolean; most?: number }) {
-  const cut = text.length > most ? text.slice(0, most) : text;
+interface Props {
+  text: string;
+  lines?: boolean;
+  most?: number;
+  /** Blanks at either end show. */
+  edges?: boolean;
+}
+
+export function T({ text, lines = false, most = 2000, edges = false }: Props) {
+  const part = text.length > most ? text.slice(0, most) : text;
+  const cut = edges ? edged(part) : part;
   return (
     <bdi class={lines ? "t lines" : "t"}>
       {pieces(cut, lines).map((piece) =>
@@ -15,7 +24,7 @@ export function T({ text, lines = false, most = 2000 }: { text: string; lines?: 
           piece.text
         ),
       )}
-      {cut !== text && <span class="faint"> … ({(text.length - most).toLocaleString("en")} more)</span>}
+      {part !== text && <span class="faint"> … ({(text.length - most).toLocaleString("en")} more)</span>}
     </bdi>
   );
 }
@@ -26,12 +35,12 @@ export function Name({ name }: { name: string }) {
   if (brace <= 0)
     return (
       <span class="name">
-        <T text={name} />
+        <T text={name} edges />
       </span>
     );
   return (
     <span class="name">
-      <T text={name.slice(0, brace)} />
+      <T text={name.slice(0, brace)} edges />
       <span class="labels">
         <T text={name.slice(brace)} />
       </span>

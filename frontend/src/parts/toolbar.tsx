@@ -15,8 +15,10 @@ export function Toolbar({
   ranged: boolean;
   children?: ComponentChildren;
 }) {
-  const { range, clock } = state.value;
+  const { range, clock, since } = state.value;
   const all = kept.value;
+  const { now, late, failure } = link.value;
+  const still = late || failure !== null;
   const chosen = nearest(all, range)?.precision ?? range;
   const options = all.map(({ precision, label, step }) => ({
     value: precision,
@@ -33,6 +35,7 @@ export function Toolbar({
           <p class="about">
             by {current.step}
             {chosen >= 86_400 ? ", days of UTC" : ""}
+            {since !== null && `; the zoom is of charts, all else is of the last ${current.label}`}
           </p>
         )}
       </div>
@@ -45,31 +48,34 @@ export function Toolbar({
         />
       )}
       <LiveButton />
-      {link.value.now !== null && (
-        <p class="as-of" title="The store's clock, when this was so">
-          {timeOf(link.value.now, clock)}
+      {now !== null && (
+        <p class={still ? "as-of still" : "as-of"} title="The store's clock, when this was so">
+          {still && "as of "}
+          {timeOf(now, clock)}
         </p>
       )}
     </div>
   );
 }
 
+/** What the button shows, and what pressing it does: together its name. */
+function mode(): [looks: string, text: string, does: string] {
+  const { failure, late } = link.value;
+  if (state.value.paused) return ["paused", "Paused", "go live"];
+  if (failure) return ["lost", failure.passing ? "Away" : "Refused", "pause"];
+  if (late) return ["late", "Waiting", "pause"];
+  if (hovering.value) return ["resting", "Paused", "while the mouse rests on a chart; press to stay so"];
+  return ["on", "Live", "pause"];
+}
+
 function LiveButton() {
   const { paused } = state.value;
-  const away = link.value.failure?.passing ?? false;
-  const [mode, text] = paused
-    ? ["paused", "Paused"]
-    : away
-      ? ["lost", "Away"]
-      : hovering.value
-        ? ["resting", "Paused"]
-        : ["on", "Live"];
+  const [looks, text, does] = mode();
   return (
     <button
       type="button"
-      class={`live ${mode}`}
-      aria-pressed={!paused}
-      aria-label={paused ? "Paused: go live" : "Live: pause"}
+      class={`live ${looks}`}
+      aria-label={`${text}: ${does}`}
       onClick={() => set({ paused: !paused })}
       title={!paused && !live.value ? "Paused while the mouse rests on a chart" : undefined}
     >

@@ -11,10 +11,18 @@ export interface Link {
   retryAt: number | null;
   /** By the store's clock, Unix seconds: when what is shown was so. */
   now: number | null;
+  /** An answer is waited for longer than usual. */
+  late: boolean;
   again: () => void;
 }
 
-export const link = signal<Link>({ failure: null, retryAt: null, now: null, again: () => undefined });
+export const link = signal<Link>({
+  failure: null,
+  retryAt: null,
+  now: null,
+  late: false,
+  again: () => undefined,
+});
 
 /** The last answers, so that the way back shows something at once. */
 const memory = new Map<string, unknown>();
@@ -43,15 +51,17 @@ export function useFeed<T extends { now: number }>(path: string, every: number):
     now: null,
     failure: null,
     retryAt: null,
+    late: false,
   }));
   const feed = useRef<Feed<T> | null>(null);
   useEffect(() => {
     const made = new Feed<T>((next) => {
       if (next.data && !next.failure) remember(next.path, next.data);
-      const { failure, retryAt } = next;
+      const { failure, retryAt, late } = next;
       link.value = {
         failure,
         retryAt,
+        late,
         now: next.now ?? next.data?.now ?? link.peek().now,
         again: () => made.again(),
       };

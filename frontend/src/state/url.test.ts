@@ -22,6 +22,7 @@ test("every field survives the way to the address and back", () => {
     tables: ["main"],
     name: "<b>%00\u202e",
     order: "p95",
+    kind: "gauges",
     filter: "a*+ b",
     offset: 50,
     logger: "shop.db",
@@ -58,11 +59,13 @@ test("lists and texts are bounded", () => {
   expect(parse("?filter=" + "x".repeat(5000)).filter).toHaveLength(1000);
 });
 
-test("another view leaves the zoom and the filter behind, and keeps range and clock", () => {
+test("another view leaves the filter behind, and keeps range, zoom and clock", () => {
   const from = { ...USUAL, range: 5, clock: "utc" as const, since: 1, until: 2, filter: "x" };
   expect(elsewhere(from, "pages", { order: "p95" })).toEqual({
     ...USUAL,
     range: 5,
+    since: 1,
+    until: 2,
     clock: "utc",
     view: "pages",
     order: "p95",

@@ -28,6 +28,8 @@ export interface State {
   /** Of the series page. */
   name: string;
   order: string;
+  /** Of the list of counters: "" or another kind of series. */
+  kind: string;
   filter: string;
   offset: number;
   logger: string;
@@ -48,6 +50,7 @@ export const USUAL: State = {
   tables: [],
   name: "",
   order: "",
+  kind: "",
   filter: "",
   offset: 0,
   logger: "",
@@ -95,8 +98,9 @@ export function parse(query: string): State {
     tables: list("table"),
     name,
     order: text("order"),
+    kind: text("kind"),
     filter: text("filter"),
-    offset: whole(from.get("offset"), 0, 1_000_000) ?? 0,
+    offset: whole(from.get("offset"), 0, 100_000) ?? 0,
     logger: text("logger"),
     severity: text("severity"),
   };
@@ -116,6 +120,7 @@ export function serialise(state: State): string {
     to.set("until", String(state.until));
   }
   put("order", state.order, "");
+  put("kind", state.kind, "");
   put("filter", state.filter, "");
   put("offset", state.offset, 0);
   put("logger", state.logger, "");
@@ -131,8 +136,8 @@ export function serialise(state: State): string {
   return query ? `?${query}` : "";
 }
 
-/** Another view: what belongs to the one before is left behind. */
+/** Another view: what belongs to the one before is left behind; the time that is looked at is not. */
 export function elsewhere(state: State, view: View, more: Partial<State> = {}): State {
-  const { range, paused, clock, theme, log } = state;
-  return { ...USUAL, range, paused, clock, theme, log, view, ...more };
+  const { range, since, until, paused, clock, theme, log } = state;
+  return { ...USUAL, range, since, until, paused, clock, theme, log, view, ...more };
 }

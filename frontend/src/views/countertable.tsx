@@ -1,5 +1,7 @@
 // Counters and gauges with what they did within the window.
+import type { ComponentChildren } from "preact";
 import type { CounterRow, Window } from "../api/types";
+import { durationLabel } from "../lib/ranges";
 import { number, unitOf, value } from "../lib/units";
 import { Empty } from "../parts/empty";
 import { ToSeries } from "../parts/go";
@@ -10,8 +12,15 @@ import { Name } from "../parts/text";
 interface Props {
   rows: readonly CounterRow[];
   window: Window;
+  label?: string;
   brief?: boolean;
-  filtered?: boolean;
+  /** Instead of the table where there is no row. */
+  empty?: ComponentChildren;
+}
+
+/** Of very many series some are looked at: which. */
+export function amongFirst({ looked_at, total }: { looked_at: number; total: number }): string {
+  return looked_at < total ? `, of the first ${number(looked_at)} of ${number(total)} series by name` : "";
 }
 
 /** What stands for a row: of a counter how often, of a gauge its newest value, else the mean too. */
@@ -26,21 +35,22 @@ function shownOf(row: CounterRow) {
   );
 }
 
-export function CounterTable({ rows, window, brief = false, filtered = false }: Props) {
+export function CounterTable({ rows, window, label = "Counters", brief = false, empty }: Props) {
   if (rows.length === 0) {
-    return filtered ? (
-      <Empty title="No counter has such a name">
-        A star stands for anything: <code>http_*</code>.
-      </Empty>
-    ) : (
-      <Empty title="No counters yet" code={'from redmeter import Meter; Meter().count("signups")'}>
-        Whatever is counted stands here by itself; nothing is to be declared.
-      </Empty>
+    return (
+      empty ?? (
+        <Empty
+          title={`Nothing in the last ${durationLabel(window.end - window.start)}`}
+          code={'from redmeter import Meter; Meter().count("signups")'}
+        >
+          Whatever is counted stands here by itself; nothing is to be declared.
+        </Empty>
+      )
     );
   }
   return (
-    <div class="scroll" role="region" aria-label="Table: Counters" tabIndex={0}>
-      <table class="list">
+    <div class="scroll" role="region" aria-label={`Table: ${label}`} tabIndex={0}>
+      <table class="list named">
         <thead>
           <tr>
             <th scope="col">Name</th>

@@ -1,5 +1,5 @@
 // The lines of the page of a series: its values; of a histogram the percentiles over time.
-import type { DetailAnswer, Series } from "../api/types";
+import type { DetailAnswer, Forecast, Series } from "../api/types";
 import { lineOf, type Line } from "../chart/lines";
 import { unitOf } from "../lib/units";
 
@@ -15,7 +15,8 @@ export function detailLines(answer: DetailAnswer): Line[] {
   const over = summary?.over_time;
   if (!over) return [];
   const precision = window.histograms;
-  const common = { unit: unitOf(name), sums: false, precision, start: over.start, partial: over.partial };
+  const { start, partial } = over;
+  const common = { unit: unitOf(name), kind, sums: false, precision, start, partial };
   const keys = Object.keys(over.quantiles).sort((a, b) => Number(a) - Number(b));
   return [
     ...keys.map((key) => ({
@@ -27,6 +28,17 @@ export function detailLines(answer: DetailAnswer): Line[] {
     { ...common, key: "mean", label: "mean", values: over.mean },
     { ...common, unit: "" as const, sums: true, key: "count", label: "how many", values: over.count },
   ];
+}
+
+/** What a chart by `precision` shows of what is expected, of slices that begin before `until`; nothing
+ * where that is not known. */
+export function bandOf(forecast: Forecast | null, precision: number, until = Infinity) {
+  if (forecast === null || forecast.precision !== precision) return {};
+  const band = [...forecast.past, ...forecast.ahead].filter((each) => each.start < until);
+  const outside = forecast.past
+    .filter((each) => each.outside)
+    .map((each) => [each.start, each.value] as [number, number]);
+  return band.length > 0 ? { band, outside } : {};
 }
 
 /** What a small chart shows of one precision. */

@@ -1,5 +1,6 @@
 // What was found out about the store, and what mends it.
 import type { Finding } from "../api/types";
+import { spaced } from "../lib/units";
 import { T } from "../parts/text";
 import { Code } from "../parts/empty";
 
@@ -37,7 +38,7 @@ export function Findings({
                       <T text={finding.topic} most={60} />{" "}
                     </b>
                   )}
-                  <T text={finding.text} most={600} />
+                  <T text={spaced(finding.text)} most={600} />
                 </p>
                 {finding.fix &&
                   (/^(redmeter|CONFIG|systemctl) /.test(finding.fix) ? (

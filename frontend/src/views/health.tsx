@@ -3,7 +3,7 @@ import { address } from "../api/client";
 import type { HealthAnswer, Writer } from "../api/types";
 import { durationLabel, ranges } from "../lib/ranges";
 import { ago, momentOf } from "../lib/time";
-import { bytes, number, seconds } from "../lib/units";
+import { memory, number, seconds } from "../lib/units";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
@@ -188,7 +188,7 @@ function Memory({ of }: { of: Record<string, number | null> }) {
             <th scope="row">
               <T text={kind} most={60} />
             </th>
-            <td class="figure">{size === null ? <span class="faint">not told</span> : bytes(size)}</td>
+            <td class="figure">{size === null ? <span class="faint">not told</span> : memory(size)}</td>
             <td class="bar-cell">
               <span class="share-bar" aria-hidden="true">
                 <span style={{ width: `${(((size ?? 0) / most) * 100).toFixed(1)}%` }} />

@@ -6,6 +6,7 @@ import { Empty } from "../parts/empty";
 import { Pill } from "../parts/pill";
 import { T } from "../parts/text";
 import { state } from "../state/page";
+import { roughly } from "./tiles";
 
 const INSTALL =
   "from redmeter import Meter; from redmeter.integrations.logging import install; install(Meter())";
@@ -38,6 +39,18 @@ function About({ row, now }: { row: Frequency; now: number }) {
   );
 }
 
+/** What this hour, which is running, is compared with. */
+export const BEFORE = "as much of the hour before";
+
+function Before({ row }: { row: Frequency }) {
+  return (
+    <span class="faint" title={`${number(row.before)} in the whole hour before`}>
+      {" "}
+      was {roughly(row.expected)}
+    </span>
+  );
+}
+
 export function Changed({
   changes,
   now,
@@ -48,7 +61,7 @@ export function Changed({
   brief?: boolean;
 }) {
   if (changes.length === 0)
-    return <Empty title="Nothing new, spiking or gone">This hour is like the hour before.</Empty>;
+    return <Empty title="Nothing new, spiking or gone">This hour is like {BEFORE}.</Empty>;
   return (
     <ul class="messages">
       {changes.map((row) => (
@@ -62,7 +75,7 @@ export function Changed({
           </div>
           <p class="message-count">
             <b>{number(row.count)}</b>
-            <span class="faint"> was {number(row.before)}</span>
+            <Before row={row} />
           </p>
         </li>
       ))}
@@ -101,9 +114,9 @@ export function Frequent({
           <p class="message-count">
             <b>{number(row.count)}</b>{" "}
             {brief ? (
-              <span class="faint">was {number(row.before)}</span>
+              <Before row={row} />
             ) : (
-              <Pill value={row.count} before={row.before} meaning="neutral" against="the hour before" />
+              <Pill value={row.count} before={row.expected} meaning="neutral" against={BEFORE} />
             )}
           </p>
         </li>
@@ -116,7 +129,7 @@ export function Recent({ rows }: { rows: readonly Message[] }) {
   if (rows.length === 0) return <NoMessages />;
   const { clock } = state.value;
   return (
-    <ol class="recent">
+    <ol class="recent" tabIndex={0} aria-label="Recent messages">
       {rows.map((row, i) => (
         <li key={`${row.time} ${i}`}>
           <time>{row.time === null ? "–" : momentOf(row.time, clock)}</time>

@@ -7,7 +7,7 @@ import { Gate } from "../parts/gate";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
-import { Changed, Frequent, Recent } from "./messagelists";
+import { BEFORE, Changed, Frequent, Recent } from "./messagelists";
 
 /** Milliseconds between two questions. */
 const EVERY = 2000;
@@ -67,7 +67,7 @@ export function Messages() {
           <>
             <Card
               title="What changed"
-              about={`this hour against the hour before${compared < sources ? `; ${compared} of ${sources} loggers and severities compared` : ""}`}
+              about={`this hour against ${BEFORE}${compared < sources ? `; ${compared} of ${sources} loggers and severities compared` : ""}`}
             >
               <Changed changes={changes} now={now} />
             </Card>

@@ -1,11 +1,11 @@
 // The overview: is it normal now, what changed, and which page, message or deploy is it?
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
 import type { OverviewAnswer } from "../api/types";
 import { ChartGroup } from "../chart/group";
-import { lineOf } from "../chart/lines";
-import { pollEvery } from "../lib/ranges";
-import { figures, percent } from "../lib/units";
+import { durationLabel, pollEvery } from "../lib/ranges";
+import { number, percent, rate } from "../lib/units";
+import { plain } from "../lib/text";
 import { Card } from "../parts/card";
 import { Empty, MIDDLEWARE } from "../parts/empty";
 import { Gate } from "../parts/gate";
@@ -13,18 +13,28 @@ import { Go } from "../parts/go";
 import { Toolbar } from "../parts/toolbar";
 import { announce } from "../state/announce";
 import { useFeed } from "../state/live";
-import { health, state, store } from "../state/page";
-import { CounterTable } from "./countertable";
+import { health, set, state, store } from "../state/page";
+import { amongFirst, CounterTable } from "./countertable";
+import { bandOf } from "./detaillines";
 import { Findings } from "./findings";
-import { Changed, Frequent } from "./messagelists";
+import { BEFORE, Changed, Frequent } from "./messagelists";
 import { PageTable } from "./pagetable";
+import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { Tiles } from "./tiles";
+import { trafficLines } from "./trafficlines";
 
 export function Overview() {
-  const { range, series } = state.value;
+  const { range } = state.value;
+  const [refused, refuse] = useState<readonly string[]>([]);
+  const series = state.value.series.filter((each) => !refused.includes(each));
   const fed = useFeed<OverviewAnswer>(address("overview", { precision: range, series }), pollEvery(range));
-  const { data } = fed;
+  const { data, failure } = fed;
+  useEffect(() => {
+    // A name that cannot be one is told beside the chart, and the rest of the page goes on.
+    if (failure && !failure.passing && series.length > 0)
+      refuse([...refused, ...refusedOf(series, failure.message)]);
+  }, [failure]);
   useEffect(() => {
     if (!data) return;
     store.value = data.store;
@@ -36,7 +46,7 @@ export function Overview() {
   return (
     <>
       <Toolbar title="Overview" ranged />
-      <Gate fed={fed}>{(answer) => <Answer answer={answer} />}</Gate>
+      <Gate fed={fed}>{(answer) => <Answer answer={answer} refused={refused} />}</Gate>
     </>
   );
 }
@@ -44,53 +54,96 @@ export function Overview() {
 /** The figures as a sentence. */
 function spoken({ numbers }: OverviewAnswer): string {
   const { hits, errors } = numbers;
-  const parts = [hits.value === null ? "no hits" : `${figures(hits.value)} hits a second`];
+  const parts = [hits.value === null ? "no hits" : rate(hits.value).replace(" ", " hits ")];
   if (errors.value !== null) parts.push(`${percent(errors.value)} failing`);
   return `Overview: ${parts.join(", ")}.`;
 }
 
-function Answer({ answer }: { answer: OverviewAnswer }) {
+/** Which lines are of a part of the label sets that there are. */
+function partly(chart: OverviewAnswer["chart"]): string {
+  const some = chart.filter((each) => each.looked_at < each.of);
+  return some
+    .map((each) => `${plain(each.name, 80)}: ${number(each.looked_at)} of ${number(each.of)} label sets`)
+    .join("; ");
+}
+
+/** What an empty chart says: why it is empty, and what fills it. */
+function Nothing({ answer }: { answer: OverviewAnswer }) {
+  const { series } = state.value;
+  if (series.length > 0)
+    return (
+      <Empty title={series.length === 1 ? "No series of this name" : "No series of these names"}>
+        Or it did not happen {within(answer)}.{" "}
+        <button type="button" class="quiet" onClick={() => set({ series: [] }, true)}>
+          Show the usual series
+        </button>
+      </Empty>
+    );
+  if (answer.counters.total > 0 || answer.pages.of > 0)
+    return <Empty title={`Nothing ${within(answer)}`}>Choose a wider range above.</Empty>;
+  return (
+    <Empty title="Nothing is counted yet" code={MIDDLEWARE}>
+      Count the requests of your web application, or replay a log with <code>redmeter replay access.log</code>
+      .
+    </Empty>
+  );
+}
+
+function within({ window }: OverviewAnswer): string {
+  return `in the last ${durationLabel(window.end - window.start)}`;
+}
+
+/** What the chart is of: where nothing tells of requests, the server chose the busiest counters. */
+function titleOf(chart: OverviewAnswer["chart"]): string {
+  const usual = chart.every((each) => !/^(hits|http_)/.test(each.name));
+  return chart.length > 0 && usual && state.value.series.length === 0 ? "Busiest counters" : "Traffic";
+}
+
+function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly string[] }) {
   const { window, numbers, chart, marks, pages, messages, counters, now } = answer;
-  const lines = chart.map((each) => lineOf(each));
-  // What was added up under a name of its own, e.g. "http_requests 5xx", leads to what it is of.
-  const names = new Map(chart.map((each, i) => [lines[i]?.key, each.name.replace(/ 5xx$/, "")]));
+  const traffic = trafficLines(chart, state.value.series.length > 0);
   return (
     <>
-      <Tiles numbers={numbers} />
+      <Tiles numbers={numbers} window={window} now={now} />
       <ChartGroup
-        title="Traffic"
+        title={titleOf(chart)}
         id="traffic"
-        lines={lines}
+        lines={traffic.lines}
+        places={traffic.places}
+        captions={{ ratio: "Failing requests, share of all" }}
         precision={window.precision}
         start={window.start}
         end={window.end}
         now={now}
         marks={marks}
-        series={(line) => names.get(line.key) ?? null}
-        actions={<Picker />}
-        empty={
-          <Empty title="No hits in this window" code={MIDDLEWARE}>
-            Count the requests of your web application, or replay a log with{" "}
-            <code>redmeter replay access.log</code>.
-          </Empty>
-        }
+        series={(line) => traffic.series.get(line.key) ?? null}
+        {...bandOf(answer.expected, window.precision, window.end)}
+        actions={<Picker refused={refused} />}
+        note={partly(chart)}
+        empty={<Nothing answer={answer} />}
       />
       <div class="panels">
         <div class="column">
           <Card
             title="Pages"
-            about={pages.of > 0 && `the busiest ${pages.rows.length} of ${pages.of}`}
+            about={
+              pages.found > 0 &&
+              `the busiest ${pages.rows.length} of ${number(pages.found)}${pages.looked_at < pages.of ? `, of ${number(pages.looked_at)} of ${number(pages.of)} label sets` : ""}`
+            }
             actions={
               <Go view="pages" class="to">
                 All pages
               </Go>
             }
           >
-            <PageTable rows={pages.rows} order="count" brief />
+            <PageTable rows={pages.rows} order="count" brief window={window} />
           </Card>
           <Card
             title="Counters"
-            about={counters.total > 0 && `${counters.rows.length} of ${counters.total}`}
+            about={
+              counters.found > 0 &&
+              `the busiest ${counters.rows.length} of ${number(counters.found)}${amongFirst(counters)}`
+            }
             actions={
               <Go view="counters" class="to">
                 All counters
@@ -103,7 +156,7 @@ function Answer({ answer }: { answer: OverviewAnswer }) {
         <div class="column">
           <Card
             title="Messages"
-            about="this hour against the hour before"
+            about={`this hour against ${BEFORE}`}
             actions={
               <Go view="messages" class="to">
                 All messages
@@ -126,9 +179,11 @@ function Answer({ answer }: { answer: OverviewAnswer }) {
           >
             <Findings level={answer.health.level} findings={answer.health.findings} />
             <p class="fine">
-              {answer.health.writers === 1
-                ? "1 process writes."
-                : `${answer.health.writers} processes write.`}
+              {answer.health.writers === 0
+                ? "No process has written in the last 3 minutes."
+                : answer.health.writers === 1
+                  ? "1 process writes."
+                  : `${number(answer.health.writers)} processes write.`}
             </p>
           </Card>
         </div>

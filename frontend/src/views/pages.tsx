@@ -1,10 +1,13 @@
 // Pages: the busiest, the slowest, those that fail, and those that take most of all time.
 import { address } from "../api/client";
 import type { PagesAnswer } from "../api/types";
-import { pollEvery } from "../lib/ranges";
+import { durationLabel, pollEvery } from "../lib/ranges";
+import { number } from "../lib/units";
 import { Card } from "../parts/card";
 import { Choice } from "../parts/choice";
+import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
+import { Filter, LIMIT, Paging, placeOf } from "../parts/paging";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
@@ -17,34 +20,72 @@ const CHOICES: { value: Order; text: string }[] = [
   { value: "total", text: "Most time" },
 ];
 
+/** Which part of what there is was looked at. */
+function partOf({ sampled, looked_at, of }: PagesAnswer): string {
+  const parts = [
+    sampled ? "durations of a part of the requests" : "",
+    looked_at < of ? `of ${number(looked_at)} of ${number(of)} label sets` : "",
+  ].filter(Boolean);
+  return parts.map((each) => `, ${each}`).join("");
+}
+
+/** Why the list is empty, where it is not that nothing is there. */
+function noneOf(order: Order, offset: number, { found, of }: PagesAnswer) {
+  if (offset > 0 && found > 0)
+    return (
+      <Empty title="The list ends before this">
+        <button type="button" class="quiet" onClick={() => set({ offset: 0 }, true)}>
+          To its beginning
+        </button>
+      </Empty>
+    );
+  if (of > 0 && state.value.filter) return <Empty title="No page has this in its route" />;
+  return of > 0 && order === "failing" ? <Empty title="No request failed in this window" /> : null;
+}
+
 export function Pages() {
-  const { range } = state.value;
+  const { range, filter, offset } = state.value;
   const order = ORDERS.find((each) => each === state.value.order) ?? "count";
   const fed = useFeed<PagesAnswer>(
-    address("pages", { precision: range, order, limit: 50 }),
+    address("pages", { precision: range, order, filter, limit: LIMIT, offset: offset || "" }),
     pollEvery(range),
   );
-  const sort = (next: Order) => set({ order: next === "count" ? "" : next }, true);
+  const sort = (next: Order) => set({ order: next === "count" ? "" : next, offset: 0 }, true);
   return (
     <>
       <Toolbar title="Pages" ranged />
+      <div class="filters">
+        <Filter label="Filter by route" most={200} />
+        <Choice label="Order" options={CHOICES} chosen={order} choose={sort} />
+      </div>
       <Gate fed={fed}>
-        {({ rows, of, looked_at, sampled, window }) => (
-          <Card
-            title={CHOICES.find((each) => each.value === order)?.text ?? ""}
-            about={
-              of > 0 &&
-              `${rows.length} of ${of}${sampled ? ", durations of a part of the requests" : ""}${looked_at < of ? `, ${looked_at} compared` : ""}`
-            }
-            actions={<Choice label="Order" options={CHOICES} chosen={order} choose={sort} />}
-          >
-            <PageTable rows={rows} order={order} sort={sort} />
-            <p class="fine">
-              Time is how long all requests of a page took together, as a share of that of all pages. The p95
-              is of the slices of {window.histograms} s.
-            </p>
-          </Card>
-        )}
+        {(answer) => {
+          const { rows, found, window } = answer;
+          return (
+            <Card
+              title={CHOICES.find((each) => each.value === order)?.text ?? ""}
+              about={rows.length > 0 && `${placeOf(offset, rows.length, found)}${partOf(answer)}`}
+              actions={<Paging offset={offset} total={found} />}
+            >
+              <PageTable
+                rows={rows}
+                order={order}
+                sort={sort}
+                window={window}
+                empty={noneOf(order, offset, answer)}
+              />
+              <p class="fine">
+                Time is how long all requests of a page took together, as a share of that of all pages. p95
+                from {durationLabel(window.histograms)} slices.
+              </p>
+              {rows.length > 20 && found > LIMIT && (
+                <div class="card-foot">
+                  <Paging offset={offset} total={found} />
+                </div>
+              )}
+            </Card>
+          );
+        }}
       </Gate>
     </>
   );

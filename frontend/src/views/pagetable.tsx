@@ -1,6 +1,8 @@
 // Routes and how their requests went, as a table that can be sorted.
-import type { Page } from "../api/types";
-import { figures, number, seconds, value } from "../lib/units";
+import type { ComponentChildren } from "preact";
+import type { Page, Window } from "../api/types";
+import { durationLabel } from "../lib/ranges";
+import { number, percent, rate, seconds, value } from "../lib/units";
 import { Empty, MIDDLEWARE } from "../parts/empty";
 import { Go } from "../parts/go";
 import { Share } from "../parts/share";
@@ -13,6 +15,9 @@ export type Order = (typeof ORDERS)[number];
 interface Props {
   rows: readonly Page[];
   order: Order;
+  window: Window;
+  /** Instead of the usual words where there is no row. */
+  empty?: ComponentChildren;
   brief?: boolean;
   sort?: (order: Order) => void;
 }
@@ -24,16 +29,20 @@ const TITLES: Record<Order, string> = {
   total: "Share of time",
 };
 
-/** A pattern of all counters of a route; what means something in a pattern stands for anything. */
-export function patternOfRoute(route: string): string {
-  return `*route="${route.replace(/[*?[\]\\"]/g, "?")}"*`;
+/** A pattern of all series whose label has a value; what means something in a pattern stands for
+ * anything. */
+export function patternOfLabel(label: string, value: string, name = ""): string {
+  const literal = (text: string) => text.replace(/[*?[\]\\"]/g, "?");
+  return `${literal(name)}*${literal(label)}="${literal(value)}"*`;
 }
 
-export function PageTable({ rows, order, brief = false, sort }: Props) {
+export function PageTable({ rows, order, window, empty, brief = false, sort }: Props) {
   if (rows.length === 0) {
+    if (empty) return empty;
     return (
-      <Empty title="No pages yet" code={MIDDLEWARE}>
-        Requests come from <code>redmeter.integrations</code>, or from a log by <code>redmeter replay</code>.
+      <Empty title={`No requests in the last ${durationLabel(window.end - window.start)}`} code={MIDDLEWARE}>
+        A wider range may have some. Requests come from <code>redmeter.integrations</code>, or from a log by{" "}
+        <code>redmeter replay</code>.
       </Empty>
     );
   }
@@ -54,7 +63,7 @@ export function PageTable({ rows, order, brief = false, sort }: Props) {
   );
   return (
     <div class="scroll" role="region" aria-label="Table: Pages" tabIndex={0}>
-      <table class="list">
+      <table class={brief ? "list named pages" : "list named wide"}>
         <thead>
           <tr>
             <th scope="col">Page</th>
@@ -64,7 +73,7 @@ export function PageTable({ rows, order, brief = false, sort }: Props) {
             {head("count")}
             {!brief && (
               <th scope="col" class="figure">
-                a second
+                Rate
               </th>
             )}
             {head("failing")}
@@ -84,7 +93,7 @@ export function PageTable({ rows, order, brief = false, sort }: Props) {
                 {row.route === null ? (
                   <span class="faint">(no route)</span>
                 ) : (
-                  <Go view="counters" more={{ filter: patternOfRoute(row.route) }}>
+                  <Go view="counters" more={{ filter: patternOfLabel("route", row.route), kind: "all" }}>
                     <span class="name">
                       <T text={row.route} most={160} />
                     </span>
@@ -96,13 +105,18 @@ export function PageTable({ rows, order, brief = false, sort }: Props) {
               </td>
               <td class="figure">
                 {number(row.count)}
-                {!brief && (
-                  <span class="faint sub">{(row.share * 100).toFixed(row.share < 0.1 ? 1 : 0)} %</span>
-                )}
+                {!brief && <span class="faint sub">{percent(row.share)}</span>}
               </td>
-              {!brief && <td class="figure">{figures(row.per_second)}</td>}
+              {!brief && <td class="figure">{rate(row.per_second)}</td>}
               <td class="figure">
-                {row.failed === 0 ? <span class="faint">0</span> : <Share share={row.failing} tone="bad" />}
+                {row.failed === 0 ? (
+                  <span class="faint">0</span>
+                ) : (
+                  <>
+                    {!brief && <span class="sub">{number(row.failed)}</span>}{" "}
+                    <Share share={row.failing} tone="bad" />
+                  </>
+                )}
               </td>
               {!brief && <td class="figure">{value(row.mean, "seconds")}</td>}
               <td class="figure">{row.p95 === null ? <span class="faint">–</span> : seconds(row.p95)}</td>

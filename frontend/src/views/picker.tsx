@@ -1,31 +1,29 @@
-// Chooses what the chart shows: names are offered while one types.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { address, ask } from "../api/client";
-import type { NamesAnswer } from "../api/types";
+// Chooses what the chart shows: names are offered while one types, and each that is shown can be taken
+// away again.
+import { useEffect, useState } from "preact/hooks";
 import { plain } from "../lib/text";
+import { T } from "../parts/text";
+import { announce } from "../state/announce";
 import { set, state } from "../state/page";
+import { meant, namesOf, patternOf } from "./names";
 
 /** Milliseconds of rest after a key before names are asked for. */
 const REST = 200;
 
-/** A pattern that finds what contains the text, unless it is a pattern already. */
-export function patternOf(text: string): string {
-  return text === "" ? "*" : /[*?[\]]/.test(text) ? text : `*${text}*`;
-}
-
-export function Picker() {
+/** `refused`: series of the address that cannot be names. */
+export function Picker({ refused }: { refused: readonly string[] }) {
   const { series } = state.value;
   const [text, write] = useState("");
-  const [names, offer] = useState<string[]>([]);
+  const [found, offer] = useState<{ of: string; names: string[] }>({ of: "", names: [] });
   const [open, show] = useState(false);
-  const input = useRef<HTMLInputElement>(null);
+  const [hint, tell] = useState("");
   useEffect(() => {
     if (!open) return;
     const under = new AbortController();
     const timer = setTimeout(() => {
-      ask<NamesAnswer>(address("names", { pattern: patternOf(text), limit: 50 }), null, under.signal)
-        .then((answer) => offer(answer.data?.names ?? []))
-        .catch(() => offer([]));
+      namesOf(patternOf(text), under.signal)
+        .then((names) => offer({ of: text, names }))
+        .catch(() => undefined);
     }, REST);
     return () => {
       clearTimeout(timer);
@@ -33,12 +31,37 @@ export function Picker() {
     };
   }, [text, open]);
   const add = (name: string) => {
-    if (name && !series.includes(name)) set({ series: [...series, name] }, true);
+    if (!series.includes(name)) set({ series: [...series, name] }, true);
+    announce(`${plain(name, 80)} is on the chart.`);
     write("");
+    tell("");
     show(false);
+  };
+  /** The offers may be of an earlier entry: then it is asked for this one. */
+  const enter = async () => {
+    const names = found.of === text ? found.names : await namesOf(patternOf(text), AbortSignal.timeout(5000));
+    const name = meant(text, names);
+    if (name !== null) add(name);
+    else if (text !== "")
+      tell(names.length > 0 ? "Several have this in their names: choose one" : "No such name");
   };
   return (
     <>
+      {series.map((name) => (
+        <button
+          type="button"
+          key={name}
+          class={refused.includes(name) ? "quiet chip bad-text" : "quiet chip"}
+          onClick={() => set({ series: series.filter((each) => each !== name) }, true)}
+          aria-label={`${refused.includes(name) ? "Not a name: " : ""}${plain(name, 80)}: take away`}
+          title={refused.includes(name) ? "This cannot be a name" : undefined}
+        >
+          <span class="chip-text">
+            <T text={name} most={120} edges />
+          </span>
+          <span aria-hidden="true">×</span>
+        </button>
+      ))}
       {series.length > 0 && (
         <button type="button" class="quiet" onClick={() => set({ series: [] }, true)}>
           Usual series
@@ -49,14 +72,13 @@ export function Picker() {
         role="search"
         onSubmit={(event) => {
           event.preventDefault();
-          if (names.includes(text)) add(text);
-          else if (names[0]) add(names[0]);
+          enter().catch(() => tell("Names cannot be asked for now"));
         }}
       >
         <input
-          ref={input}
           type="search"
           aria-label="Show a series in the chart"
+          aria-describedby="picker-hint"
           placeholder="Show a series …"
           autocomplete="off"
           spellcheck={false}
@@ -67,20 +89,25 @@ export function Picker() {
           onInput={(event) => {
             const wanted = event.currentTarget.value;
             write(wanted);
+            tell("");
+            show(true);
             if (
               event instanceof InputEvent &&
               event.inputType !== "insertReplacementText" &&
               event.data !== undefined
             )
               return;
-            if (names.includes(wanted)) add(wanted);
+            if (found.names.includes(wanted)) add(wanted);
           }}
         />
         <datalist id="picker-names">
-          {names.map((name) => (
+          {found.names.map((name) => (
             <option key={name} value={name} label={plain(name)} />
           ))}
         </datalist>
+        <p id="picker-hint" class="picker-hint" role="status">
+          {hint}
+        </p>
       </form>
     </>
   );

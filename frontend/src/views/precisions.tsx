@@ -8,8 +8,9 @@ import { set, state, store } from "../state/page";
 import { smallLine } from "./detaillines";
 
 export function Precisions({ answer }: { answer: DetailAnswer }) {
-  const { precisions, now, kind } = answer;
-  const { clock, range } = state.value;
+  const { precisions, now, kind, window } = answer;
+  const { clock } = state.value;
+  const shown = kind === "histogram" ? window.histograms : window.precision;
   const kept = kind === "histogram" ? store.value?.histograms : store.value?.retention;
   return (
     <Card title="All precisions" about={kind === "histogram" ? "the p95 of each slice" : undefined}>
@@ -23,7 +24,7 @@ export function Precisions({ answer }: { answer: DetailAnswer }) {
               <button
                 type="button"
                 class="small-chart"
-                aria-pressed={precision === range}
+                aria-pressed={precision === shown}
                 onClick={() => set({ range: precision, since: null, until: null }, true)}
               >
                 <span class="small-title">
@@ -38,7 +39,8 @@ export function Precisions({ answer }: { answer: DetailAnswer }) {
                     precision={precision}
                     height={56}
                     from={Math.min(start, newest - (samples - 1) * precision)}
-                    to={newest}
+                    to={newest + precision}
+                    now={now}
                     clock={clock}
                     small
                   />

@@ -1,10 +1,13 @@
 // The page of one series: all that is known of it.
+import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
-import type { DetailAnswer } from "../api/types";
+import type { DetailAnswer, Forecast } from "../api/types";
 import { ChartGroup } from "../chart/group";
 import { Histogram } from "../chart/histogram";
 import { Matrix } from "../chart/matrix";
-import { durationLabel, pollEvery } from "../lib/ranges";
+import { coverage, pollEvery } from "../lib/ranges";
+import { command, word } from "../lib/command";
+import { quoted } from "../lib/text";
 import { number, percent, unitOf, value } from "../lib/units";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
@@ -14,8 +17,10 @@ import { Share } from "../parts/share";
 import { Name, T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
-import { state } from "../state/page";
-import { detailLines, percentile } from "./detaillines";
+import { state, store } from "../state/page";
+import { bandOf, detailLines, percentile } from "./detaillines";
+import { similar } from "./names";
+import { patternOfLabel } from "./pagetable";
 import { Precisions } from "./precisions";
 
 export function SeriesPage() {
@@ -27,19 +32,55 @@ export function SeriesPage() {
       <Toolbar title={<Name name={name} />} ranged>
         {kind && <span class="tag">{kind}</span>}
       </Toolbar>
-      <Gate fed={fed}>{(answer) => <Detail answer={answer} />}</Gate>
+      <Gate fed={fed}>
+        {(answer) => (answer.kind ? <Detail answer={answer} /> : <Nowhere name={answer.name} />)}
+      </Gate>
     </>
+  );
+}
+
+/** Nothing is there, or no longer: it is asked on, so that the first event appears by itself. */
+function Nowhere({ name }: { name: string }) {
+  const [names, tell] = useState<readonly string[]>([]);
+  useEffect(() => {
+    const under = new AbortController();
+    similar(name, under.signal).then(tell, () => undefined);
+    return () => under.abort();
+  }, [name]);
+  return (
+    <Card title="Values">
+      <Empty
+        title="Nothing is kept under this name"
+        code={`from redmeter import Meter; Meter().count(${quoted(name)})`}
+      >
+        No counter, gauge or histogram has this name: it has not happened yet, or longer ago than anything is
+        kept. As soon as it happens, it stands here.
+      </Empty>
+      {names.length > 0 && (
+        <>
+          <p class="level">Similar names</p>
+          <ul class="breakdown">
+            {names.map((each) => (
+              <li key={each}>
+                <ToSeries name={each}>
+                  <Name name={each} />
+                </ToSeries>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Card>
   );
 }
 
 function Detail({ answer }: { answer: DetailAnswer }) {
   const { name, kind, window, summary, total, siblings, labels, hours, now, marks, forecast } = answer;
+  const { added, siblings_of: of } = answer;
   const unit = unitOf(name);
   const lines = detailLines(answer);
   const precision = kind === "histogram" ? window.histograms : window.precision;
-  const fits = forecast !== null && forecast.precision === precision && kind !== "histogram";
-  const band = fits ? [...forecast.past, ...forecast.ahead] : [];
-  const outside = fits ? forecast.past.filter((each) => each.outside && each.value !== null) : [];
+  const expected = kind === "histogram" ? {} : bandOf(forecast, precision);
   return (
     <>
       <ChartGroup
@@ -52,20 +93,17 @@ function Detail({ answer }: { answer: DetailAnswer }) {
         now={now}
         marks={marks}
         empty={
-          <Empty title="Nothing in this window" code={`redmeter series '${name.replace(/'/g, "'\\''")}'`}>
+          <Empty title="Nothing in this window" code={command(`redmeter series ${word(name)}`, store.value)}>
             Choose a wider range below, or wait for it to happen.
           </Empty>
         }
-        {...(band.length > 0
-          ? { band, outside: outside.map((each) => [each.start, each.value ?? 0] as [number, number]) }
-          : {})}
+        {...expected}
         actions={
-          answer.added === 0 && (
-            <Go view="overview" more={{ series: [name] }} class="to">
-              On the overview
-            </Go>
-          )
+          <Go view="overview" more={{ series: [name] }} class="to">
+            On the overview
+          </Go>
         }
+        note={added > 0 && added < of ? `The busiest ${number(added)} of ${number(of)} label sets.` : ""}
       />
       <dl class="stats">
         {total !== null && (
@@ -85,9 +123,8 @@ function Detail({ answer }: { answer: DetailAnswer }) {
                 </span>
               ) : (
                 <>
-                  {percent(forecast.level)} of values within the band, by{" "}
-                  <T text={forecast.method} most={200} />; {outside.length} of {forecast.past.length} fell
-                  outside.
+                  The band should hold {percent(forecast.level)}, by <T text={forecast.method} most={200} />;{" "}
+                  {fellOutside(forecast)}.
                 </>
               )}
             </dd>
@@ -97,7 +134,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
       {summary && summary.buckets.length > 0 && (
         <Card
           title="Spread"
-          about={`${number(summary.count)} values within ${durationLabel(window.end - window.start)}`}
+          about={`${number(summary.count)} values within ${coverage(window.histograms_start, window.histograms, now)}`}
         >
           <Histogram summary={summary} unit={unit} />
         </Card>
@@ -114,7 +151,12 @@ function Detail({ answer }: { answer: DetailAnswer }) {
                       {each.value === null ? (
                         <span class="faint">(without)</span>
                       ) : (
-                        <T text={each.value} most={120} />
+                        <Go
+                          view="counters"
+                          more={{ filter: patternOfLabel(label, each.value, `${name}{`), kind: "all" }}
+                        >
+                          <T text={each.value} most={120} />
+                        </Go>
                       )}
                     </span>
                     <span class="figure">{number(each.count)}</span>
@@ -127,7 +169,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
         </div>
       )}
       {siblings.length > 0 && (
-        <Card title="Label sets" about={`${siblings.length} of the same name, the busiest first`}>
+        <Card title="Label sets" about={`${number(siblings.length)} of ${number(of)}, the busiest first`}>
           <ul class="breakdown">
             {siblings.map((each) => (
               <li key={each.name}>
@@ -152,6 +194,13 @@ function Detail({ answer }: { answer: DetailAnswer }) {
       )}
     </>
   );
+}
+
+/** "13 of 93 (14 %) fell outside". */
+function fellOutside({ past }: Forecast): string {
+  const outside = past.filter((each) => each.outside).length;
+  const share = outside > 0 ? ` (${percent(outside / past.length)})` : "";
+  return `${number(outside)} of ${number(past.length)}${share} fell outside`;
 }
 
 function Figures({

@@ -1,9 +1,10 @@
 // The five numbers, each against the window before, each a way to what explains it.
 import type { ComponentChildren } from "preact";
-import type { Numbers } from "../api/types";
+import type { Numbers, Window } from "../api/types";
+import { coverage, durationLabel } from "../lib/ranges";
 import type { State, View } from "../state/url";
-import { figures, number, percent, seconds } from "../lib/units";
-import type { Meaning } from "../lib/change";
+import { number, percent, rate, seconds } from "../lib/units";
+import type { Counts, Meaning } from "../lib/change";
 import { Go } from "../parts/go";
 import { Pill } from "../parts/pill";
 import { T } from "../parts/text";
@@ -16,10 +17,13 @@ interface TileProps {
   /** Whether it is an estimate. */
   sampled?: boolean;
   meaning: Meaning;
+  counts?: Counts | null;
   against?: string;
   to: View;
   more?: Partial<State>;
   note?: ComponentChildren;
+  /** The same in words of the page. */
+  said?: string;
   /** What would fill it. */
   none: string;
 }
@@ -31,10 +35,12 @@ function Tile({
   written,
   sampled = false,
   meaning,
+  counts = null,
   against = "the window before",
   to,
   more = {},
   note,
+  said = "",
   none,
 }: TileProps) {
   const text = value === null ? "–" : written(value);
@@ -56,8 +62,9 @@ function Tile({
           {value === null ? (
             <span class="faint">{none}</span>
           ) : (
-            <Pill value={value} before={before} meaning={meaning} against={against} />
+            <Pill value={value} before={before} meaning={meaning} counts={counts} against={against} />
           )}
+          {said && <span class="tile-note words">{said}</span>}
           {note && <span class="tile-note">{note}</span>}
         </span>
       </Go>
@@ -65,30 +72,46 @@ function Tile({
   );
 }
 
-export function Tiles({ numbers }: { numbers: Numbers }) {
+/** Requests of which a twentieth is enough to tell whether the p95 moved. */
+const TELLING = 400;
+
+/** About how many, of what is a part of another hour. */
+export function roughly(count: number): string {
+  return number(Number(count.toFixed(count < 10 ? 1 : 0)));
+}
+
+export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Window; now: number }) {
   const { hits, errors, p95, slowest, logged } = numbers;
+  const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
+  const within = `in the last ${durationLabel(window.end - window.start)}`;
+  const span = coverage(window.histograms_start, window.histograms, now);
+  const observed = `in the last ${span}`;
+  // Histograms are kept for another time than counters.
+  const apart =
+    window.histograms !== window.precision ? `${observed}, by ${durationLabel(window.histograms)}` : "";
   return (
     <ul class="tiles" aria-label="The five numbers">
       <Tile
-        title={hits.name && hits.name !== "hits" ? `${hits.name} a second` : "Hits a second"}
+        title={`${hits.name && hits.name !== "hits" ? hits.name : "Hits"} ${per.join(" ")}`}
         value={hits.value}
         before={hits.before}
         sampled={hits.sampled}
-        written={figures}
+        written={() => often}
         meaning="neutral"
         to={hits.name ? "series" : "counters"}
         more={hits.name ? { name: hits.name } : {}}
-        none="no hits yet"
+        none={`no hits ${within}`}
       />
       <Tile
         title="Failing requests"
         value={errors.value}
         before={errors.before}
+        counts={errors.count_before === null ? null : [errors.count, errors.count_before]}
         written={percent}
         meaning="lower-is-better"
         to="pages"
         more={{ order: "failing" }}
-        none="no requests yet"
+        none={`no requests ${within}`}
       />
       <Tile
         title="95 % are faster than"
@@ -96,32 +119,36 @@ export function Tiles({ numbers }: { numbers: Numbers }) {
         before={p95.before}
         sampled={p95.looked_at < p95.of}
         written={seconds}
-        meaning="lower-is-better"
+        meaning={hits.count >= TELLING ? "lower-is-better" : "neutral"}
         to="pages"
         more={{ order: "p95" }}
-        none="no durations yet"
+        none={`no durations ${observed}`}
+        said={p95.value === null ? "" : apart}
       />
       <Tile
         title="Slowest page, p95"
         value={slowest.value}
         before={slowest.before}
         written={seconds}
-        meaning="lower-is-better"
+        meaning="neutral"
         to="pages"
         more={{ order: "p95" }}
-        none="no pages yet"
+        none={`no pages ${observed}`}
+        said={slowest.value === null ? "" : apart}
         note={slowest.route !== null && slowest.value !== null && <T text={slowest.route} most={80} />}
       />
       <Tile
         title="Errors logged this hour"
         value={logged.value}
-        before={logged.before}
+        before={logged.expected}
+        counts={logged.value === null || logged.expected === null ? null : [logged.value, logged.expected]}
         written={number}
         meaning="lower-is-better"
-        against="the hour before"
+        against="as much of the hour before"
         to="messages"
         more={{ severity: "error" }}
-        none="nothing logged yet"
+        none="nothing logged in two hours"
+        said={logged.expected ? `${roughly(logged.expected)} in as much of the hour before` : ""}
       />
     </ul>
   );

@@ -18,6 +18,9 @@ knew the value that it is held against. Where the samples end, the same state sa
     robust      an error moves a level as far as one of some deviations would, no further (Gelper,
                 Fried and Croux, "Robust forecasting with exponential and Holt-Winters smoothing",
                 2010); several in a row on one side are a step, of which the level is made anew
+    outliers    of the first day, of which nobody knows yet whether they come each day, are not
+                learned until the next day has them: see seasons.py
+    ticks       of a counter that is mostly nothing, the band has room for its usual tick: ticks.py
     band        horizons.py combines the methods by their errors, and makes the band of its own
 
 Bound: one pass, some 40 us a sample. A slice that still runs is neither learned from nor judged: it
@@ -36,6 +39,7 @@ from typing import Final
 from redmeter.analysis.horizons import LEVEL
 from redmeter.analysis.seasons import Season
 from redmeter.analysis.smoothing import Smoothing
+from redmeter.analysis.ticks import Ticks
 from redmeter.keys import span
 from redmeter.model import Expected, Forecast, Judged, Series
 
@@ -88,17 +92,24 @@ def forecast(
         noise=scale.noise,
     )
     past = []
+    ticks = Ticks()
     for start, value in series[: len(finished)]:
-        band = state.expected(1)
+        found = state.expected(1)
+        band = scale.out(*found) if found is not None else None
         if band is not None and value is not None:
-            past.append(Judged(start, value, *scale.out(*band)))
+            usual = ticks.widen(band, learned=season.known) if counts else band
+            past.append(Judged(start, value, *usual))
+        if value is not None:
+            ticks.take(value, band[2] if band is not None and season.known else None)
         state.take(None if value is None else scale.into(value))
     coming = []
     end = series.start + len(finished) * series.precision
     for step in range(min(_ahead(season) if ahead is None else ahead, MOST_AHEAD)):
-        band = state.expected(step + 1)
-        assert band is not None, "so many slices have errors to tell a width by"
-        coming.append(Expected(end + step * series.precision, *scale.out(*band)))
+        found = state.expected(step + 1)
+        assert found is not None, "so many slices have errors to tell a width by"
+        band = scale.out(*found)
+        usual = ticks.widen(band, learned=season.known) if counts else band
+        coming.append(Expected(end + step * series.precision, *usual))
     return told._replace(past=tuple(past), ahead=tuple(coming))
 
 
@@ -109,10 +120,10 @@ def _ahead(season: Season) -> int:
 
 
 def _method(season: Season, counts: bool) -> str:
-    what = "level, trend"
+    what = "level and trend"
     if season.places:
-        what += " and day of the week" if season.lag == 7 else " and time of day"
-    return f"{what}: combined exponential smoothing" + (" of square roots" if counts else "")
+        what = f"level, trend and {'day of the week' if season.lag == 7 else 'time of day'}"
+    return f"{what}, combined exponential smoothing" + (" of square roots" if counts else "")
 
 
 def _too_little(finished: Sequence[float | None], precision: int) -> str:

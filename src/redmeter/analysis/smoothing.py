@@ -24,6 +24,8 @@ _LEVELS: Final = ((_NONE, 0.1), (_NONE, 0.4), (_ALONE, 0.2), (_SMOOTH, 0.08), (_
 _FOLLOWS, _TURNS, _DAMPED = 0.6, 0.2, 0.9
 #: So many errors in a row that are out of the ordinary, on one side, are a step.
 _RUN: Final = 3
+#: The part of an error out of the ordinary up to which one is believed wholly in the first cycle.
+_BELIEVED: Final = 0.6
 #: Furthest that is asked for, slices.
 _FURTHEST: Final = 512
 
@@ -99,7 +101,7 @@ class Smoothing:
             self._known, self._missing = self._known + 1, 0
         if self._season.places:
             before = self._season.known
-            self._season.learn(self._clean, self._start)
+            self._season.learn(self._clean, self._values, self._start)
             if self._season.known and not before:
                 for one in self._horizons.all_of:
                     one.start_anew()
@@ -134,12 +136,19 @@ class Smoothing:
         self._row = self._row + side if self._row * side > 0 else side
         if abs(self._row) >= _RUN:
             self._step(value)
+            self._last = value
+            return
+        clean = combined + max(-most, min(most, error))
+        self._clean.append(clean)
+        if self._season.places and not self._season.known:
+            # Errors are large before the day is known, so outliers are not far beyond them.
+            self._last = combined + _believed(error, most)
+            self._move(self._last, at)
         else:
-            self._move(combined + max(-most, min(most, error)), at)
-        self._last = value
+            self._last = value
+            self._move(clean, at)
 
     def _move(self, value: float, at: int) -> None:
-        self._clean.append(value)
         seasons = self._seasons(at)
         # The first values are the level's mean, however slow it is afterwards.
         first = 1 / (self._known + 1)
@@ -193,11 +202,11 @@ class Smoothing:
         return found
 
     def _ago(self, at: int) -> float:
-        """Return the newest value at the place of a slice, else the last."""
+        """Return the newest value at the place of a slice, as far as it is usual; else the last."""
         lag = self._season.lag
         at -= lag * -(-(at - len(self._values) + 1) // lag)
         value = self._values[at] if at >= 0 else None
-        return self._last if value is None else value
+        return self._last if value is None else self._season.usual(at, value, self._start)
 
     def _seasons(self, at: int) -> Sequence[float]:
         season = self._season
@@ -206,3 +215,15 @@ class Smoothing:
             return flat, flat, flat
         place = season.place(self._start + at * self._precision)
         return flat, season.alone[place], season.smooth[place]
+
+
+def _believed(error: float, most: float) -> float:
+    """Return what of an error moves a level: all of a usual one, less and less of larger ones.
+
+    Args:
+        most: of such a size and beyond, nothing of it.
+    """
+    usual, size = _BELIEVED * most, abs(error)
+    if size <= usual or math.isinf(most):
+        return error
+    return math.copysign(usual * max(0.0, most - size) / (most - usual), error)

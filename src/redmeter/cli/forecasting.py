@@ -105,10 +105,7 @@ def _draw(found: Forecast) -> None:
     write = _writer(found)
     outside = [one for one in found.past if one.outside]
     title = f"{found.name} · every {output.span(found.precision)}"
-    output.line(
-        f"{title} · {output.many(len(found.ahead), 'slice')} ahead · "
-        f"{len(outside)} of {len(found.past)} were outside"
-    )
+    output.line(f"{title} · {output.many(len(found.ahead), 'slice')} ahead")
     output.block(_chart(found, write, output.width()))
     output.line()
     rows: list[list[output.Cell]] = [
@@ -121,7 +118,15 @@ def _draw(found: Forecast) -> None:
             for start, value, low, mid, high in reversed(outside)
         ]
         _list(["OUTSIDE (UTC)", "VALUE", "LOW", "MID", "HIGH"], rows)
-    output.line(f"{found.level:.0%} are to lie within the band · {found.method}")
+    output.line(f"{_held(found, len(outside))} · by {found.method}")
+
+
+def _held(found: Forecast, outside: int) -> str:
+    """Say what the band is made for, and what became of it."""
+    should, judged = f"the band should hold {found.level * 100:.0f} %", len(found.past)
+    if not judged:
+        return should
+    return f"{should}; {outside} of {judged} ({outside / judged * 100:.0f} %) fell outside"
 
 
 def _list(columns: list[str], rows: list[list[output.Cell]]) -> None:

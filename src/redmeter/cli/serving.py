@@ -20,7 +20,7 @@ import typer
 
 from redmeter import cleaning
 from redmeter.cli import output
-from redmeter.cli.app import STORE, Prefix, Url, called, command, fail, opened
+from redmeter.cli.app import STORE, USAGE, Prefix, Url, called, command, fail, opened
 from redmeter.cli.place import PATIENCE, Place, has_ended, running, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement
@@ -29,8 +29,9 @@ from redmeter.store import Store, embedded
 if TYPE_CHECKING:
     from redmeter.dashboard import alone
 
-#: The log of a detached process is begun anew beyond this size, bytes.
-LOG_SIZE = 1_000_000
+#: The log of a detached process is begun anew beyond this size, bytes; how often it is looked at,
+#: seconds.
+LOG_SIZE, LOG_SECONDS = 1_000_000, 5.0
 
 _NEXT = ("replay access.log --shift-to-now", "series hits -p 1h", "doctor")
 
@@ -94,9 +95,10 @@ def up(
         _detach(place, options)
         return
     if not place.take():
-        _say_running(place)
+        _say_running(place, options)
         return
     output.log_warnings()
+    _bound_log(place)
     with opened(url, prefix) as store:
         page = None if no_page else options.page(store)
         store.read()  # the first connection: starts the embedded server, or says what is wrong
@@ -144,6 +146,12 @@ class Options(NamedTuple):
             credentials=self.credentials(),
             allow_hosts=self.allow_host,
         )
+
+    def secrets(self) -> bool:
+        """Return whether credentials are given, by whichever way."""
+        named = any(os.environ.get(name) for name in (defaults.TOKEN, defaults.USERS))
+        files = self.token_file is not None or self.users_file is not None
+        return not self.no_page and (named or files)
 
     def words(self) -> list[str]:
         """Return the same as words of a command line."""
@@ -212,7 +220,7 @@ def stop(url: Url = None) -> None:
 
 def _detach(place: Place, options: Options) -> None:
     if _is_ready(place):
-        _say_running(place)
+        _say_running(place, options)
         return
     minted = None if options.no_page else options.credentials().minted
     # Settings travel by the environment: a password must not stand in the list of processes.
@@ -252,8 +260,25 @@ def _detach(place: Place, options: Options) -> None:
         output.note(f"log: {place.log} · {called()} stop ends it")
     else:  # somebody else was faster
         child.wait()
-        _say_running(place)
+        _say_running(place, options)
     child.returncode = 0  # it goes on without us: nothing to be warned of
+
+
+def _bound_log(place: Place) -> None:
+    """Begin the log anew whenever it is too large, where it is what we write errors to."""
+    try:
+        ours = os.path.samestat(os.fstat(2), place.log.stat())
+    except OSError:
+        return
+    if ours:
+        threading.Thread(target=_keep_small, name="redmeter-log", daemon=True).start()
+
+
+def _keep_small() -> None:
+    while True:
+        if os.fstat(2).st_size > LOG_SIZE:
+            os.ftruncate(2, 0)
+        time.sleep(LOG_SECONDS)
 
 
 def _is_ready(place: Place) -> bool:
@@ -261,11 +286,17 @@ def _is_ready(place: Place) -> bool:
     return state is not None and state.ready
 
 
-def _say_running(place: Place) -> None:
+def _say_running(place: Place, options: Options) -> None:
     state = place.state()
     if state is None or not state.ready:
         fail("another one has begun to start and does not go on: try again", STORE)
     _say(f"runs already (pid {state.pid})", place.location, state.page)
+    first = f"{called()} stop comes first"
+    if options.secrets():
+        # Who gave them takes the page for locked.
+        fail(f"the credentials given now do not hold for what runs already: {first}", USAGE)
+    if words := options.words():
+        output.note(f"what runs already keeps its own options, without {' '.join(words)}: {first}")
 
 
 def _say(what: str, location: str, page: str, lack: str = "") -> None:

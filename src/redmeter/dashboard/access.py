@@ -18,11 +18,16 @@ import inspect
 import ipaddress
 import logging
 import secrets
+import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
+from anyio.to_thread import run_sync
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
@@ -41,6 +46,8 @@ Given = Access | Literal["open"] | None
 _TOKEN_BYTES = 24
 #: Shortest token and password that are taken, characters.
 MIN_SECRET = 8
+#: Plain functions that are asked at once: threads of our own, not those of the application.
+THREADS = 8
 
 _HOW = (
     "say who may look: access=a function of your application that is given the request and returns "
@@ -61,8 +68,24 @@ def check_access(given: Given) -> Access | None:
     return given
 
 
+_limiter: RunVar[CapacityLimiter] = RunVar("redmeter_access")
+
+
+def _threads() -> CapacityLimiter:
+    """Return the limiter of this event loop."""
+    try:
+        return _limiter.get()
+    except LookupError:
+        made = CapacityLimiter(THREADS)
+        _limiter.set(made)
+        return made
+
+
 async def ask(access: Access, request: HTTPConnection) -> Response | None:
     """Ask whether a request may pass; a plain function is asked in a thread, as it may wait.
+
+    It may pass where True is returned, that very value: what an application writes to refuse, as a
+    response of another framework or a text, is often true too.
 
     Returns:
         None where it may; else an answer of the application's own.
@@ -76,29 +99,105 @@ async def ask(access: Access, request: HTTPConnection) -> Response | None:
         ):
             said: Any = access(request)
         else:
-            said = await run_in_threadpool(access, request)
+            said = await run_sync(access, request, limiter=_threads())
         if inspect.isawaitable(said):
             said = await said
+        if isinstance(said, Response):
+            return said
+        answer = _of_werkzeug(said, request)
+        if answer is not None:
+            return answer
+        if passes(said):
+            return None
     except Refusal:
         raise
-    except Exception:
+    except HTTPException as error:
+        raise _raised(error.status_code, error.detail, error.headers) from None
+    except Exception as error:
+        answer = _of_werkzeug_error(error, request)
+        if answer is not None:
+            return answer
         logger.exception("access= of the dashboard failed; the request is refused")
-        said = False
-    if isinstance(said, Response):
-        return said
-    if said is not True and not said:
-        raise Refusal(403, "forbidden", "you may not look at this", "log in to the application")
-    return None
+    raise forbidden()
+
+
+def passes(said: object) -> bool:
+    """Tell whether what `access=` returned lets a request pass: True alone does.
+
+    False and None refuse; so does anything else, and the log names it.
+    """
+    if said is not True and said is not False and said is not None:
+        logger.error(
+            "access= of the dashboard returned %s, which is neither True nor False nor an answer; "
+            "the request is refused",
+            type(said).__name__,
+        )
+    return said is True
+
+
+def forbidden() -> Refusal:
+    """Return what is said to who may not look."""
+    return Refusal(403, "forbidden", "you may not look at this", "log in to the application")
+
+
+def _raised(status: int, detail: str, headers: Mapping[str, str] | None) -> Refusal:
+    """Return the refusal that an application raised, as its frameworks do; never a welcome."""
+    if status < 300:
+        return forbidden()
+    try:
+        phrase = HTTPStatus(status).phrase
+    except ValueError:
+        phrase = "refused"
+    code = "-".join(phrase.lower().split())
+    return Refusal(status, code, str(detail) or phrase, "log in to the application", headers)
+
+
+def _of_werkzeug(said: Any, request: HTTPConnection) -> Response | None:
+    """Return a response of Flask's or another WSGI framework's as one of ours; None: it is none."""
+    environ = request.scope.get("wsgi_environ")
+    if (
+        environ is None
+        or not callable(said)
+        or not isinstance(getattr(said, "status_code", None), int)
+    ):
+        return None
+    told: list[Any] = []
+    body = b"".join(said(environ, lambda *given: told.extend(given)))
+    answer = Response(body, int(told[0].split(" ")[0]))
+    raw = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in told[1]]
+    answer.raw_headers = [pair for pair in raw if pair[0] != b"content-length"]
+    answer.raw_headers.append((b"content-length", b"%d" % len(body)))
+    return answer
+
+
+def _of_werkzeug_error(error: Exception, request: HTTPConnection) -> Response | None:
+    """Return what Flask's abort() stands for; None where the error is another one."""
+    environ = request.scope.get("wsgi_environ")
+    made = getattr(error, "get_response", None)
+    if environ is None or made is None or not hasattr(error, "code"):
+        return None
+    try:
+        return _of_werkzeug(made(environ), request)
+    except Exception:  # noqa: BLE001  the error itself is logged
+        return None
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address that is bound can be reached from this machine alone."""
-    if host.lower() == "localhost":
-        return True
+    """Tell whether an address that is bound can be reached from this machine alone.
+
+    Args:
+        host: the address; of a name, all that it stands for now.
+    """
+    bare = host.strip("[]")
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(bare).is_loopback
     except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(bare, None, type=socket.SOCK_STREAM) if bare else []
+    except (OSError, UnicodeError):
         return False
+    return bool(found) and all(is_loopback(str(address[0])) for *_, address in found)
 
 
 def new_token() -> str:

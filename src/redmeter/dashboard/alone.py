@@ -9,6 +9,7 @@ import errno
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,11 @@ import uvicorn
 
 from redmeter.dashboard.access import Login, is_loopback, new_token, read_users
 from redmeter.dashboard.app import Dashboard
+from redmeter.dashboard.connections import BACKLOG, Connection, Seldom
 from redmeter.dashboard.defaults import HOST, PORT, PORTS, TOKEN, USERS
 from redmeter.dashboard.safety import own_hosts
 from redmeter.errors import InvalidSetting
 
-#: Connections that may wait to be taken.
-_BACKLOG = 128
 #: How long a connection without requests is kept, seconds: longer than pages wait for the next.
 KEEP_ALIVE = 75
 
@@ -30,7 +30,7 @@ class Credentials:
     """Who may look where the page is on its own.
 
     Args:
-        host: the address that will be bound.
+        host: the address that will be bound, or a name of it.
         token_file: holds a token in its first line.
         users_file: lines of NAME:PASSWORD.
         environ: REDMETER_TOKEN and REDMETER_USERS are the same, without a file.
@@ -56,11 +56,16 @@ class Credentials:
         if users_file is not None:
             users = read_users(_read("--users-file", users_file), "--users-file")
         #: A token that was made up here, since none was given where one is needed; else None.
-        self.minted = None
-        if not token and not users and not is_loopback(host):
-            token = self.minted = new_token()
+        self.minted: str | None = None
         #: What asks for it; None where everybody may look.
         self.login = Login([token] if token else [], users) if token or users else None
+        self.require(host)
+
+    def require(self, host: str) -> None:
+        """Make up a token where nothing is asked for, and an address needs it."""
+        if self.login is None and not is_loopback(host):
+            self.minted = new_token()
+            self.login = Login([self.minted])
 
 
 def _read(option: str, path: Path) -> str:
@@ -108,7 +113,7 @@ def _bound(host: str, port: int) -> socket.socket:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         made.bind(address)
         # At once: two may be bound to a port that nobody listens at yet.
-        made.listen(_BACKLOG)
+        made.listen(BACKLOG)
     except BaseException:
         made.close()
         raise
@@ -155,12 +160,22 @@ class Alone:
         credentials: Credentials | None = None,
         allow_hosts: Iterable[str] = (),
     ) -> None:
-        who = credentials or Credentials(host)
-        hosts = own_hosts(host, allow_hosts)
-        self.dashboard = Dashboard(
-            source, access=who.login or "open", prefix=prefix, allowed_hosts=hosts
-        )
+        own_hosts(host, allow_hosts)  # says what is no name before anything is bound
         self._socket = bound(host, port)
+        # Of this the rule is made, and not of a name: that may stand for any address.
+        there = self._socket.getsockname()[0]
+        try:
+            who = credentials or Credentials(there)
+            who.require(there)
+            self.dashboard = Dashboard(
+                source,
+                access=who.login or "open",
+                prefix=prefix,
+                allowed_hosts=own_hosts(there, [host, *allow_hosts] if host else allow_hosts),
+            )
+        except BaseException:
+            self._socket.close()
+            raise
         self.address = address_of(host, self._socket.getsockname()[1])
         self.login = who.login is not None
         #: The address to open; where a token was made up, with it: to be shown once.
@@ -168,7 +183,8 @@ class Alone:
         self._server = _Server(
             uvicorn.Config(
                 self.dashboard,
-                http="h11",
+                http=partial(Connection, waiting={}),  # type: ignore[arg-type]  # makes one
+                backlog=BACKLOG,
                 ws="none",
                 loop="asyncio",
                 lifespan="on",
@@ -191,9 +207,12 @@ class Alone:
             ready: called once it answers.
         """
         self._server.ready = ready
+        seldom, noisy = Seldom(), logging.getLogger("asyncio")
+        noisy.addFilter(seldom)
         try:
             self._server.run(sockets=[self._socket])
         finally:
+            noisy.removeFilter(seldom)
             self._socket.close()
 
     def stop(self) -> None:

@@ -442,7 +442,6 @@ class StoreInfo(TypedDict):
     version: str
     retention: dict[str, int]
     histograms: dict[str, int]
-    replica: bool
 
 
 class Hits(TypedDict):

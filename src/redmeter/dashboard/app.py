@@ -8,7 +8,6 @@ All paths are relative to where it is mounted, and so is whatever the page asks 
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
@@ -37,8 +36,9 @@ from redmeter.store import Store
 if TYPE_CHECKING:
     from redmeter.dashboard.wsgi import WSGI
 
-#: How long an answer is shared, seconds: of precisions below a minute, and of others.
-KEEP_FINE, KEEP = 0.4, 1.0
+#: How long an answer is shared, seconds: of precisions below a minute, where an event is to be seen
+#: soon, and of others, which pages ask for every 10 s.
+KEEP_FINE, KEEP = 0.4, 3.0
 
 #: The time at which an answer was made, also with a 304, whose body is an earlier one.
 NOW_HEADER = "Redmeter-Now"
@@ -56,7 +56,7 @@ class Dashboard(Starlette):
         source: a Meter; or a URL, or a redis-py client, which is never closed; None: as the
             environment says.
         access: who may look. A function, plain or async, that is given the request and returns
-            whether it may pass, or an answer of its own; or "open": everybody.
+            True or False, or an answer of its own; or "open": everybody.
         prefix: what stands before every key; not beside a Meter, which has its own.
         allowed_hosts: names that the Host header may have, without ports; `*.example.org` stands
             for all below. None: whatever the application in front of it lets through.
@@ -79,9 +79,10 @@ class Dashboard(Starlette):
         store, self._owned = _store_of(source, prefix)
         self._answers = None if store is None else api.Answers(store)
         self._shared = Shared()
+        #: Whether the store is alive is told though all threads are busy.
+        self._vital = Shared()
         self._files = Files()
         self._wsgi: WSGI | None = None
-        self._wsgi_pid = 0
         routes = [
             Route("/", self._page),
             Route("/assets/{name}", self._asset),
@@ -103,8 +104,8 @@ class Dashboard(Starlette):
         """The same as a WSGI application."""
         from redmeter.dashboard.wsgi import WSGI
 
-        if self._wsgi is None or self._wsgi_pid != os.getpid():  # its thread is of a process
-            self._wsgi, self._wsgi_pid = WSGI(self), os.getpid()
+        if self._wsgi is None:
+            self._wsgi = WSGI(self)
         return self._wsgi
 
     @property
@@ -133,7 +134,9 @@ class Dashboard(Starlette):
         check_order_of_times(values)
         keep = KEEP_FINE if values.get("precision", 60) < 60 else KEEP
         key = endpoint.path, tuple(sorted(values.items()))
-        body = await self._answered(key, partial(_made, endpoint, self._answers, values), keep)
+        body = await self._answered(
+            self._shared, key, partial(_made, endpoint, self._answers, values), keep
+        )
         return body.response(request)
 
     async def _alive(self, request: Request) -> Response:
@@ -142,16 +145,18 @@ class Dashboard(Starlette):
             return Body(as_json({"status": "ok"}), "application/json", cache="no-store")
 
         try:
-            body = await self._answered("/healthz", make, KEEP_FINE)
+            body = await self._answered(self._vital, "/healthz", make, KEEP_FINE)
         except Refusal:
             retry = {"Retry-After": "1", "Cache-Control": "no-store"}
             return Response(as_json({"status": "unavailable"}), 503, retry, "application/json")
         return body.response(request)
 
-    async def _answered(self, key: Any, make: Callable[[], Body], keep: float) -> Body:
+    async def _answered(
+        self, shared: Shared, key: Any, make: Callable[[], Body], keep: float
+    ) -> Body:
         """Wait for an answer, and turn what it failed by into a refusal."""
         try:
-            return await _within(self._shared.get(key, make, keep), api.PATIENCE)
+            return await _within(shared.get(key, make, keep), api.PATIENCE)
         except Refusal:
             raise
         except RedmeterError as error:

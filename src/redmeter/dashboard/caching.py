@@ -117,16 +117,16 @@ def _matches(header: str, etag: str) -> bool:
 
 
 def _takes_gzip(header: str) -> bool:
-    """Read Accept-Encoding: `gzip;q=0` is a no (RFC 9110, section 12.5.3)."""
+    """Read Accept-Encoding: `gzip;q=0` is a no, `*` is what is not named (RFC 9110, 12.5.3)."""
+    said: dict[str, bool] = {}
     for part in header.lower().split(","):
         name, _, rest = part.partition(";")
-        if name.strip() in ("gzip", "x-gzip", "*"):
-            weight = rest.replace(" ", "").removeprefix("q=")
-            try:
-                return float(weight or 1) > 0
-            except ValueError:
-                return False
-    return False
+        weight = rest.replace(" ", "").removeprefix("q=")
+        try:
+            said[name.strip()] = float(weight or 1) > 0
+        except ValueError:
+            said[name.strip()] = False
+    return next((said[name] for name in ("gzip", "x-gzip", "*") if name in said), False)
 
 
 class _Kept:

@@ -12,13 +12,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from asgiref.sync import async_to_sync
-from django.http import HttpRequest, HttpResponse  # type: ignore[import-untyped]
+from django.core.exceptions import (  # type: ignore[import-untyped]
+    PermissionDenied,
+    SuspiciousOperation,
+)
+from django.http import Http404, HttpRequest, HttpResponse  # type: ignore[import-untyped]
 from django.http.response import HttpResponseBase  # type: ignore[import-untyped]
 from django.urls import URLPattern, re_path  # type: ignore[import-untyped]
 
-from redmeter.dashboard.access import Given, check_access, logger
+from redmeter.dashboard.access import Given, check_access, forbidden, logger, passes
 from redmeter.dashboard.app import Dashboard
-from redmeter.dashboard.refusals import Refusal
 from redmeter.dashboard.safety import HEADERS, refused
 
 
@@ -48,7 +51,7 @@ def dashboard_urls(
             said = _said(asked, request)
             if isinstance(said, HttpResponseBase):
                 return said
-            if said is not True and not said:
+            if not passes(said):
                 return _forbidden()
         return _answered(dashboard, request, rest)
 
@@ -64,6 +67,8 @@ def _said(access: Any, request: HttpRequest) -> Any:
                 return await said
 
             said = async_to_sync(waited)()
+    except (PermissionDenied, Http404, SuspiciousOperation):
+        raise  # the project answers these by itself
     except Exception:  # noqa: BLE001  whatever the project raises: nobody may then
         logger.exception("access= of the dashboard failed; the request is refused")
         return False
@@ -71,8 +76,7 @@ def _said(access: Any, request: HttpRequest) -> Any:
 
 
 def _forbidden() -> HttpResponse:
-    fix = "log in to the application"
-    answer = refused(Refusal(403, "forbidden", "you may not look at this", fix))
+    answer = refused(forbidden())
     headers = {**HEADERS, "Cache-Control": "no-store"}
     return HttpResponse(answer.body, "application/json", 403, headers=headers)
 

@@ -176,7 +176,6 @@ def overview(store: Store, watch: reading_overview.Watch, values: Values) -> ans
             "version": view.version,
             "retention": words.by_precision(view.retention),
             "histograms": words.by_precision(view.histograms),
-            "replica": False,
         },
         "window": words.of_span(found.window),
         "numbers": words.of_numbers(found.numbers),

@@ -9,15 +9,18 @@ from typing import Any
 from redmeter import model
 from redmeter.dashboard import answers, words
 from redmeter.dashboard.refusals import Refusal
+from redmeter.keys import Kept
+from redmeter.model import Ranking
 from redmeter.reading import catalogue, gauges
 from redmeter.reading.forecasts import expecting
 from redmeter.reading.labelled import by_label, summaries_of
 from redmeter.reading.marks import read_marks_now
 from redmeter.reading.ranked import by_percentile
-from redmeter.reading.rankings import Order, rank_now
+from redmeter.reading.rankings import Order
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.reading.talk import talk
-from redmeter.reading.together import ask
+from redmeter.reading.tallied import by_sums
+from redmeter.reading.together import Question, ask
 from redmeter.store import Store
 
 #: Most values of a label that are told apart.
@@ -101,29 +104,18 @@ def top(store: Store, values: Values) -> answers.TopAnswer:
         raise _together(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
-    options: dict[str, Any] = {"by": by, "slices": slices, "limit": values["limit"]}
-    wanted = Order.parse(order)
-    if wanted.q is None:
-        now, rows = rank_now(
-            store,
-            values["name"],
-            values["precision"],
-            order=order,
-            where=where,
-            failing=failing,
-            **options,
-        )
-    else:
-        precision = values["precision"]
-        view, rows = ask(
-            store,
-            lambda kept: by_percentile(
-                store.keys, kept, values["name"], precision, wanted, where=where, **options
-            ),
-        )
-        now = view.now
+    precision, wanted = values["precision"], Order.parse(order)
+    options: dict[str, Any] = {"by": by, "slices": slices, "limit": values["limit"], "where": where}
+
+    def make(kept: Kept) -> Question[Ranking]:
+        asked = store.keys, kept, values["name"], precision, wanted
+        if wanted.q is None:
+            return by_sums(*asked, **options, failing=failing)
+        return by_percentile(*asked, **options)
+
+    view, rows = ask(store, make)
     return {
-        "now": now,
+        "now": view.now,
         "rows": [
             {"key": row.key, "count": row.count, "share": row.share, "value": row.value}
             for row in rows

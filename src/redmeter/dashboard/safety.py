@@ -63,6 +63,7 @@ URL_SAFE = "%=&+;:@/?!$'()*,~-._"
 #: Names by which this machine calls itself.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
+_ABSOLUTE = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{0,5})?")
 
 
@@ -134,7 +135,7 @@ def own_hosts(host: str, more: Iterable[str] = ()) -> Hosts:
         InvalidSetting: see Hosts.
     """
     if rule.is_loopback(host):
-        return Hosts([*LOOPBACK, *more])
+        return Hosts([*LOOPBACK, host.strip("[]"), *more])
     own = [*LOOPBACK, *more]
     for name in (host, socket.gethostname()):
         try:
@@ -166,6 +167,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope, authority = _plain(scope)
         began = False
 
         async def guarded(message: Message) -> None:
@@ -176,7 +178,7 @@ class Guard:
             await send(message)
 
         try:
-            answer = await self._checked(scope)
+            answer = await self._checked(scope, authority)
             if answer is None:
                 await self._app(scope, receive, guarded)
                 return
@@ -190,10 +192,14 @@ class Guard:
             answer = refused(Refusal(500, "internal-error", "the dashboard failed", fix))
         await answer(scope, receive, guarded)
 
-    async def _checked(self, scope: MutableMapping[str, Any]) -> Response | None:
+    async def _checked(
+        self, scope: MutableMapping[str, Any], authority: str | None
+    ) -> Response | None:
         """Check a request; an answer where it shall go no further."""
         request = Request(scope)
         hosts = request.headers.getlist("host")
+        if len(hosts) < 2 and authority is not None:
+            hosts = [authority]  # what stands in the target counts (RFC 9112, section 3.2.2)
         if len(hosts) > 1 or (hosts and host_of(hosts[0]) is None):
             raise Refusal(400, "bad-host", "the Host header is no host's name", "send one name")
         if self._hosts is not None and not (hosts and self._hosts.allow(hosts[0])):
@@ -211,7 +217,7 @@ class Guard:
                 405, "method-not-allowed", "nothing here can be changed", "GET", {"Allow": allow}
             )
         if route_path(scope) == "":  # what the page asks for is relative to the mount's slash
-            address = rule.local(quote(scope.get("root_path", ""))) + "/"
+            address = rule.local(quote(scope.get("root_path", "") + "/"))
             if query := scope.get("query_string", b"").decode("ascii", "replace"):
                 address += f"?{quote(query, safe=URL_SAFE)}"
             return Response(status_code=307, headers={"Location": address})
@@ -220,6 +226,26 @@ class Guard:
         if self._access is None or _is_open(request):
             return None
         return await rule.ask(self._access, request)
+
+
+def _plain(scope: Scope) -> tuple[Scope, str | None]:
+    """Return a scope with a path, and a root without a slash at its end.
+
+    Returns:
+        Also the host where it stands within the target, as requests to proxies have it.
+    """
+    path, root = scope["path"], scope.get("root_path", "")
+    authority = None
+    if found := _ABSOLUTE.match(path):
+        authority, path = found[1], path[found.end() :] or "/"
+    if root.endswith("/"):
+        bare = root.rstrip("/")
+        if path.startswith(root):
+            path = f"{bare}/{path[len(root) :].lstrip('/')}"
+        root = bare
+    if path != scope["path"] or root != scope.get("root_path", ""):
+        scope = {**scope, "path": path, "root_path": root}
+    return scope, authority
 
 
 def _is_open(request: Request) -> bool:

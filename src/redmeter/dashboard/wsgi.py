@@ -1,10 +1,14 @@
 """The dashboard as a WSGI application. Imported where it is used.
 
-a2wsgi runs the ASGI application in an event loop of its own, in a thread that starts with the first
-request, anew in each process. What a server may hand over and a2wsgi cannot read is refused before.
+a2wsgi runs the ASGI application in an event loop of its own, in a thread. That starts with the
+first request of each process: a server may load the application before it forks. What a server may
+hand over and a2wsgi cannot read is refused before.
 """
 
 import http
+import os
+import threading
+import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +32,22 @@ class WSGI:
     """
 
     def __init__(self, dashboard: "Dashboard") -> None:
-        self._app = ASGIMiddleware(dashboard)  # type: ignore[arg-type]  # its own TypedDicts
+        self._dashboard = dashboard
+        self._forget()
+        # A thread does not come along into a fork, and a lock comes as somebody else holds it.
+        forget = weakref.WeakMethod(self._forget)
+        os.register_at_fork(after_in_child=lambda: (found := forget()) and found())
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._app: ASGIMiddleware | None = None
+
+    def _made(self) -> ASGIMiddleware:
+        """Return what answers in this process."""
+        with self._lock:
+            if self._app is None:
+                self._app = ASGIMiddleware(self._dashboard)  # type: ignore[arg-type]  # TypedDicts
+            return self._app
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
@@ -38,7 +57,7 @@ class WSGI:
                 environ.get(part, "").encode("latin-1").decode()
         except UnicodeError:
             return _refused(start_response)
-        return self._app(environ, start_response)  # type: ignore[arg-type]  # its own TypedDict
+        return self._made()(environ, start_response)  # type: ignore[arg-type]  # its own TypedDict
 
 
 def _refused(start_response: StartResponse) -> list[bytes]:

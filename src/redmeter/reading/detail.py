@@ -24,6 +24,7 @@ from redmeter.reading.curves import (
     summed,
 )
 from redmeter.reading.overview import Span, span_of
+from redmeter.reading.partly import there
 from redmeter.reading.series import whole
 from redmeter.reading.spread import Summary
 from redmeter.reading.together import Question, ask
@@ -208,5 +209,5 @@ def _parts(counts: Mapping[str, int]) -> list[Part]:
 
 
 def _marks(reply: Reply, since: float) -> list[Mark]:
-    found = (parse(member) for member in raised(reply))
+    found = (parse(member) for member in there(reply, []))
     return sorted(mark for mark in found if mark is not None and mark.time >= since)

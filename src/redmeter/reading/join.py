@@ -6,6 +6,7 @@ What is asked is in lua/join.lua; here it is put into words, and its answer read
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
 from redmeter.store.link import Command, Reply, is_misplaced, raised, translate
 from redmeter.store.scripts import Script
@@ -62,13 +63,17 @@ class Joined:
     Args:
         reply: what the server replied.
         asks: how many there were.
+        needed: whether there has to be an index; else one that is another program's is empty.
 
     Raises:
-        StoreError: the reply is an error.
+        StoreError: the reply is an error, or the index is no index.
     """
 
-    def __init__(self, reply: Reply, asks: int) -> None:
+    def __init__(self, reply: Reply, asks: int, *, needed: bool = True) -> None:
         seconds, microseconds, members, self._replies = raised(reply)
+        if isinstance(members, Exception):
+            problem = translate(members, "")
+            members = raised(problem) if needed else there(problem, [])
         #: By the server's clock, Unix seconds.
         self.now = int(seconds) + int(microseconds) / 1e6
         self.members: list[bytes] = members

@@ -6,7 +6,7 @@ Two round trips: which label sets there are at that precision, and what they hol
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redmeter.errors import LimitExceeded, StoreError
+from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys, entry
 from redmeter.model import Series
 from redmeter.reading.curves import asked_spreads
@@ -51,10 +51,10 @@ def label_sets(replies: Sequence[Reply], base: str, most: int) -> list[str]:
         LimitExceeded: there are more than so many.
         StoreError: the server refused.
     """
-    members, score = raised(replies[0]), replies[1]
+    members, score = map(raised, replies)
     if len(members) > most:
         raise LimitExceeded("label sets", len(members), most, _NARROW)
-    found = [base] if score is not None and not isinstance(score, StoreError) else []
+    found = [base] if score is not None else []
     for member in members:
         try:
             found.append(member.decode().partition(":")[2])

@@ -18,6 +18,7 @@ from redmeter.reading.curves import Curve, asked_counts, counted
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
 from redmeter.reading.observed import Sum, sum_of
+from redmeter.reading.partly import there
 from redmeter.reading.series import whole
 from redmeter.reading.sparks import drawn
 from redmeter.reading.together import Question, together
@@ -88,6 +89,7 @@ def listing(
     offset: int = 0,
     most: int = MAX_LISTED,
     curves: int = 0,
+    needed: bool = True,
 ) -> Question[Listing]:
     """Read rows.
 
@@ -100,6 +102,7 @@ def listing(
         limit, offset: which rows.
         most: series that are looked at.
         curves: of how many of the first counters curves are read, too.
+        needed: see Joined.
     """
     index = {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
     asks = _asks(keys, kind, window, before=order == "change")
@@ -112,9 +115,9 @@ def listing(
         join(index, selection, len(entry(window.fine, "")), asks),
         ("ZLEXCOUNT", index, *ends),
     ]
-    joined = Joined(reply, len(asks))
+    joined = Joined(reply, len(asks), needed=needed)
     groups = _grouped(joined, KINDS[kind], pattern, grouped=grouped)
-    total, found = raised(number), len(groups)
+    total, found = there(number, 0), len(groups)
     shown = sorted(groups, key=lambda group: _place(group.row, order))
     if pages:
         found = total

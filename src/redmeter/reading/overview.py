@@ -18,13 +18,13 @@ from redmeter.reading import reports, writers
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.findings import Finding
 from redmeter.reading.listing import Listing, Row, listing, redrawn
+from redmeter.reading.partly import there
 from redmeter.reading.requested import Page, Traffic
 from redmeter.reading.talk import Talk, talk
 from redmeter.reading.together import Question, ask, together
 from redmeter.reading.traffic import traffic
 from redmeter.reading.windows import Window, histogram_window, whole_window
 from redmeter.store import Store, View
-from redmeter.store.link import raised
 
 #: Rows of the panels.
 PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
@@ -232,6 +232,7 @@ def overview(
                 limit=COUNTERS,
                 most=LOOKED_AT,
                 curves=DRAWN,
+                needed=False,
             ),
             talk(keys, limit=0),
             _marks(keys),
@@ -330,12 +331,12 @@ def _now() -> Question[float]:
 
 def _marks(keys: Keys) -> Question[list[Mark]]:
     _, (reply,) = yield [("ZREVRANGEBYSCORE", keys.marks, "+inf", "-inf", "LIMIT", 0, MAX_MARKS)]
-    return sorted(mark for member in raised(reply) if (mark := parse(member)) is not None)
+    return sorted(mark for member in there(reply, []) if (mark := parse(member)) is not None)
 
 
 def _health(keys: Keys) -> Question[HealthPanel]:
     view, replies = yield writers.questions(keys)
-    found, unreadable = writers.answers(view.now, replies)
+    found, unreadable = writers.answers(view.now, replies, needed=False)
     told = [f for f in reports.writers(view.now, found, unreadable) if f.level != "ok"]
     levels = {finding.level for finding in told}
     level = "fail" if "fail" in levels else "warn" if levels else "ok"

@@ -16,6 +16,7 @@ from redmeter.store.link import Reply, is_misplaced, raised
 _SHOWN = 3
 
 K = TypeVar("K")
+T = TypeVar("T")
 
 logger = logging.getLogger("redmeter.reading")
 
@@ -46,6 +47,18 @@ def readable(
             raise problems[0]
         _warn(problems)
     return left
+
+
+def there(reply: Reply, empty: T) -> Reply | T:
+    """Return a reply; `empty`, and a warning, where another program keeps something else there.
+
+    Raises:
+        StoreError: the reply is another error.
+    """
+    if is_misplaced(reply):
+        _warn([reply])
+        return empty
+    return raised(reply)
 
 
 def _warn(problems: Iterable[StoreRefused]) -> None:

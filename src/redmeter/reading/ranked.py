@@ -25,6 +25,17 @@ from redmeter.store.link import Command, raised
 MAX_JOINED, MAX_READ = 2_000, 500
 
 
+def ends_of(width: int, name: str, by: str | None) -> list[tuple[str | bytes, str | bytes]]:
+    """Return where the entries of an index begin and end that can be ranked, for ZRANGEBYLEX.
+
+    With a label all label sets, and the name without any; else what the pattern matches.
+    """
+    whole = entry(width, name)
+    if by:
+        return [(f"[{whole}{{", f"({whole}|"), (f"[{whole}", f"[{whole}")]
+    return [matching_ends(width, name)]
+
+
 def by_percentile(
     keys: Keys,
     kept: Kept,
@@ -48,14 +59,9 @@ def by_percentile(
     width = precision if precision in kept.histograms else min(kept.histograms)
     number = min(slices or DEFAULT_SLICES, kept.histograms[width])
     seen = window_of(kept.histograms, width, number)
-    whole = entry(width, name)
-    # All label sets, and the name without any; or what the pattern matches.
-    ranges: list[tuple[str | bytes, str | bytes]] = [matching_ends(width, name)]
-    if by:
-        ranges = [(f"[{whole}{{", f"({whole}|"), (f"[{whole}", f"[{whole}")]
     asks = [of_window(keys.moments_of(""), seen)]
     commands: list[Command] = []
-    for ends in ranges:
+    for ends in ends_of(width, name, by):
         some = ("ZRANGEBYLEX", *ends, "LIMIT", 0, MAX_JOINED)
         commands += [
             join(keys.hists, some, len(entry(width, "")), asks),

@@ -8,8 +8,9 @@ from redmeter.keys import Keys, entry
 from redmeter.names import parse_name
 from redmeter.reading.join import Joined, counts_of, join, of_window
 from redmeter.reading.observed import sum_of
+from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply, raised
+from redmeter.store.link import Command, Reply
 
 #: Label sets that are looked at, and that are added up to one curve.
 MAX_SETS, MAX_ADDED = 500, 50
@@ -68,9 +69,9 @@ def _sets(replies: Sequence[Reply], number: Callable[[Sequence[bytes]], int]) ->
     reply, of = replies
     counts = {
         member.decode(errors="replace").partition(":")[2]: number(answers[0])
-        for member, answers in Joined(reply, 1).readable()
+        for member, answers in Joined(reply, 1, needed=False).readable()
     }
-    return Sets(counts, raised(of))
+    return Sets(counts, there(of, 0))
 
 
 def _values(reply: Sequence[bytes]) -> int:

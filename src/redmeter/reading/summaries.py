@@ -141,13 +141,21 @@ def slices_asked(
 
 
 def slices_answered(
-    names: Sequence[str], fields: Mapping[int, Sequence[int]], replies: Sequence[Reply]
+    names: Sequence[str],
+    fields: Mapping[int, Sequence[int]],
+    replies: Sequence[Reply],
+    *,
+    needed: bool = True,
 ) -> dict[str, Distribution]:
-    """Read the replies to slices_asked(): see merged_slices()."""
+    """Read the replies to slices_asked(): see merged_slices().
+
+    Args:
+        needed: see readable().
+    """
     each = 2 * len(fields)
     by_name = {n: replies[at * each : (at + 1) * each] for at, n in enumerate(names)}
     found = {}
-    for name, mine in readable(by_name).items():
+    for name, mine in readable(by_name, needed=needed).items():
         texts = [
             text
             for buckets, moments in zip(mine[::2], mine[1::2], strict=True)

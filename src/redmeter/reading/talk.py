@@ -21,6 +21,7 @@ from redmeter.reading.messages import (
     seen_of,
     sources_of,
 )
+from redmeter.reading.partly import there
 from redmeter.reading.together import Question, ask
 from redmeter.store import Store
 from redmeter.store.link import Command, Reply, is_misplaced, raised
@@ -82,13 +83,13 @@ def talk(
         asks = _asks(keys)
         join_of = join(keys.messages, ("ZREVRANGE", 0, MAX_SOURCES - 1), 0, asks)
         view, replies = yield [index, number, join_of]
-        hours = _of_join(Joined(replies[2], len(asks)), severity)
+        hours = _of_join(Joined(replies[2], len(asks), needed=False), severity)
     else:
         wanted = [(logger, s) for s in ([severity] if severity else SEVERITY.values())]
         view, replies = yield [index, number, *_of_sources(keys, wanted)]
         hours = dict(zip(wanted, _fours(replies[2:]), strict=True))
-    loggers = [s for s in sources_of(replies[0]) if severity in (None, s.severity)]
-    found = Talk(raised(replies[1]), len(hours), loggers=loggers)
+    loggers = [s for s in sources_of(there(replies[0], [])) if severity in (None, s.severity)]
+    found = Talk(there(replies[1], 0), len(hours), loggers=loggers)
     if logger is not None:
         found.sources = found.compared = len(hours)
     frequencies = [

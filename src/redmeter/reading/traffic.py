@@ -59,8 +59,10 @@ def traffic(
         ("HGET", keys.total, HITS),
         *(asked_counts(keys, [HITS], window.fine) if curves else ()),
     ]
-    hits, requests = Joined(replies[0], len(counts)), Joined(replies[1], len(counts))
-    durations = Joined(replies[3], len(moments))
+    hits, requests, durations = (
+        Joined(replies[at], len(asks), needed=False)
+        for at, asks in ((0, counts), (1, counts), (3, moments))
+    )
     found = Traffic([], of=whole(replies[2]), timed=whole(replies[4]))
     pages, timings = Requested(found, window, requests), Timed(durations)
     curve = counted(HITS, replies[6:], window.fine, window.start(view.now), view.now)
@@ -85,8 +87,8 @@ def traffic(
         view, replies = yield [command for some in asked for command in some]
         answers = iter(replies)
         parts = [[next(answers) for _ in some] for some in asked]
-    spreads = slices_answered(chosen, fields, parts[0])
-    spreads_before = slices_answered(chosen, before, parts[1]) if before else {}
+    spreads = slices_answered(chosen, fields, parts[0], needed=False)
+    spreads_before = slices_answered(chosen, before, parts[1], needed=False) if before else {}
     timings.tell_percentiles(found, pages.by_route, spreads, spreads_before)
     pages.draw(found, window, drawn, parts[2], now)
     told = pages.ordered(order, containing)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from redmeter.keys import MAX_TIME, Keys
+from redmeter.reading.partly import there
 from redmeter.store import Store
 from redmeter.store.link import Command, Reply, pairs, raised, scored
 from redmeter.store.publishing import INSTANCE_SECONDS, WRITER_SECONDS
@@ -96,16 +97,19 @@ def questions(keys: Keys) -> list[Command]:
     ]
 
 
-def answers(now: float, replies: Sequence[Reply]) -> tuple[list[Writer], int]:
+def answers(
+    now: float, replies: Sequence[Reply], *, needed: bool = True
+) -> tuple[list[Writer], int]:
     """Return the writers of the last day, and how many have a report that cannot be read.
 
     Args:
         now: the server's clock, Unix seconds.
+        needed: else what another program keeps in place of one of these keys is as good as nothing.
 
     Raises:
         StoreError: what the server answered.
     """
-    seen, reports, instances = map(raised, replies)
+    seen, reports, instances = (raised(r) if needed else there(r, []) for r in replies)
     told, numbers = dict(pairs(reports)), dict(pairs(instances))
     writers, unreadable = [], 0
     for producer, score in scored(seen):

@@ -27,6 +27,7 @@ from redis.retry import Retry
 from redmeter.errors import AccessDenied, InvalidSetting, StoreError, StoreRefused, StoreUnavailable
 from redmeter.expressions import late
 from redmeter.store.bounded import bound
+from redmeter.store.tls import advice
 
 #: One command: its name and arguments.
 Command = tuple[str | int | float | bytes | memoryview, ...]
@@ -91,7 +92,8 @@ def translate(error: Exception, location: str) -> StoreError:
     broken = client_errors.ConnectionError | client_errors.TimeoutError
     network = isinstance(error, broken | client_errors.InvalidResponse | OSError)
     if network and code == "ERR":
-        return StoreUnavailable(location, text or type(error).__name__)
+        reason = text or type(error).__name__
+        return StoreUnavailable(location, reason, fix=advice(location, reason))
     return StoreRefused(code or "ERR", text)
 
 

@@ -13,7 +13,7 @@ from redmeter import settings
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Retention
-from redmeter.store import urls
+from redmeter.store import tls, urls
 from redmeter.store.link import Link
 from redmeter.store.store import Store
 
@@ -113,7 +113,7 @@ def location_of(client: "redis.Redis") -> str:
 
 
 def _connect(options: dict[str, Any]) -> "redis.Redis":
-    pool = redis.ConnectionPool(**options)
+    pool = redis.ConnectionPool(**tls.verified(options))
     pool.make_connection()  # no I/O: finds options that no connection knows
     return redis.Redis(connection_pool=pool)
 

@@ -16,7 +16,8 @@
 --     BEFORE FINE COUNT EARLIER LENGTH WIDTH …   the same of LENGTH seconds right before that
 --                                 window, from slices of EARLIER and of these widths
 -- Returns the server's clock, seconds and microseconds; the members; and the replies to the
---   commands, those of the first member first. What a command fails by is its reply.
+--   commands, those of the first member first. What a command fails by is its reply; what the
+--   selection fails by stands for the members.
 -- Cost: 3 µs for each member and command, 1 µs for each slice.
 -- Retry: safe. Cluster: the keys of the members lie in the slot of the index.
 
@@ -123,7 +124,8 @@ while at < #ARGV do
   end
 end
 
-local members = call(selection[1], KEYS[1], unpack(selection, 2))
+local members = redis.pcall(selection[1], KEYS[1], unpack(selection, 2))
+if members.err then return {time[1], time[2], members, {}} end
 local replies = {}
 for _, member in ipairs(members) do
   local name = string.sub(member, cut + 1)

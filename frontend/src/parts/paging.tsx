@@ -1,0 +1,54 @@
+// Parts of a long list: a page of it at a time, and a field that narrows it down.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { set, state } from "../state/page";
+
+/** Rows of a page. */
+export const LIMIT = 50;
+/** Milliseconds of rest after a key before the filter counts. */
+const REST = 250;
+
+/** "1 to 50 of 618". */
+export function placeOf(offset: number, rows: number, found: number): string {
+  const written = (count: number) => count.toLocaleString("en");
+  return `${written(offset + 1)} to ${written(offset + rows)} of ${written(Math.max(found, offset + rows))}`;
+}
+
+export function Paging({ offset, total }: { offset: number; total: number }) {
+  if (total <= LIMIT && offset === 0) return null;
+  const to = (next: number) => set({ offset: next }, true);
+  return (
+    <div class="choice" role="group" aria-label="Page of the list">
+      <button type="button" disabled={offset === 0} onClick={() => to(Math.max(0, offset - LIMIT))}>
+        Previous
+      </button>
+      <button type="button" disabled={offset + LIMIT >= total} onClick={() => to(offset + LIMIT)}>
+        Next
+      </button>
+    </div>
+  );
+}
+
+export function Filter({ label, most }: { label: string; most: number }) {
+  const { filter } = state.value;
+  const [text, write] = useState(filter);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => write(filter), [filter]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (
+    <input
+      type="search"
+      class="filter"
+      aria-label={label}
+      placeholder={`${label} …`}
+      value={text}
+      maxLength={most}
+      spellcheck={false}
+      onInput={(event) => {
+        const wanted = event.currentTarget.value;
+        write(wanted);
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => set({ filter: wanted, offset: 0 }), REST);
+      }}
+    />
+  );
+}

@@ -1,0 +1,63 @@
+// Names of series for those who type: what is asked for, what is offered, and what an entry means.
+import { address, ask } from "../api/client";
+import type { NamesAnswer } from "../api/types";
+
+/** Most names of a kind that are offered. */
+const OFFERED = 30;
+/** Most names that are told as similar. */
+const SIMILAR = 12;
+const KINDS = ["counters", "gauges", "histograms"] as const;
+
+/** A pattern that finds what contains the text, unless it is a pattern already. */
+export function patternOf(text: string): string {
+  return text === "" ? "*" : isPattern(text) ? text : `*${text}*`;
+}
+
+/** Whether a text says itself what may stand before and behind it. */
+export function isPattern(text: string): boolean {
+  return /[*?[\]]/.test(text);
+}
+
+/** A name without its labels: it stands for all label sets. */
+export function familyOf(name: string): string {
+  return name.replace(/\{.*$/s, "");
+}
+
+/** What is offered: of each kind some; a name before its label sets, for which it stands. */
+export function offered(kinds: readonly (readonly string[])[]): string[] {
+  const all = kinds.flatMap((names) => names.flatMap((name) => [familyOf(name), name]));
+  return [...new Set(all)].filter(Boolean).slice(0, kinds.length * OFFERED);
+}
+
+/** Names of every kind that a pattern finds. */
+export async function namesOf(pattern: string, signal: AbortSignal): Promise<string[]> {
+  const answers = await Promise.all(
+    KINDS.map((kind) => ask<NamesAnswer>(address("names", { pattern, kind, limit: OFFERED }), null, signal)),
+  );
+  return offered(answers.map((each) => each.data?.names ?? []));
+}
+
+/** The name that an entry means beyond doubt: itself, or the only name of all that are offered for it;
+ * none where there are several, or none. */
+export function meant(text: string, names: readonly string[]): string | null {
+  if (names.includes(text)) return text;
+  const families = new Set(names.map(familyOf));
+  return text !== "" && families.size === 1 ? ([...families][0] ?? null) : null;
+}
+
+/** Names that are like one that does not exist: those that contain it, else that begin as it does. */
+export async function similar(name: string, signal: AbortSignal): Promise<string[]> {
+  const base = familyOf(name).replace(/[*?[\]\\]/g, "");
+  for (const pattern of [`*${base}*`, `${base.slice(0, Math.ceil(base.length / 2))}*`]) {
+    const found = base ? await namesOf(pattern, signal) : [];
+    const others = found.filter((each) => each !== name);
+    if (others.length > 0) return others.slice(0, SIMILAR);
+  }
+  return [];
+}
+
+/** Which names of a list an answer refused, by its message; all where it does not say. */
+export function refusedOf(names: readonly string[], message: string): string[] {
+  const told = names.filter((name) => message.includes(name.slice(0, 40)));
+  return told.length > 0 ? told : [...names];
+}

@@ -1,0 +1,136 @@
+// A list of the series of one kind, narrowed down by the filter, a page at a time.
+import { useEffect, useState } from "preact/hooks";
+import { address } from "../api/client";
+import type { CountersAnswer } from "../api/types";
+import { pollEvery } from "../lib/ranges";
+import { number } from "../lib/units";
+import { Card } from "../parts/card";
+import { Empty } from "../parts/empty";
+import { Gate } from "../parts/gate";
+import { LIMIT, Paging, placeOf } from "../parts/paging";
+import { useFeed } from "../state/live";
+import { set, state } from "../state/page";
+import { amongFirst, CounterTable } from "./countertable";
+import { nextPlace, patternIn, type Place } from "./filtering";
+
+export const KINDS = [
+  { value: "counters", text: "Counters" },
+  { value: "gauges", text: "Gauges" },
+  { value: "histograms", text: "Observed values" },
+] as const;
+export type Kind = (typeof KINDS)[number]["value"];
+
+export const ORDERS = [
+  { value: "name", text: "Name" },
+  { value: "count", text: "Count" },
+  { value: "change", text: "Change" },
+] as const;
+
+const FILLS: Record<Kind, string> = {
+  counters: 'from redmeter import Meter; Meter().count("signups")',
+  gauges: 'from redmeter import Meter; Meter().gauge("queue_length").set(7)',
+  histograms: 'from redmeter import Meter; Meter().observe("cart_value", 12.5)',
+};
+/** Rows of a kind where all kinds are listed. */
+const AMONG = 20;
+
+/** `among`: below other kinds, so that there are only its first rows. */
+export function SeriesList({ kind, order, among }: { kind: Kind; order: string; among: boolean }) {
+  const { range, filter } = state.value;
+  const offset = among ? 0 : state.value.offset;
+  const [place, look] = useState<Place>("anywhere");
+  const path = address("counters", {
+    precision: range,
+    pattern: patternIn(place, filter),
+    kind,
+    order,
+    limit: among ? AMONG : LIMIT,
+    offset: offset || "",
+  });
+  const fed = useFeed<CountersAnswer>(path, pollEvery(range));
+  useEffect(() => look("anywhere"), [filter, kind]);
+  useEffect(() => {
+    if (fed.data && !fed.stale) look(nextPlace(place, filter, fed.data));
+  }, [fed.data, fed.stale]);
+  return <Gate fed={fed}>{(answer) => <Listed {...{ answer, kind, offset, among, place }} />}</Gate>;
+}
+
+interface ListedProps {
+  answer: CountersAnswer;
+  kind: Kind;
+  offset: number;
+  among: boolean;
+  place: Place;
+}
+
+function Listed({ answer, kind, offset, among, place }: ListedProps) {
+  const { rows, found, window } = answer;
+  const { filter } = state.value;
+  const title = KINDS.find((each) => each.value === kind)?.text ?? "";
+  const begins = place === "beginning" && filter !== "" ? ", those that begin so" : "";
+  const more = found < answer.total ? amongFirst(answer) : "";
+  const all = (
+    <button type="button" class="quiet" onClick={() => set({ kind: kind === "counters" ? "" : kind }, true)}>
+      All of them
+    </button>
+  );
+  const actions = among ? found > rows.length && all : <Paging offset={offset} total={found} />;
+  return (
+    <Card
+      title={title}
+      about={rows.length > 0 && `${placeOf(offset, rows.length, found)}${begins}${more}`}
+      actions={found > rows.length && actions}
+    >
+      <CounterTable
+        rows={rows}
+        window={window}
+        label={title}
+        empty={<None {...{ answer, offset, title }} code={FILLS[kind]} among={among} />}
+      />
+      {rows.length > 20 && found > LIMIT && (
+        <div class="card-foot">
+          <Paging offset={offset} total={found} />
+        </div>
+      )}
+    </Card>
+  );
+}
+
+interface NoneProps {
+  answer: CountersAnswer;
+  offset: number;
+  title: string;
+  code: string;
+  among: boolean;
+}
+
+/** Why the list is empty, and what fills it. */
+function None({ answer, offset, title, code, among }: NoneProps) {
+  const { found, total, looked_at } = answer;
+  if (offset > 0 && found > 0)
+    return (
+      <Empty title="The list ends before this">
+        <button type="button" class="quiet" onClick={() => set({ offset: 0 }, true)}>
+          To its beginning
+        </button>
+      </Empty>
+    );
+  if (state.value.filter)
+    return (
+      <Empty title="None has such a name">
+        {looked_at < total
+          ? `Looked at were the first ${number(looked_at)} of ${number(total)} names, and those that begin so. `
+          : ""}
+        {!among && (
+          <>
+            A star stands for anything: <code>http_*</code>.
+          </>
+        )}
+      </Empty>
+    );
+  return (
+    <Empty title={`No ${title.toLowerCase()} in this window`} code={code}>
+      Whatever is told stands here by itself; nothing is to be declared.
+    </Empty>
+  );
+}

@@ -1,0 +1,286 @@
+"""What the controls of the page do; all that they set is in the address."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browser.conftest import Open, Site, ready
+from support.waiting import eventually
+
+
+def test_ranges_are_the_precisions_that_are_kept(open_page: Open, site: Site) -> None:
+    """Each is a button; the chosen one is in the address, and holds over a reload."""
+    page = open_page()
+    buttons = page.get_by_role("group", name="Range").get_by_role("button")
+    expect(buttons).to_have_count(7)
+    page.get_by_role("button", name=re.compile("^5 d")).click()
+    expect(page).to_have_url(re.compile("range=3600"))
+    page.reload()
+    expect(page.get_by_role("button", name=re.compile("^5 d"))).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    page.go_back()
+    expect(page.get_by_role("button", name=re.compile("^2 h"))).to_have_attribute(
+        "aria-pressed", "true"
+    )
+
+
+def test_an_event_is_on_the_page_soon(open_page: Open, site: Site) -> None:
+    """At the finest range, whoever looks; how soon, the benchmarks measure."""
+    with site.meter() as meter:
+        meter.count("clicks", 2)
+        page = open_page("?view=series&name=clicks&range=1")
+        row = page.get_by_role("row", name=re.compile("^clicks"))
+        expect(row).to_contain_text("2")
+        meter.count("clicks", 41)
+        expect(row).to_contain_text("43", timeout=8_000)
+
+
+def test_the_first_event_of_a_series_appears_by_itself(open_page: Open, site: Site) -> None:
+    """Until then its page says that nothing is kept, and what would fill it."""
+    page = open_page("?view=series&name=sprouts&range=1")
+    expect(page.get_by_text("Nothing is kept under this name")).to_be_visible()
+    expect(page.get_by_text('Meter().count("sprouts")')).to_be_visible()
+    with site.meter() as meter:
+        meter.count("sprouts", 5)
+    expect(page.get_by_role("row", name=re.compile("^sprouts"))).to_contain_text("5")
+
+
+def test_paused_nothing_moves_until_it_is_live_again(open_page: Open, site: Site) -> None:
+    """By the button; the address says so."""
+    page = ready(open_page("?view=series&name=steps&range=1"))
+    page.locator("button.live").click()
+    expect(page).to_have_url(re.compile("paused"))
+    page.wait_for_timeout(500)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with site.meter() as meter:
+        meter.count("steps", 9)
+    page.wait_for_timeout(1_500)
+    assert asked == []
+    page.get_by_role("button", name="Paused: go live").click()
+    expect(page.get_by_role("row", name=re.compile("^steps"))).to_contain_text("9")
+
+
+def test_the_mouse_on_a_chart_holds_it(open_page: Open, site: Site) -> None:
+    """Until it leaves."""
+    page = ready(open_page("?range=86400&series=signups"))
+    plot = page.locator(".u-over").first
+    expect(plot).to_be_visible()
+    box: Any = plot.bounding_box()
+    # Where its newest slice is.
+    plot.hover(position={"x": box["width"] - 3, "y": box["height"] / 2})
+    button = page.locator("button.live")
+    expect(button).to_contain_text("Paused")
+    expect(page.locator(".tip").first).to_be_visible()
+    page.mouse.move(2, 2)
+    expect(button).to_contain_text("Live")
+
+
+def test_a_hidden_tab_asks_nothing(open_page: Open, site: Site) -> None:
+    """And goes on when it is shown."""
+    page = ready(open_page("?range=1"))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    _set_hidden(page, hidden=True)
+    page.wait_for_timeout(500)
+    asked.clear()
+    page.wait_for_timeout(1_500)
+    assert asked == []
+    _set_hidden(page, hidden=False)
+    eventually(lambda: _waited(page, asked), 15.0, "a request")
+
+
+def _set_hidden(page: Page, *, hidden: bool) -> None:
+    """Tell the page what a browser tells it whose tab is left."""
+    page.evaluate(
+        """hidden => {
+            Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden});
+            Object.defineProperty(document, "visibilityState",
+                {configurable: true, get: () => hidden ? "hidden" : "visible"});
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        hidden,
+    )
+
+
+def _waited(page: Page, asked: list[str]) -> bool:
+    page.wait_for_timeout(50)
+    return bool(asked)
+
+
+def test_the_legend_hides_and_shows_a_line(open_page: Open, site: Site) -> None:
+    """A checkbox for each, which holds over a reload."""
+    page = open_page("?range=86400")
+    box = page.get_by_role("checkbox", name="hits", exact=True)
+    expect(box).to_be_checked()
+    box.uncheck()
+    expect(page).to_have_url(re.compile("hidden=hits"))
+    page.reload()
+    expect(box).not_to_be_checked()
+    box.check()
+    expect(page).not_to_have_url(re.compile("hidden"))
+
+
+def test_behind_a_chart_there_is_a_table(open_page: Open, site: Site) -> None:
+    """With the values that it draws."""
+    page = open_page("?view=series&name=signups&range=60")
+    page.get_by_role("button", name="Table", exact=True).click()
+    table = page.get_by_role("region", name="Values of Values")
+    expect(table.get_by_role("row").filter(has_text="7")).not_to_have_count(0)
+    expect(page).to_have_url(re.compile("table=values"))
+
+
+def test_axes_of_durations_can_be_logarithmic(open_page: Open, site: Site) -> None:
+    """By a button; counts stay as they are."""
+    page = open_page("?view=series&name=http_request_seconds&range=60")
+    button = page.get_by_role("button", name="Log axis")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(re.compile("log=1"))
+    page.goto(page.url.replace("http_request_seconds", "hits"))
+    ready(page)
+    expect(page.get_by_role("button", name="Log axis")).to_have_count(0)
+
+
+def test_a_brush_zooms_and_a_button_shows_all_again(open_page: Open, site: Site) -> None:
+    """The address has the times."""
+    page = open_page("?view=series&name=hits&range=86400")
+    plot = page.locator(".u-over").first
+    expect(plot).to_be_visible()
+    box: Any = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 30, steps=5)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"since=\d+"))
+    page.get_by_role("button", name="Reset zoom").click()
+    expect(page).not_to_have_url(re.compile("since="))
+    page.go_back()
+    expect(page).to_have_url(re.compile("since="))
+
+
+def test_what_is_older_than_anything_that_is_kept_is_told(open_page: Open, site: Site) -> None:
+    """Not drawn as nothing; and the way to a range that has it."""
+    page = open_page("?view=series&name=hits&range=86400")
+    ready(page)
+    until = int(page.evaluate("Date.now() / 1000"))
+    page.goto(f"{site.url}?view=series&name=hits&range=60&since={until - 20_000}&until={until}")
+    expect(page.locator("figure").first).to_contain_text(
+        re.compile("older than 2.*not kept by 1 min")
+    )
+    page.get_by_role("button", name=re.compile("^Show by")).click()
+    expect(page).to_have_url(re.compile("range=(300|3600)"))
+
+
+def test_a_series_is_put_on_the_chart_by_its_name(open_page: Open, site: Site) -> None:
+    """Names of every kind are offered while one types; a button goes back to the usual ones."""
+    page = ready(open_page())
+    box = page.get_by_label("Show a series in the chart")
+    for typed, name in (("signu", "signups"), ("queue_d", "queue_depth")):
+        box.fill(typed)
+        expect(page.locator(f"datalist option[value='{name}']")).to_have_count(1)
+        box.press("Enter")
+        expect(page).to_have_url(re.compile(f"series={name}"))
+        expect(page.get_by_role("checkbox", name=name, exact=True)).to_be_checked()
+    page.get_by_role("button", name="Usual series").click()
+    expect(page).not_to_have_url(re.compile("series="))
+
+
+def test_a_series_page_leads_to_the_overview_and_back(open_page: Open, site: Site) -> None:
+    """With that series on the chart."""
+    page = open_page("?view=series&name=signups&range=60")
+    page.get_by_role("link", name="On the overview").click()
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    page.get_by_role("region", name="Legend of Traffic").get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("signups")
+
+
+def test_small_charts_choose_the_range(open_page: Open, site: Site) -> None:
+    """Of a series, at all precisions."""
+    page = open_page("?view=series&name=hits&range=60")
+    page.get_by_role("region", name="All precisions").get_by_role("button").nth(4).click()
+    expect(page).to_have_url(re.compile("range=3600"))
+
+
+@pytest.mark.parametrize(
+    ("name", "order"), [("Slowest", "p95"), ("Failing", "failing"), ("Most time", "total")]
+)
+def test_pages_come_in_any_order(open_page: Open, site: Site, name: str, order: str) -> None:
+    """By the buttons above the table, or its heads; the head says which."""
+    page = open_page("?view=pages&range=86400")
+    page.get_by_role("group", name="Order").get_by_role("button", name=name).click()
+    expect(page).to_have_url(re.compile(f"order={order}"))
+    expect(page.get_by_role("heading", name=name, level=2)).to_be_visible()
+    expect(page.locator("th[aria-sort=descending]")).to_have_count(1)
+    page.get_by_role("button", name="Requests", exact=True).click()
+    expect(page).not_to_have_url(re.compile("order="))
+
+
+def test_a_page_leads_to_its_counters(open_page: Open, site: Site) -> None:
+    """To all that have its route."""
+    page = open_page("?view=pages&range=86400")
+    table = page.get_by_role("region", name="Table: Pages")
+    table.get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile("view=counters.*filter="))
+    expect(page.get_by_role("link", name=re.compile("^http_requests")).first).to_be_visible()
+
+
+def test_messages_can_be_narrowed_down(open_page: Open, site: Site) -> None:
+    """To a logger, and to a severity."""
+    page = open_page("?view=messages")
+    recent = page.get_by_role("region", name="Recent")
+    expect(recent.get_by_text("stock is low")).to_be_visible()
+    page.get_by_label("Severity").select_option("error")
+    expect(page.get_by_text("stock is low")).to_have_count(0)
+    expect(recent.get_by_text("payment 17 refused")).to_be_visible()
+    expect(page).to_have_url(re.compile("severity=error"))
+    page.get_by_label("Logger").select_option("shop")
+    expect(page).to_have_url(re.compile("logger=shop"))
+    page.get_by_text("The last of them").click()
+    expect(page.get_by_role("region", name="Frequent").get_by_text("17")).to_be_visible()
+
+
+def test_counters_are_filtered_while_one_types(open_page: Open, site: Site) -> None:
+    """And lead to their pages."""
+    page = open_page("?view=counters&range=86400")
+    box = page.get_by_role("searchbox", name="Filter by name")
+    box.fill("signups")
+    link = page.get_by_role("link", name=re.compile("signups")).first
+    expect(link).to_be_visible()
+    expect(page.get_by_role("link", name="hits", exact=True)).to_have_count(0)
+    expect(page.get_by_role("region", name="Counters", exact=True)).to_contain_text("1 to 2 of 2")
+    box.fill("no such name")
+    expect(page.get_by_text("None has such a name")).to_be_visible()
+    box.fill("sign*")
+    link.click()
+    expect(page).to_have_url(re.compile("view=series"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("Gauges", "queue_depth"), ("Observed values", "http_request_seconds")]
+)
+def test_gauges_and_observed_values_are_listed_too(
+    open_page: Open, site: Site, kind: str, name: str
+) -> None:
+    """By a button; in each order."""
+    page = open_page("?view=counters&range=60")
+    page.get_by_role("button", name=kind).click()
+    expect(page).to_have_url(re.compile("kind="))
+    expect(page.get_by_role("link", name=re.compile(f"^{name}"))).to_be_visible()
+    for order in ("Count", "Change"):
+        page.get_by_role("group", name="Order").get_by_role("button", name=order).click()
+        expect(page).to_have_url(re.compile(f"order={order.lower()}"))
+    expect(page.get_by_role("link", name=re.compile(f"^{name}"))).to_be_visible()
+
+
+def test_times_are_local_or_utc(open_page: Open, site: Site) -> None:
+    """By a button; the address says which."""
+    page = ready(open_page("?range=60", timezone_id="Asia/Tokyo"))
+    shown = page.locator(".as-of").inner_text()
+    page.get_by_role("button", name=re.compile("Times are local")).click()
+    expect(page.get_by_role("button", name=re.compile("Times are UTC"))).to_be_visible()
+    assert page.locator(".as-of").inner_text()[:2] != shown[:2]
+    expect(page).to_have_url(re.compile("clock=utc"))
