@@ -226,4 +226,6 @@ def _believed(error: float, most: float) -> float:
     usual, size = _BELIEVED * most, abs(error)
     if size <= usual or math.isinf(most):
         return error
-    return math.copysign(usual * max(0.0, most - size) / (most - usual), error)
+    if size >= most:
+        return 0.0
+    return math.copysign(usual * ((most - size) / (most - usual)), error)

@@ -71,6 +71,6 @@ class Ticks:
         roots = [math.sqrt(tick) for tick in ticks]
         median = roots[count // 2]
         apart = sorted(abs(root - median) for root in roots)[count // 2]
-        most = (median + _BEYOND * max(_DEVIATION * apart, _LEAST)) ** 2
+        root = median + _BEYOND * max(_DEVIATION * apart, _LEAST)
         quantile = ticks[min(count, math.ceil((count + 1) * LEVEL)) - 1]
-        return min(quantile, math.ceil(most))
+        return quantile if root >= math.sqrt(quantile) else math.ceil(root * root)

@@ -176,7 +176,7 @@ class Requests:
         self._hit: Callable[[], None] = lambda: None
         self._paths: list[tuple[Callable[[str], object], Callable[[], None]]] = []
         if self.on:
-            for name in lifecycle._LATE:  # or the first request would wait for it, some ms
+            for name in lifecycle.LATE:  # or the first request would wait for it, some ms
                 importlib.import_module(name)
             self._hit = meter.counter(HITS).inc
             for pattern, name in settings.named_patterns(options.count_paths):

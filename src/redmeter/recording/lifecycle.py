@@ -62,7 +62,7 @@ _hooked: set[object] = set()
 _left: dict[int, float] = {}
 
 #: What the client library and ours import with the first exchange.
-_LATE = ("email.parser", "encodings.idna", "importlib.readers")
+LATE = ("email.parser", "encodings.idna", "importlib.readers", "secrets")
 #: Held while that is imported; no fork meanwhile.
 _importing = RLock()
 _hooking = False
@@ -116,7 +116,7 @@ def _register() -> None:
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
     )
     atexit.register(_leave)
-    for name in _LATE:
+    for name in LATE:
         with contextlib.suppress(ImportError):  # the interpreter is ending
             importlib.import_module(name)
     # Last: an exception out of a signal handler must not leave any of it out.
