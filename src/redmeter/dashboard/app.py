@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: How long an answer is shared, seconds: of precisions below a minute, where an event is to be seen
 #: soon, and of others, which pages ask for every 10 s.
-KEEP_FINE, KEEP = 0.4, 3.0
+KEEP_FINE, KEEP = 0.2, 3.0
 
 #: The time at which an answer was made, also with a 304, whose body is an earlier one.
 NOW_HEADER = "Redmeter-Now"
