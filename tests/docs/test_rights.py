@@ -23,6 +23,8 @@ from support.rights import USERS, Use, User
 from support.servers import Server
 from support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 PAGE = rights.page_uses(ASKED)
 #: What each user is for.
 USES: dict[str, tuple[Use, ...]] = {
