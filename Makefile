@@ -43,7 +43,7 @@ test: check $(PAGE) ## everything that CI runs
 
 quick: check $(PAGE) ## checks, unit and contract tests without the slow ones
 	$(PYTEST) -q -m "not slow" --ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo \
-		--ignore=tests/browser
+		--ignore=tests/browser --ignore=tests/dashboard --ignore=tests/docs --ignore=tests/cli
 
 check: $(READY) ## formatting, lint, types, docs
 	$(BIN)/ruff format --check

@@ -24,7 +24,10 @@ from support.servers import Unavailable
 from support.speaker import KEYWORD, Papers, Speaker, papers_in
 from support.waiting import eventually
 
-pytestmark = pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates"),
+]
 
 #: Those that can be had with TLS compiled in.
 SPEAKERS = ("redis-7.0", "redis-7.2", "redis-7.4")
