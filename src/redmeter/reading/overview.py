@@ -254,7 +254,7 @@ def overview(
     span = span_of(window, observed, now)
     found = Overview(
         span,
-        _numbers(pages, said, now),
+        _numbers(pages, said, window, now),
         chart if series else _usual(pages, busiest),
         [mark for mark in panels.marks if mark.time >= span.start],
         PagesPanel(pages.pages, pages.found, pages.of, pages.looked_at, pages.sampled),
@@ -288,9 +288,9 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
     )
 
 
-def _numbers(pages: Traffic, said: Talk, now: float) -> Numbers:
+def _numbers(pages: Traffic, said: Talk, window: Window, now: float) -> Numbers:
     numbers = Numbers()
-    seconds = max(pages.seconds_before, 1)
+    seconds = max(window.before, 1)
     if pages.hits_name:
         before = None if pages.hits_before is None else pages.hits_before / seconds
         numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)

@@ -79,12 +79,11 @@ class Traffic:
     slowest: Page | None = None
     slowest_before: float | None = None
     #: Of `hits`, or, where nobody counts that, of all requests: which of them it is; "" where there
-    #: is neither. Then how often, the same before the window, and how many seconds either took.
+    #: is neither. Then how often, the same before the window, and how many seconds that took.
     hits_name: str = ""
     hits: int = 0
     hits_before: int | None = None
     seconds: float = 1.0
-    seconds_before: int = 0
     #: Hits, failed requests and p95 over time, where they were asked for.
     curves: list[Curve] = field(default_factory=list)
 

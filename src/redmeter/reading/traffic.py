@@ -115,16 +115,15 @@ def _tell_hits(
         total: all hits that there ever were.
     """
     started = found.oldest if oldest is None else oldest
-    began = None
     for _, replies in hits.readable():
         counts = counts_of(replies[0])
         found.hits_name, found.hits = HITS, sum(counts.values())
         if len(replies) > 1:
-            earlier = counts_of(replies[1])
-            found.hits_before = sum(earlier.values())
+            found.hits_before = sum(counts_of(replies[1]).values())
             known = found.hits + found.hits_before
-            if earlier and total - known <= _LITTLE * known:
-                began = min(earlier)  # next to nothing was before that
+            if total - known <= _LITTLE * known:
+                # Next to nothing was before that: it began within that time, which is no measure.
+                found.hits_before = found.count_before = found.failed_before = None
         if oldest is None:
             started = min(counts, default=started)
     if not found.hits_name and found.count:
@@ -136,13 +135,6 @@ def _tell_hits(
     if not found.hits_before and started is not None:
         # It began within the window: what was not there yet does not count.
         found.seconds = min(found.seconds, max(hits.now - started, 1.0))
-    found.seconds_before = window.before
-    if began is not None:
-        # It began within the time before: the same; and what came by then is no measure.
-        end = window.start(hits.now)
-        found.seconds_before = min(window.before, max(end - began, 1))
-        if found.seconds_before < window.before - window.earlier[-1]:
-            found.count_before = None
 
 
 def _since(hits: Curve, failed: Curve) -> Curve:
