@@ -228,6 +228,7 @@ nested = st.recursive(
 dumped: list[Callable[[object], str]] = [json.dumps, lambda value: json.dumps(json.dumps(value))]
 
 
+@pytest.mark.slow
 @given(keys, nested, st.sampled_from([repr, *dumped]))
 def test_no_secret_survives_within_brackets(
     key: str, value: object, dumps: Callable[[object], str]

@@ -146,6 +146,7 @@ def work(url: str, seed: int, time: float) -> None:
             meter.observe("x", rng.lognormvariate(-4, 1), at=time)
 
 
+@pytest.mark.slow
 def test_many_processes_give_what_one_would(client: Any, any_server: Server) -> None:
     """Each of them flushes some times while the others do."""
     now = server_time(client)

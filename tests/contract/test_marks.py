@@ -164,6 +164,7 @@ def test_fifty_hosts_that_deploy_at_once_make_one_mark(
         meter.close()
 
 
+@pytest.mark.slow
 def test_processes_that_mark_at_their_start_make_one_mark(
     client: Any, open_store: OpenStore, any_server: Server
 ) -> None:

@@ -296,6 +296,7 @@ lost = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(fields, values | lost), max_size=4))
 def test_whatever_a_report_holds_it_is_judged(found: list[dict[str, Any]]) -> None:
     """Of any type, also where a number is expected: no error, and texts of one line."""

@@ -167,6 +167,7 @@ def test_a_connected_client_is_not_idle(home: Home) -> None:
     home.empty(timeout=3.0)
 
 
+@pytest.mark.slow
 def test_clients_that_come_and_go_keep_the_server(home: Home) -> None:
     """Nobody has to stay connected."""
     embedded.ensure(home.data, idle_timeout=0.3)
