@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from redmeter.errors import InvalidName
 from redmeter.keys import Kept, Keys
-from redmeter.kinds.mark import MAX_MARKS, parse
 from redmeter.model import Mark
 from redmeter.names import parse_name
+from redmeter.reading import marks as marking
 from redmeter.reading import sets
 from redmeter.reading.curves import (
     Curve,
@@ -30,7 +30,7 @@ from redmeter.reading.spread import Summary
 from redmeter.reading.together import Question, ask
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply, is_misplaced, raised
+from redmeter.store.link import Command, Reply
 
 _KINDS = ("counter", "gauge", "histogram")
 
@@ -103,50 +103,45 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
     base = sets.base_of(name)
     own = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
     view, replies = yield [
-        ("ZREVRANGEBYSCORE", keys.marks, "+inf", "-inf", "LIMIT", 0, MAX_MARKS),
+        marking.asked(keys),
         ("HGET", keys.total, name),
         *sets.counters_asked(keys, base, window),
         *sets.histograms_asked(keys, base, observed),
         *(command for commands in own.values() for command in commands),
     ]
-    marks, total = replies[0], _unless_misplaced(replies[1])
-    there = {
+    marks, total = marking.answered(there(replies[0], [])), there(replies[1], None)
+    label_sets = {
         "counter": sets.counters_of(replies[2:4]),
         "histogram": sets.histograms_of(replies[4:6]),
     }
     span = span_of(window, observed, view.now)
-    found = Detail(name, "", span, marks=_marks(marks, span.start))
+    found = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])
     at = 6
     for kind, commands in own.items():
         answers = replies[at : at + len(commands)]
         at += len(commands)
         if not found.kind:
             _tell(found, kind, answers, [name], observed, view)
-    if not found.kind and any(some.counts for some in there.values()):
+    if not found.kind and any(some.counts for some in label_sets.values()):
         # What nobody stored under this name, its label sets have.
-        kind = next(kind for kind, some in there.items() if some.counts)
-        chosen = there[kind].busiest()
+        kind = next(kind for kind, some in label_sets.items() if some.counts)
+        chosen = label_sets[kind].busiest()
         view, replies = yield [
             ("HMGET", keys.total, *chosen),
             *_asked(kind, keys, kept, chosen),
         ]
         found.sets_added = len(chosen)
         _tell(found, kind, replies[1:], chosen, observed, view)
-        totals = _unless_misplaced(replies[0]) or ()
-        total = sum(map(whole, totals)) if totals and len(chosen) == there[kind].of else None
+        totals = there(replies[0], ())
+        total = sum(map(whole, totals)) if totals and len(chosen) == label_sets[kind].of else None
     if found.kind == "counter" and total is not None:
         found.total = whole(total)
-    if found.kind in there:
-        known = there[found.kind]
+    if found.kind in label_sets:
+        known = label_sets[found.kind]
         found.sets_of, found.sets_looked_at = known.of, len(known.counts)
         found.labels = _labels(known.counts)
         found.sets = _parts(known.counts)[:MAX_SHOWN]
     return found
-
-
-def _unless_misplaced(reply: Reply) -> Reply:
-    """Return what the server answered; None where another program keeps something else there."""
-    return None if is_misplaced(reply) else raised(reply)
 
 
 def _asked(kind: str, keys: Keys, kept: Kept, names: Sequence[str]) -> list[Command]:
@@ -206,8 +201,3 @@ def _parts(counts: Mapping[str, int]) -> list[Part]:
     everything = sum(counts.values())
     parts = [Part(n, c, c / everything if everything else 0.0) for n, c in counts.items()]
     return sorted(parts, key=lambda part: (-part.count, part.name))
-
-
-def _marks(reply: Reply, since: float) -> list[Mark]:
-    found = (parse(member) for member in there(reply, []))
-    return sorted(mark for mark in found if mark is not None and mark.time >= since)

@@ -6,6 +6,7 @@ What is asked is in lua/join.lua; here it is put into words, and its answer read
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from redmeter.keys import entry
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
 from redmeter.store.link import Command, Reply, is_misplaced, raised, translate
@@ -55,6 +56,21 @@ def join(
         args += (ask.command, ask.head, ask.tail, len(ask.arguments), *ask.arguments)
     # Whole: it stands among other commands, where nobody could send it again.
     return _JOIN.command([index], args, whole=True)
+
+
+def family(
+    index: str, precision: int, base: str, most: int, asks: Sequence[Ask]
+) -> tuple[Command, Command]:
+    """Return what reads all label sets of a name up to a number, and what counts them.
+
+    Args:
+        index: of counters or of histograms.
+    """
+    start = entry(precision, base)
+    ends = f"[{start}{{", f"({start}|"
+    selection = ("ZRANGEBYLEX", *ends, "LIMIT", 0, most)
+    cut = len(entry(precision, ""))
+    return join(index, selection, cut, asks), ("ZLEXCOUNT", index, *ends)
 
 
 class Joined:

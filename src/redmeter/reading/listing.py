@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from redmeter.errors import InvalidName
 from redmeter.keys import Keys, entry, slice_start
-from redmeter.names import parse_name
 from redmeter.reading.catalogue import matching, matching_ends
 from redmeter.reading.curves import Curve, asked_counts, counted
 from redmeter.reading.gauges import value_of
@@ -20,6 +18,7 @@ from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_wi
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.partly import there
 from redmeter.reading.series import whole
+from redmeter.reading.sets import base_of
 from redmeter.reading.sparks import drawn
 from redmeter.reading.together import Question, together
 from redmeter.reading.windows import Window
@@ -137,7 +136,7 @@ def listing(
             row.before = None
     looked_at = len(joined.members)
     if looked_at == most and not pages and joined.members:
-        cut = _base(_name(joined.members[-1]))
+        cut = base_of(_name(joined.members[-1]))
         for row in rows:
             row.complete = row.name != cut
     return Listing(rows, total, looked_at, found, slots.start, width, made, busiest)
@@ -221,20 +220,13 @@ def _grouped(joined: Joined, kind: str, pattern: str, *, grouped: bool) -> list[
     for member, replies in joined.readable():
         name = names[member]
         if name in wanted:
-            shown = _base(name) if grouped else name
+            shown = base_of(name) if grouped else name
             groups.setdefault(shown, _Group(Row(shown, kind))).add(name, replies)
     return list(groups.values())
 
 
 def _name(member: bytes) -> str:
     return member.decode(errors="replace").partition(":")[2]
-
-
-def _base(name: str) -> str:
-    try:
-        return parse_name(name).base
-    except InvalidName:
-        return name  # written by someone else
 
 
 def _sum(kind: str, reply: Sequence[bytes]) -> Sum:

@@ -1,9 +1,12 @@
 """Marks: what was noted beside the series, as deploys are."""
 
+from collections.abc import Sequence
+
+from redmeter.keys import Keys
 from redmeter.kinds.mark import MAX_MARKS, parse
 from redmeter.model import Mark
 from redmeter.store import Store
-from redmeter.store.link import raised
+from redmeter.store.link import Command, raised
 
 
 def read_marks(
@@ -24,9 +27,18 @@ def read_marks_now(
     store: Store, *, since: float | None = None, until: float | None = None
 ) -> tuple[float, list[Mark]]:
     """Return the marks, and the server's clock, Unix seconds: see read_marks()."""
+    view, (reply,) = store.read([asked(store.keys, since, until)])
+    return view.now, answered(raised(reply))
+
+
+def asked(keys: Keys, since: float | None = None, until: float | None = None) -> Command:
+    """Return the command whose reply answered() takes: see read_marks()."""
     least = "-inf" if since is None else f"{since:.3f}"
     most = "+inf" if until is None else f"{until:.3f}"
-    command = ("ZREVRANGEBYSCORE", store.keys.marks, most, least, "LIMIT", 0, MAX_MARKS)
-    view, (reply,) = store.read([command])
-    found = [mark for member in raised(reply) if (mark := parse(member)) is not None]
-    return view.now, found[::-1]
+    return ("ZREVRANGEBYSCORE", keys.marks, most, least, "LIMIT", 0, MAX_MARKS)
+
+
+def answered(reply: Sequence[bytes]) -> list[Mark]:
+    """Read marks, the oldest first; what is none is left out."""
+    found = [mark for member in reply if (mark := parse(member)) is not None]
+    return found[::-1]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
 from redmeter.keys import HOUR, Kept, Keys, slice_start
-from redmeter.kinds.mark import MAX_MARKS, parse
 from redmeter.model import Change, Frequency, Mark
 from redmeter.names import REQUESTS
+from redmeter.reading import marks as marking
 from redmeter.reading import reports, writers
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.findings import Finding
@@ -330,8 +330,8 @@ def _now() -> Question[float]:
 
 
 def _marks(keys: Keys) -> Question[list[Mark]]:
-    _, (reply,) = yield [("ZREVRANGEBYSCORE", keys.marks, "+inf", "-inf", "LIMIT", 0, MAX_MARKS)]
-    return sorted(mark for member in there(reply, []) if (mark := parse(member)) is not None)
+    _, (reply,) = yield [marking.asked(keys)]
+    return marking.answered(there(reply, []))
 
 
 def _health(keys: Keys) -> Question[HealthPanel]:

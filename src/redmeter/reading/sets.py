@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName
-from redmeter.keys import Keys, entry
+from redmeter.keys import Keys
 from redmeter.names import parse_name
-from redmeter.reading.join import Joined, counts_of, join, of_window
+from redmeter.reading.join import Joined, counts_of, family, of_window
 from redmeter.reading.observed import sum_of
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
@@ -55,14 +55,8 @@ def histograms_of(replies: Sequence[Reply]) -> Sets:
     return _sets(replies, _values)
 
 
-def _asked(index: str, family: str, base: str, window: Window, most: int) -> list[Command]:
-    start = entry(window.fine, base)
-    ends = f"[{start}{{", f"({start}|"
-    selection = ("ZRANGEBYLEX", *ends, "LIMIT", 0, most)
-    return [
-        join(index, selection, len(entry(window.fine, "")), [of_window(family, window)]),
-        ("ZLEXCOUNT", index, *ends),
-    ]
+def _asked(index: str, keys_of: str, base: str, window: Window, most: int) -> list[Command]:
+    return [*family(index, window.fine, base, most, [of_window(keys_of, window)])]
 
 
 def _sets(replies: Sequence[Reply], number: Callable[[Sequence[bytes]], int]) -> Sets:

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from redmeter.keys import Keys, entry
 from redmeter.names import HITS, REQUESTS, SECONDS
 from redmeter.reading.curves import Curve, asked_counts, asked_spreads, counted, spread
-from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
+from redmeter.reading.join import Ask, Joined, counts_of, family, join, of_before, of_window
 from redmeter.reading.requested import Requested, Traffic
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.timed import Timed
 from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply
+from redmeter.store.link import Reply
 
 #: Label sets that are looked at: of requests, and of their durations.
 MAX_REQUESTS, MAX_SECONDS = 1_000, 500
@@ -54,8 +54,8 @@ def traffic(
     alone = f"[{entry(window.fine, HITS)}"
     view, replies = yield [
         join(keys.known, ("ZRANGEBYLEX", alone, alone), cut, counts),
-        *_family(keys.known, window.fine, REQUESTS, MAX_REQUESTS, counts),
-        *_family(keys.hists, observed.fine, SECONDS, MAX_SECONDS, moments),
+        *family(keys.known, window.fine, REQUESTS, MAX_REQUESTS, counts),
+        *family(keys.hists, observed.fine, SECONDS, MAX_SECONDS, moments),
         ("HGET", keys.total, HITS),
         *(asked_counts(keys, [HITS], window.fine) if curves else ()),
     ]
@@ -152,16 +152,3 @@ def _asks(family: str, window: Window, *, before: bool = True) -> list[Ask]:
     if before and window.earlier:
         asks.append(of_before(family, window))
     return asks
-
-
-def _family(
-    index: str, precision: int, base: str, most: int, asks: Sequence[Ask]
-) -> tuple[Command, Command]:
-    """Return what reads all label sets of a name up to a number, and what counts them."""
-    start = entry(precision, base)
-    ends = f"[{start}{{", f"({start}|"
-    cut = len(entry(precision, ""))
-    return (
-        join(index, ("ZRANGEBYLEX", *ends, "LIMIT", 0, most), cut, asks),
-        ("ZLEXCOUNT", index, *ends),
-    )
