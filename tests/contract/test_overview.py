@@ -379,9 +379,11 @@ def test_where_hits_began_within_the_time_before_nothing_is_compared(
     """Else who began then would seem to have grown."""
     store, now = open_store(), int(server_time(client))
     count_all(store, {"hits": {now - 30 * n: 30 for n in range(3 * 120)}})
-    number = read_overview(store, 60).numbers.hits
+    found = read_overview(store, 60)
+    number = found.numbers.hits
     assert number.value == pytest.approx(1.0, rel=0.05)
     assert number.before is None
+    assert [row.before for row in found.counters.rows] == [None]
     count_all(store, {"hits": {now - 9 * 3600: 90_000}})
     before = read_overview(store, 60).numbers.hits.before
     assert before is not None

@@ -247,10 +247,13 @@ def overview(
     else:
         (busiest,) = asked
     counters, said = panels.counters, panels.talk
+    began = pages.hits_name and pages.hits_before is None
     for row in counters.rows:
         if row.name == REQUESTS and pages.looked_at >= row.series:  # of which more is known
             row.count, row.series, row.before = pages.count, pages.of, pages.count_before
             row.complete = pages.looked_at == pages.of
+        if began:  # within the time before, which is therefore no measure for others either
+            row.before = None
     span = span_of(window, observed, now)
     found = Overview(
         span,
