@@ -19,6 +19,7 @@ PACKAGE = SRC / "redmeter"
 ROWS = (
     {"errors", "model", "clock", "expressions"},
     {"names", "keys"},
+    {"partitions"},
     {"settings", "kinds", "analysis", "formats"},
     {"store"},
     {"recording", "reading", "cleaning", "migrating"},

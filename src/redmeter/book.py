@@ -98,8 +98,9 @@ def update_counter(
     second = slice_start(check_time(now) if now else time.time(), 1)
     store = _store(conn)
     counts = {name: {second: count}}
-    outcome = store.write(
-        lambda kept: counter.operations(store.keys, kept.series, counts, totals=False),
+    (part,) = store.parts
+    outcome = part.write(
+        lambda kept: counter.operations(part.keys, kept.series, counts, totals=False),
         kept=_kept(tuple(PRECISION), SAMPLE_COUNT),
         refuse=False,  # no time is refused: the book's own example is of 2012
         trim=not now and SAMPLE_COUNT <= MAX_SAMPLES,  # larger hashes are the cleaner's
@@ -328,7 +329,7 @@ def _apply(store: Store, operations: Operations, within: float | None = None) ->
     Raises:
         StoreError: a part of them was refused, or all.
     """
-    outcome = store.write(lambda _: operations, kept=_NOTHING, within=within)
+    outcome = store.part("").write(lambda _: operations, kept=_NOTHING, within=within)
     check_written(outcome, store.location)
     return outcome
 
@@ -348,7 +349,7 @@ def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
         replies = pipe.execute()
         return replies[-1] if reply is pipe else reply  # what watches carries out at once
 
-    check_written(store.write_by(call, operations), store.location)
+    check_written(store.part("").write_by(call, operations), store.location)
 
 
 def _store(conn: "redis.Redis") -> Store:

@@ -24,10 +24,13 @@ Everything that other programs may rely on is decided here and told in docs/stor
     OWN    writers:                  sorted set, PRODUCER, score: when it last told of itself
     OWN    reports:                  hash, PRODUCER -> what it told, JSON
     OWN    instances:                hash, PRODUCER -> which of the processes it is: 0, 1, 2 …
+    OWN    moving:                   hash, how far a move of this store to another one has come
+    OWN    moved:                    hash, who moves another store to this one -> where from
 
 PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
 and `redmeter:bare:` where PREFIX is empty: nothing of ours lies bare in a user's database, and two
-stores on one database share neither totals nor retention.
+stores on one database share neither totals nor retention. On a cluster a hash tag follows PREFIX,
+which says in which partition a key lies: see partitions.py.
 
 Pure: no I/O, no clock.
 """
@@ -249,28 +252,33 @@ def check_prefix(prefix: str) -> str:
 
 
 class Keys:
-    """The names of one store's keys.
+    """The names of the keys of one store, or of one partition of it.
 
     Args:
         prefix: what stands before `count:` and `known:`; may be empty.
+        tag: the hash tag of a partition; "" where there is one partition.
     """
 
-    def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
+    def __init__(self, prefix: str = DEFAULT_PREFIX, tag: str = "") -> None:
         self.prefix = check_prefix(prefix)
-        own = prefix or BARE_OWN
-        self.known = f"{prefix}known:"
+        #: What all keys begin with.
+        self.head = head = f"{prefix}{{{tag}}}" if tag else prefix
+        own = head or BARE_OWN
+        self.known = f"{head}known:"
         self.meta = f"{own}meta:"
         self.total = f"{own}total:"
         self.cleaned = f"{own}cleaned:"
         self.writers = f"{own}writers:"
         self.reports = f"{own}reports:"
         self.instances = f"{own}instances:"
+        self.moving = f"{own}moving:"
+        self.moved = f"{own}moved:"
         self.gauges = f"{own}gauges:"
         self.messages = f"{own}messages:"
         self.hists = f"{own}hists:"
         self.marks = f"{own}marks:"
         self._batch = f"{own}batch:"
-        self._count = f"{prefix}count:"
+        self._count = f"{head}count:"
         self._gauge = f"{own}gauge:"
         self._hist = f"{own}hist:"
         self._moments = f"{own}moments:"
@@ -317,7 +325,7 @@ class Keys:
 
     def recent(self, logger: str, severity: str) -> str:
         """Return the key of the newest messages, e.g. `redmeter:recent:worker:error`."""
-        return f"{self.prefix}recent:{logger}:{severity}"
+        return f"{self.head}recent:{logger}:{severity}"
 
     def common(self, logger: str, severity: str) -> tuple[str, str, str, str]:
         """Return the keys of the frequencies of messages: see hourly()."""
@@ -325,7 +333,7 @@ class Keys:
 
     def common_of(self, entry: str) -> str:
         """Return the first of the keys that an entry of `messages:` stands for."""
-        return f"{self.prefix}common:{entry}"
+        return f"{self.head}common:{entry}"
 
     def stats(self, name: str) -> tuple[str, str, str, str]:
         """Return the keys of the statistics of a series: see hourly().
@@ -337,7 +345,7 @@ class Keys:
 
     def stats_as_is(self, name: str) -> tuple[str, str, str, str]:
         """Return the keys of the statistics of a name that the listings chose."""
-        return hourly(f"{self.prefix}stats:{name}")
+        return hourly(f"{self.head}stats:{name}")
 
     def patterns(self, logger: str, severity: str) -> str:
         """Return the key of what is known of the patterns of messages."""
@@ -352,7 +360,7 @@ class Keys:
         for family in (self._count, self._gauge, self._hist, self._moments):
             if key.startswith(family):
                 return parse_entry(key[len(family) :])
-        stats, common = f"{self.prefix}stats:", f"{self.prefix}common:"
+        stats, common = f"{self.head}stats:", f"{self.head}common:"
         if key.startswith(stats):
             name = key[len(stats) :]
             return HOUR, name[:-1] if name.endswith("~") and _ENDING.search(name) else name
@@ -362,7 +370,7 @@ class Keys:
 
     def is_observed(self, key: str) -> bool:
         """Tell whether a key holds observed values: in buckets, in moments or as statistics."""
-        return key.startswith((self._hist, self._moments, f"{self.prefix}stats:"))
+        return key.startswith((self._hist, self._moments, f"{self.head}stats:"))
 
     def batch(self, producer: str) -> str:
         """Return the key of a producer's watermark."""

@@ -17,8 +17,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter.names import parse_name
-from redmeter.store import Store
 from redmeter.store.parcel import Parcel
+from redmeter.store.partition import Partition
 from support.commands import Done, Home, is_clean
 from support.proxy import Proxy
 from support.realdata import real_log
@@ -311,18 +311,18 @@ def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
     log.write_text("".join(line_at(now - n, f"/{'abcdefgh'[n % 8]}") for n in range(3000)))
     batches = 0
 
-    attempt = Store.attempt
+    sending = Partition.sending
 
-    def counted(store: Store, parcel: Parcel, **options: Any) -> Any:
+    def counted(part: Partition, parcel: Parcel, **options: Any) -> Any:
         nonlocal batches
         batches = parcel.number
         if batches == 3 and how == "refused":
             proxy.refuse()
         if batches == 3 and how == "unanswered":
             proxy.drop_replies(10**6)
-        return attempt(store, parcel, **options)
+        return sending(part, parcel, **options)
 
-    monkeypatch.setattr(Store, "attempt", counted)
+    monkeypatch.setattr(Partition, "sending", counted)
     done = redmeter("replay", str(log), "--json", "--url", proxy.url, REDMETER_TIMEOUT="0.1")
     report = report_of(done)
     assert done.code == 3

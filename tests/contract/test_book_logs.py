@@ -320,7 +320,7 @@ def test_no_pause_between_two_tries_is_longer_than_what_is_left(
         store = stores.open(client=conn, clock=clock)
         assert store is not None
         with pytest.raises(StoreUnavailable):
-            store.write(lambda _: (), within=timeout)
+            store.part("").write(lambda _: (), within=timeout)
     assert timeout / 2 < clock.monotonic() <= timeout
 
 

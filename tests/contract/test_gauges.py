@@ -23,6 +23,7 @@ from support.stores import (
     count,
     exchanges,
     measure,
+    send,
     server_time,
 )
 
@@ -118,9 +119,9 @@ def test_a_batch_of_gauges_sent_again_changes_nothing(client: Any, open_store: O
     entries = {"x": {int(now): (now, 1.0)}}
     made = gauge.operations(store.keys, store.binding().retention, entries)
     batch = Batch("p" * 32, 1, made)
-    assert store.send(batch, version, must_exist=False) == Outcome()
+    assert send(store, batch, version, must_exist=False) == Outcome()
     measure(store, {"x": 2.0}, now)
-    assert store.send(batch, version, must_exist=True) == Outcome(applied=False)
+    assert send(store, batch, version, must_exist=True) == Outcome(applied=False)
     assert stored(client, 60) == {slice_start(now, 60): (2.0, now)}
 
 
@@ -139,7 +140,7 @@ def test_counters_and_gauges_go_in_one_batch(client: Any, open_store: OpenStore)
         return counts + gauge.operations(store.keys, kept.series, set_to)
 
     start = str(slice_start(now, 60))
-    found = [(r.key, r.reason, r.field, r.amount) for r in store.write(build).rejections]
+    found = [(r.key, r.reason, r.field, r.amount) for r in store.part("").write(build).rejections]
     assert found == [
         ("redmeter:count:60:bad", "WRONGTYPE", start, 3),
         ("redmeter:gauge:60:bad", "WRONGTYPE", start, 1),

@@ -25,7 +25,7 @@ from redmeter.store import Store
 from support.proxy import Proxy
 from support.realdata import real_log
 from support.servers import Server
-from support.stores import OpenMeter, OpenStore, server_time
+from support.stores import OpenMeter, OpenStore, send, server_time
 
 values = st.one_of(
     st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=8),
@@ -64,7 +64,7 @@ def observe(
     def build(kept: Kept) -> Operations:
         return histogram.operations(store.keys, kept.histograms, slices)
 
-    return store.write(build, **options)
+    return store.part("").write(build, **options)
 
 
 def check_same(found: Distribution | None, expected: Distribution) -> None:
@@ -177,10 +177,10 @@ def test_a_batch_sent_three_times_counts_once(client: Any, open_store: OpenStore
     slices = {"x": {int(now): of([1.0, 2.0])}}
     made = histogram.operations(store.keys, binding.histograms, slices)
     batch = Batch("p" * 32, 1, made)
-    assert store.send(batch, binding.version, must_exist=False) == Outcome()
+    assert send(store, batch, binding.version, must_exist=False) == Outcome()
     observe(store, {"x": [5.0]}, now)
     for _ in range(2):
-        found = store.send(batch, binding.version, must_exist=True)
+        found = send(store, batch, binding.version, must_exist=True)
         assert found == Outcome(applied=False)
     for precision in DEFAULT_HISTOGRAMS:
         check_same(stored(client, precision)[slice_start(now, precision)], of([1.0, 2.0, 5.0]))
@@ -378,7 +378,7 @@ def test_counters_and_histograms_of_one_name_go_in_one_batch(
             store.keys, kept.histograms, {"x": {second: of([1.0])}}
         )
 
-    assert store.write(build) == Outcome()
+    assert store.part("").write(build) == Outcome()
     assert client.zrange("redmeter:known:", 0, -1) == [b"60:x"]
     assert client.zrange("redmeter:hists:", 0, -1) == [b"60:x"]
     assert client.hvals("redmeter:count:60:x") == [b"3"]

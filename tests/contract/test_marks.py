@@ -20,14 +20,14 @@ from redmeter.reading.marks import read_marks
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
 from support.servers import Server
-from support.stores import OpenMeter, OpenStore, exchanges, server_time
+from support.stores import OpenMeter, OpenStore, exchanges, send, server_time
 
 KEY = "redmeter:marks:"
 
 
 def note(store: Store, *marks: tuple[float, str]) -> list[str]:
     """Note marks in one batch; return what the script says of each: 1, it is new."""
-    outcome = store.write(lambda _: mark.operations(store.keys, marks))
+    outcome = store.part("").write(lambda _: mark.operations(store.keys, marks))
     assert outcome.rejections == ()
     return [answer for _, answer in outcome.answers]
 
@@ -188,8 +188,8 @@ def test_a_batch_of_marks_sent_again_changes_nothing(client: Any, open_store: Op
     version = store.binding().version
     batch = Batch("p" * 32, 1, mark.operations(store.keys, [(now, "v1")]))
     told = Outcome(answers=((KEY, "1"),))
-    assert store.send(batch, version, must_exist=False) == told
-    assert store.send(batch, version, must_exist=True) == told
+    assert send(store, batch, version, must_exist=False) == told
+    assert send(store, batch, version, must_exist=True) == told
     assert len(read_marks(store)) == 1
 
 

@@ -16,6 +16,7 @@ from support.stores import (
     batch_of,
     count,
     samples,
+    send,
     server_time,
 )
 from support.writing import key
@@ -88,7 +89,7 @@ def test_a_batch_for_another_retention_is_not_applied(client: Any, open_store: O
     open_store().change_retention([(60, 7)])
     batch = batch_of(store, 1, "x", now)
     with pytest.raises(RetentionChanged):
-        store.send(batch, old, must_exist=False)
+        send(store, batch, old, must_exist=False)
     assert not client.exists(key(1), "redmeter:total:", "redmeter:batch:" + batch.producer)
 
 

@@ -499,12 +499,51 @@ def test_lists_by_count_and_by_change(client: Any, open_store: OpenStore) -> Non
     store, now = open_store(), int(server_time(client))
     count_all(
         store,
-        {"steady": {now: 50, now - 3 * 3600: 50}, "grown": {now: 30}, "small": {now: 2}},
+        {
+            "steady": {now: 50, now - 3 * 3600: 50, now - 9 * 3600: 50},
+            "grown": {now: 30},
+            "small": {now: 2},
+        },
     )
     assert [row.name for row in rows(store, order="count").rows] == ["steady", "grown", "small"]
     assert [row.name for row in rows(store, order="change").rows] == ["grown", "small", "steady"]
     steady = rows(store, pattern="steady").rows[0]
     assert (steady.count, steady.before) == (50, 50)
+
+
+@pytest.mark.parametrize("order", ["name", "count", "change"])
+def test_a_list_does_not_compare_counters_with_a_time_in_which_they_began(
+    client: Any, open_store: OpenStore, order: str
+) -> None:
+    """Else what began a moment before the window would be a hundred times what it was."""
+    store, now = open_store(), int(server_time(client))
+    began = {now: 147, now - 2 * 3600 - 900: 1}
+    count_all(store, {'began{a="1"}': began, 'began{a="2"}': began, "old": began, "new": {now: 1}})
+    count_all(store, {"old": {now - 9 * 3600: 100}})
+    found = {row.name: row for row in rows(store, grouped=True, order=order).rows}
+    assert {name: row.before for name, row in found.items()} == {"began": None, "new": 0, "old": 1}
+    if order == "change":
+        assert list(found) == ["old", "new", "began"]
+    assert {row.before for row in rows(store, pattern="[bn]*", order=order).rows} == {None}
+
+
+@pytest.mark.parametrize("total", [None, "1", "many"])
+def test_a_list_compares_where_nobody_knows_when_a_counter_began(
+    client: Any, open_store: OpenStore, total: str | None
+) -> None:
+    """Other programs count without grand totals, or beside them."""
+    store, now = open_store(), int(server_time(client))
+    count_all(store, {"a": {now: 9, now - 3 * 3600: 3}})
+    client.hdel(store.keys.total, "a")
+    if total is not None:
+        client.hset(store.keys.total, "a", total)
+    for order in ("name", "change"):
+        (row,) = rows(store, order=order).rows
+        assert (row.count, row.before) == (9, 3)
+    client.delete(store.keys.total)
+    client.set(store.keys.total, "another program's")
+    (row,) = rows(store).rows
+    assert (row.count, row.before) == (9, 3)
 
 
 def test_gauges_and_observed_values_have_lists_too(

@@ -73,7 +73,7 @@ def take(store: Store, values: list[float], time: float, *, tell: bool = False) 
     def build(_: Kept) -> Operations:
         return statistics.operations(store.keys, hours, tell=tell)
 
-    return store.write(build)
+    return store.part("").write(build)
 
 
 def read(client: Any, key: str = KEY) -> Moments:

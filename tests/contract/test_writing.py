@@ -8,7 +8,7 @@ import pytest
 from redmeter import AccessDenied
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.model import Outcome
-from redmeter.store.store import WATERMARK_SECONDS
+from redmeter.store.partition import WATERMARK_SECONDS
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import (
@@ -19,6 +19,7 @@ from support.stores import (
     count,
     count_all,
     samples,
+    send,
     server_time,
 )
 from support.writing import key, reasons
@@ -35,8 +36,8 @@ def test_a_batch_sent_three_times_counts_once(client: Any, open_store: OpenStore
     second = int(server_time(client))
     batch = batch_of(store, 1, "x", second, 5)
     version = store.binding().version
-    first = store.send(batch, version, must_exist=False)
-    again = [store.send(batch, version, must_exist=True) for _ in range(2)]
+    first = send(store, batch, version, must_exist=False)
+    again = [send(store, batch, version, must_exist=True) for _ in range(2)]
     assert first == Outcome(applied=True)
     assert again == [Outcome(applied=False)] * 2
     assert samples(client, key(1)) == {second: 5}
@@ -51,7 +52,7 @@ def test_a_lower_number_than_the_watermark_is_taken_as_applied(
     second = int(server_time(client))
     version = store.binding().version
     for number in (7, 6, 9):
-        store.send(batch_of(store, number, "x", second), version, must_exist=False)
+        send(store, batch_of(store, number, "x", second), version, must_exist=False)
     assert samples(client, key(1)) == {second: 2}
     assert client.get("redmeter:batch:" + "p" * 32) == b"9"
 
@@ -62,7 +63,7 @@ def test_numbers_are_compared_as_numbers(client: Any, open_store: OpenStore) -> 
     second = int(server_time(client))
     version = store.binding().version
     for number in (9, 10, 9, 10, 11):
-        store.send(batch_of(store, number, "x", second), version, must_exist=False)
+        send(store, batch_of(store, number, "x", second), version, must_exist=False)
     assert samples(client, key(1)) == {second: 3}
 
 
@@ -138,11 +139,10 @@ def test_must_exist_looks_for_the_watermark_before_anything_is_written(
     store = open_store()
     second = int(server_time(client))
     version = store.binding().version
-    send = store.send
-    assert send(batch_of(store, 2, "x", second), version, must_exist=True).uncertain
+    assert send(store, batch_of(store, 2, "x", second), version, must_exist=True).uncertain
     assert not client.exists(key(1), "redmeter:total:", "redmeter:batch:" + "p" * 32)
-    assert send(batch_of(store, 2, "x", second), version, must_exist=False).applied
-    assert send(batch_of(store, 3, "x", second), version, must_exist=True).applied
+    assert send(store, batch_of(store, 2, "x", second), version, must_exist=False).applied
+    assert send(store, batch_of(store, 3, "x", second), version, must_exist=True).applied
     assert samples(client, key(1)) == {second: 2}
 
 
@@ -205,11 +205,11 @@ def test_a_key_of_another_type_is_rejected_and_the_rest_applied_once(
     client.rpush(key(60), "theirs")
     version = store.binding().version
     batch = batch_of(store, 1, "x", second, 4)
-    outcome = store.send(batch, version, must_exist=False)
+    outcome = send(store, batch, version, must_exist=False)
     assert reasons(outcome) == [(key(60), "WRONGTYPE")]
     assert outcome.applied
     assert outcome.rejections[0][3:] == (str(slice_start(second, 60)), 4)
-    assert store.send(batch, version, must_exist=False) == outcome  # told again
+    assert send(store, batch, version, must_exist=False) == outcome  # told again
     assert client.lrange(key(60), 0, -1) == [b"theirs"]
     for precision in DEFAULT_RETENTION.keys() - {60}:
         assert samples(client, key(precision)) == {slice_start(second, precision): 4}

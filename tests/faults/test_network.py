@@ -14,7 +14,7 @@ from redis.retry import Retry
 
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable, book
 from redmeter import store as stores
-from redmeter.store import store as store_module
+from redmeter.store import partition
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import HastyClock, batch_keys, count, samples, server_time
@@ -33,7 +33,7 @@ Fault = Callable[[Proxy], None]
 @pytest.fixture
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait a twentieth as long between two tries."""
-    monkeypatch.setattr(store_module, "BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(partition, "BACKOFF_SECONDS", 0.001)
 
 
 @pytest.fixture(params=["the client's own retries", "no retries"])
@@ -191,7 +191,7 @@ def test_an_event_of_which_nobody_can_know_is_an_error(
         redis.Redis("127.0.0.1", proxy.port) as callers,
     ):
         book.update_counter(callers, "x", 1, EXAMPLE)
-        monkeypatch.setattr(book._store(callers), "clock", HastyClock(evict))
+        monkeypatch.setattr(book._store(callers).part(""), "clock", HastyClock(evict))
         meter.count("x")
         calls: tuple[Callable[[], None], ...] = (
             lambda: meter.count("x"),
@@ -230,7 +230,7 @@ def test_a_server_out_of_reach_is_an_error_within_about_the_timeout(
         with pytest.raises(StoreUnavailable) as caught:
             meter.count("x", 10)
         # A batch in doubt is tried so often at least.
-        assert time.monotonic() - began < 0.2 * store_module.ATTEMPTS + 1.0
+        assert time.monotonic() - began < 0.2 * partition.ATTEMPTS + 1.0
         assert caught.value.sent == sent
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
@@ -292,6 +292,7 @@ def test_a_slow_network_is_waited_for(proxy: Proxy, conn: Any) -> None:
         assert meter.total("x") == 4
 
 
+@pytest.mark.servers
 @pytest.mark.slow
 def test_a_server_slower_than_the_timeout_counts_once(
     server: Server, conn: Any, retries: dict[str, Any]
@@ -313,11 +314,14 @@ def test_a_server_slower_than_the_timeout_counts_once(
 # --- The server dies -----------------------------------------------------------------------
 
 
-def test_a_server_killed_and_started_again_goes_on_counting(fleet: Any, tmp_path: Any) -> None:
+@pytest.mark.servers
+def test_a_server_killed_and_started_again_goes_on_counting(
+    server_name: str, tmp_path: Any
+) -> None:
     """With all that it had on disk; a connection that died meanwhile is found out unsent."""
     config = {"appendonly": "yes", "appendfsync": "always"}
     with (
-        Server(config=config, dir=tmp_path / "data") as server,
+        Server(server_name, config=config, dir=tmp_path / "data") as server,
         Meter(server.url, sync=True) as meter,
     ):
         for _ in range(3):
@@ -330,9 +334,13 @@ def test_a_server_killed_and_started_again_goes_on_counting(fleet: Any, tmp_path
         assert meter.series("x", precision=DAY).total == 61
 
 
-def test_a_restart_without_persistence_begins_anew(fleet: Any) -> None:
+@pytest.mark.servers
+def test_a_restart_without_persistence_begins_anew(server_name: str) -> None:
     """A new store, made by the next write; nothing negative, nothing twice."""
-    with Server() as server, Meter(server.url, retention={60: 5, DAY: 5}, sync=True) as meter:
+    with (
+        Server(server_name) as server,
+        Meter(server.url, retention={60: 5, DAY: 5}, sync=True) as meter,
+    ):
         meter.count("x", 5)
         server.kill()
         server.start()
@@ -344,10 +352,12 @@ def test_a_restart_without_persistence_begins_anew(fleet: Any) -> None:
             assert client.hget("redmeter:meta:", "retention") == b"60=5 86400=5"
 
 
-def test_a_server_that_comes_back_between_two_tries_is_not_noticed(tmp_path: Any) -> None:
+def test_a_server_that_comes_back_between_two_tries_is_not_noticed(
+    server_name: str, tmp_path: Any
+) -> None:
     """Killed before the write, started while it waits."""
     config = {"appendonly": "yes", "appendfsync": "always"}
-    with Server(config=config, dir=tmp_path / "data") as server:
+    with Server(server_name, config=config, dir=tmp_path / "data") as server:
         clock = HastyClock(lambda: server.start())
         with Meter(server.url, clock=clock, sync=True) as meter:
             meter.count("x", 3)
@@ -357,6 +367,7 @@ def test_a_server_that_comes_back_between_two_tries_is_not_noticed(tmp_path: Any
             assert meter.total("x") == 7
 
 
+@pytest.mark.servers
 def test_a_frozen_server_is_no_answer_and_then_counts_once(server: Server, conn: Any) -> None:
     """SIGSTOP: the connection stands, nobody answers; on waking it does all it was sent."""
     now = int(server_time(conn))
@@ -408,6 +419,7 @@ def locked(server: Server, conn: Any) -> None:
     conn.execute_command("ACL", "SETUSER", "default", "resetpass", ">" + "other-" + SECRET)
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("user", ["app:wrong-" + SECRET + "@", ":wrong-" + SECRET + "@", ""])
 def test_a_wrong_password_is_access_denied_at_once(
     server: Server,
@@ -437,6 +449,7 @@ def test_a_wrong_password_is_access_denied_at_once(
     assert SECRET not in caplog.text
 
 
+@pytest.mark.servers
 def test_the_right_password_lets_in_and_is_not_shown(server: Server, locked: None) -> None:
     """Neither by the meter nor by the store nor by an error."""
     url = f"redis://app:{SECRET}@127.0.0.1:{server.port}/0"
@@ -455,6 +468,7 @@ def test_the_right_password_lets_in_and_is_not_shown(server: Server, locked: Non
         _keeps_secret(caught.value)
 
 
+@pytest.mark.servers
 def test_a_callers_client_with_a_wrong_password_is_access_denied(
     server: Server, proxy: Proxy, locked: None
 ) -> None:
@@ -472,6 +486,7 @@ def test_a_callers_client_with_a_wrong_password_is_access_denied(
     assert proxy.connections <= 2
 
 
+@pytest.mark.servers
 def test_a_password_that_changes_while_one_is_connected_is_access_denied(
     server: Server, conn: Any
 ) -> None:
@@ -486,6 +501,7 @@ def test_a_password_that_changes_while_one_is_connected_is_access_denied(
     assert conn.hget("redmeter:total:", "x") == b"1"
 
 
+@pytest.mark.servers
 def test_a_command_that_is_forbidden_ends_the_call_at_once(server: Server, conn: Any) -> None:
     """No second try, no wait; nothing was written."""
     conn.execute_command(

@@ -200,6 +200,7 @@ def link(canned: Canned) -> Iterator[Link]:
     """A link of ours to it, set up as for a URL."""
     store = open(f"redis://127.0.0.1:{canned.port}", timeout=5.0)
     assert store is not None
+    assert isinstance(store.link, Link), "there is one server"
     yield store.link
     store.close()
 

@@ -37,6 +37,7 @@ FORMS = [
     *("unix://:{}@/run/redis.sock", "unix://user:{}@/run/redis.sock?db=1", "redis://{}@host/0"),
     *("redis://user:{}@host:port/0", "redis://user:{}@host/x", "redis://u:{}@host?db=x", "{}@host"),
     *("redis://u:{}@host?nosuch=1", "redis://u:{}@host?protocol=9", "redis+cluster://u:{}@host"),
+    *("redis+cluster://u:{}@host:1,other:2", "rediss+cluster://u:{}@h,i/1?db=2"),
     *("redis+sentinel://u:{}@host/0", "valkey://u:{}@host", "http://u:{}@host", "redis:/u:{}@host"),
     *("redis://u:{}@host:99999", "redis://u:{}@[::1", "unix://u:{}@host/run/x", "unix://u:{}@"),
     *("redis//u:{}@host", ":{}@host:6379", "redis://u:{}@host:0", "redis://host?password={}&x=1"),
@@ -159,9 +160,11 @@ def test_an_embedded_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.M
     [
         ("embedded://~no-such-user/m", "no such user"),
         (
-            "redis+cluster://h",
-            r"unknown scheme \(redis\+cluster\); use redis://HOST:PORT/DB, rediss",
+            "redis-cluster://h",
+            r"unknown scheme \(redis-cluster\); use redis://HOST:PORT/DB, rediss",
         ),
+        ("redis+cluster://h/1 rediss+cluster://h:1,i:2/3", "a cluster has no databases"),
+        ("redis+cluster://h:x redis+cluster:// redis+cluster://h,i:0", "cannot be read"),
         ("redis+sentinel://h", r"unknown scheme \(redis\+sentinel\); use"),
         ("valkey://h HTTPS://h", r"unknown scheme \((valkey|https)\); use"),
         ("localhost:6379 redis:h redis:/h x://h OFF offf ://h embedded:/a", "unknown scheme; use"),
@@ -215,7 +218,7 @@ def test_any_text_is_a_place_or_an_invalid_setting(url: str) -> None:
     except InvalidSetting as error:
         refusal = error
     else:
-        assert target.kind in ("server", "embedded", "off")
+        assert target.kind in ("server", "cluster", "sentinel", "embedded", "off")
         assert target.location
         return
     assert refusal.setting == "url"

@@ -12,6 +12,7 @@ from redmeter.model import Batch, Operations, Outcome, RecorderHealth
 from redmeter.recording.bulk import Bulk
 from redmeter.store import Store
 from redmeter.store.link import Link
+from redmeter.store.steps import drive
 
 #: What the fixtures `open_store` and `open_meter` give: call them with the options of either.
 OpenStore = Callable[..., Store]
@@ -45,7 +46,7 @@ def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -
     def build(kept: Kept) -> Operations:
         return counter.operations(store.keys, kept.series, counts)
 
-    return store.write(build, **options)
+    return store.part("").write(build, **options)
 
 
 def store_all(store: Store, counts: Mapping[str, Mapping[int, int]]) -> RecorderHealth:
@@ -65,7 +66,13 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
     def build(kept: Kept) -> Operations:
         return gauge.operations(store.keys, kept.series, given)
 
-    return store.write(build, **options)
+    return store.part("").write(build, **options)
+
+
+def send(store: Store, batch: Batch, version: str, **options: Any) -> Outcome:
+    """Send a batch once, to a store of one partition."""
+    (part,) = store.parts
+    return drive(part.link, part.applying(batch, version, **options))
 
 
 def batch_of(

@@ -49,7 +49,7 @@ def mark(
     if listed:
         if label is not None or remove:
             raise InvalidSetting("--list", "lists all; leave the label and --remove out")
-        with opened(url, prefix) as store:
+        with opened(url, prefix, reading=True) as store:
             _list(store, json=json)
         return
     if remove:
@@ -63,7 +63,8 @@ def mark(
     text = kind.clean_label(label)
     with opened(url, prefix) as store:
         time = store.clock.wall()
-        outcome = store.write(lambda _: kind.operations(store.keys, [(time, text)]))
+        part = store.part("")
+        outcome = part.write(lambda _: kind.operations(part.keys, [(time, text)]))
         check_written(outcome, store.location)
     # A batch that was sent twice is told what it was told at first.
     new = any(answer == "1" for _, answer in outcome.answers)

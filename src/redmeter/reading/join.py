@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from redmeter.keys import entry
+from redmeter.kinds.counter import count_of
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
 from redmeter.store.link import Command, Reply, is_misplaced, raised, translate
-from redmeter.store.scripts import Script
-
-_JOIN = Script("join")
+from redmeter.store.scripts import JOIN
 
 
 class Ask(NamedTuple):
@@ -41,6 +40,15 @@ def of_before(family: str, window: Window) -> Ask:
     return Ask("BEFORE", family, arguments=arguments)
 
 
+def of_field(key: str) -> Ask:
+    """Ask what a hash has by the name of a member; None also where another program keeps something.
+
+    Args:
+        key: of the hash.
+    """
+    return Ask("FIELD", key)
+
+
 def join(
     index: str, selection: Sequence[str | bytes | int], cut: int, asks: Sequence[Ask]
 ) -> Command:
@@ -55,7 +63,7 @@ def join(
     for ask in asks:
         args += (ask.command, ask.head, ask.tail, len(ask.arguments), *ask.arguments)
     # Whole: it stands among other commands, where nobody could send it again.
-    return _JOIN.command([index], args, whole=True)
+    return JOIN.command([index], args, whole=True)
 
 
 def family(
@@ -119,7 +127,7 @@ def counts_of(reply: Sequence[bytes]) -> dict[int, int]:
     found = {}
     for start, value in zip(reply[::2], reply[1::2], strict=True):
         try:
-            found[int(start)] = int(value)
+            found[int(start)] = count_of(value)
         except ValueError:
             continue  # somebody else's
     return found

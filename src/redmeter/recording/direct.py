@@ -26,6 +26,7 @@ from redmeter.recording.observations import NOT_FINITE, Distributions, Histogram
 from redmeter.recording.tally import AGED, Tally
 from redmeter.recording.widths import Widths
 from redmeter.store import Store
+from redmeter.store.partition import Partition
 
 #: Why a slice may be left out without anything being wrong.
 _BY_TIME = ("aged", "future")
@@ -145,8 +146,8 @@ class DirectRecorder:
         store = self._store
         if store is None:
             return
-        counts = {series: {second: amount}}
-        self._write(amount, lambda kept: counter.operations(store.keys, kept.series, counts))
+        part, counts = store.part(series), {series: {second: amount}}
+        self._write(amount, part, lambda kept: counter.operations(part.keys, kept.series, counts))
 
     def observe(
         self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
@@ -169,8 +170,8 @@ class DirectRecorder:
             return
         found = distribution.Distribution()
         found.add_all([number])
-        slices = {series: {second: found}}
-        self._write(1, lambda kept: histogram.operations(store.keys, kept.histograms, slices))
+        part, slices = store.part(series), {series: {second: found}}
+        self._write(1, part, lambda kept: histogram.operations(part.keys, kept.histograms, slices))
 
     def _is_gone(self, kept: Kept, series: str, second: int) -> bool:
         """Tell whether nothing is kept any more of an observation, and write that down."""
@@ -192,8 +193,8 @@ class DirectRecorder:
         self._look_for_fork()
         if needs_instance(series):
             series = spelled(series, self._number(store))
-        values = {series: {int(time // 1): (time, value)}}
-        self._write(1, lambda kept: gauge.operations(store.keys, kept.series, values))
+        part, values = store.part(series), {series: {int(time // 1): (time, value)}}
+        self._write(1, part, lambda kept: gauge.operations(part.keys, kept.series, values))
 
     def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
         """Record a message. See Recorder.log()."""
@@ -204,7 +205,8 @@ class DirectRecorder:
         moment = time if -MAX_TIME < time < MAX_TIME else self._now()
         event = received_event(moment, pattern, text)
         messages = {name: digested([event], self.rules, self.trouble)}
-        self._write(1, lambda _: message.operations(store.keys, messages))
+        part = store.part(logger)
+        self._write(1, part, lambda _: message.operations(part.keys, messages))
 
     def sink(self, logger: str, severity: str) -> "DirectMessages":
         """Return what takes the messages of a logger and severity. See log()."""
@@ -214,19 +216,19 @@ class DirectRecorder:
         """Note a moment, by a label that is clean. See Meter.mark()."""
         time, store = self._now() if at is None else check_time(at), self._store
         if store is not None:
-            self._write(1, lambda _: mark.operations(store.keys, [(time, label)]))
+            part = store.part("")
+            self._write(1, part, lambda _: mark.operations(part.keys, [(time, label)]))
 
     def trouble(self, kind: str, text: str) -> None:
         """Write down that something went wrong with an event."""
         with self._lock:
             self._tally.trouble(kind, text)
 
-    def _write(self, events: int, build: Callable[[Kept], Operations]) -> None:
+    def _write(self, events: int, part: Partition, build: Callable[[Kept], Operations]) -> None:
         self._look_for_fork()
-        store, tally = self._store, self._tally
-        assert store is not None, "the callers look"
+        tally = self._tally
         try:
-            outcome = store.write(build)
+            outcome = part.write(build)
         except StoreError as error:
             with self._lock:
                 tally.recorded += events
@@ -244,8 +246,8 @@ class DirectRecorder:
             else:
                 tally.stored += events
                 tally.last_flush = self._now()
-            tally.refuse(store.keys, outcome.rejections)
-        check_written(outcome, store.location)
+            tally.refuse(part.keys, outcome.rejections)
+        check_written(outcome, part.link.location)
 
     def _number(self, store: Store) -> int:
         """Return the number of this process, asking for it again before it would be given away."""

@@ -1,8 +1,10 @@
 """The only code that talks to Redis: open(url) -> Store.
 
 opening.py    open()                        urls.py       where the store is
-store.py      Store: apply a batch exactly once, read in one round trip
-link.py       commands out, replies back    scripts.py    lua/, one file per operation
+store.py      Store: read in one round trip  partition.py  apply a batch exactly once
+link.py       commands out, replies back    cluster.py    the same of a cluster's nodes
+scatter.py    what is asked of all partitions of a store on a cluster, put together
+scripts.py    lua/, one file per operation  steps.py      several exchanges, one or many in step
 binding.py    what the store says it is     producers.py  who writes, under which number
 parcel.py     a batch under way             publishing.py what writers tell of themselves
 embedded/     a server of our own

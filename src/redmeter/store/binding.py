@@ -4,7 +4,8 @@ The store's retention holds for everyone, or one process would trim what another
 batch therefore carries the version that it was made for, and the script applies no batch made
 for another one: a change of retention reaches every writer with its next write. The version is
 the Unix time of the change in milliseconds (or one more than the last), so that a store wiped and
-made anew never repeats an old one.
+made anew never repeats an old one; it is odd where somebody chose the retention. On a cluster each
+partition has a `meta:` of its own, and they may differ for as long as one of them is away.
 """
 
 import logging
@@ -13,11 +14,9 @@ from typing import NamedTuple
 
 from redmeter.errors import IncompatibleStore
 from redmeter.keys import DEFAULT_HISTOGRAMS, FORMAT, HISTOGRAMS, Kept, Keys, Retention
-from redmeter.store.link import Link, raised
+from redmeter.store.link import Reply, raised
 from redmeter.store.scripts import BIND, RETAIN
-
-#: How many groups of series there are, each in one slot of a cluster.
-PARTITIONS = "1"
+from redmeter.store.steps import Steps
 
 _FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
 
@@ -38,14 +37,61 @@ class Binding(NamedTuple):
         """What is kept."""
         return Kept(self.retention, self.histograms)
 
+    @property
+    def rank(self) -> tuple[int, int]:
+        """See rank_of()."""
+        return rank_of(self.version)
 
-def new_version(after: str = "") -> str:
-    """Return a version that no earlier state of the store has had."""
-    return str(max(time.time_ns() // 1_000_000, int(after or 0) + 1))
+
+def rank_of(version: str) -> tuple[int, int]:
+    """Return what tells which of two partitions is right that keep something else each.
+
+    The one with the higher rank: what somebody chose is above what a partition began with, then the
+    later one.
+    """
+    number = int(version) if version.isdecimal() else 0
+    return number % 2, number
 
 
-def read_meta(fields: dict[bytes, bytes | None]) -> Binding | None:
+class Wish:
+    """What this process would keep; says so once where the store keeps something else."""
+
+    def __init__(self, retention: Retention, histograms: Retention) -> None:
+        self.binding = Binding(retention, histograms, "")
+        self._compared = False
+
+    def compare(self, found: Binding) -> None:
+        """Log where the store's retention is used instead of the configured one."""
+        if self._compared:
+            return
+        self._compared = True
+        for what, ours, theirs in (
+            ("", self.binding.retention, found.retention),
+            (" of histograms", self.binding.histograms, found.histograms),
+        ):
+            if ours != theirs:
+                logger.warning(
+                    "the store keeps %s%s, this process is configured for %s and goes on with the "
+                    "store's; `redmeter retention` changes it for all",
+                    *(theirs, what, ours),
+                )
+
+
+def new_version(after: str = "", *, chosen: bool = False) -> str:
+    """Return a version that no earlier state of the store has had.
+
+    Args:
+        chosen: whether somebody chose the retention: then it is odd, else even.
+    """
+    version = max(time.time_ns() // 1_000_000, int(after or 0) + 1)
+    return str(version + (version % 2 != chosen))
+
+
+def read_meta(fields: dict[bytes, bytes | None], partitions: int) -> Binding | None:
     """Read `meta:`, given as field -> value.
+
+    Args:
+        partitions: how many the store has to have.
 
     Returns:
         None where there is none.
@@ -53,13 +99,16 @@ def read_meta(fields: dict[bytes, bytes | None]) -> Binding | None:
     Raises:
         IncompatibleStore: a format or a number of partitions that this version does not know.
     """
-    text = {key.decode(): (value or b"").decode(errors="replace") for key, value in fields.items()}
+    text = {
+        key.decode(errors="replace"): (value or b"").decode(errors="replace")
+        for key, value in fields.items()
+    }
     if not any(text.values()):
         return None
     if text.get("format") != FORMAT:
         raise IncompatibleStore("format version", text.get("format", ""), FORMAT)
-    if text.get("partitions") != PARTITIONS:
-        raise IncompatibleStore("number of partitions", text.get("partitions", ""), PARTITIONS)
+    if text.get("partitions") != str(partitions):
+        raise IncompatibleStore("number of partitions", text.get("partitions", ""), str(partitions))
     try:
         retention = Retention.parse(text.get("retention", ""))
         histograms = Retention(DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
@@ -72,44 +121,27 @@ def read_meta(fields: dict[bytes, bytes | None]) -> Binding | None:
     return Binding(retention, histograms, version)  # as it is spelled: the script compares texts
 
 
-def bind(link: Link, keys: Keys, wanted: Binding) -> Binding:
-    """Make the store say what is wanted if it says nothing yet, and return what it says.
+def bind(keys: Keys, wanted: Binding, partitions: int) -> Steps[Binding]:
+    """Make a partition say what is wanted if it says nothing yet, and return what it says.
 
     Raises:
         IncompatibleStore: see read_meta.
         StoreError: the server cannot be reached or refuses.
     """
     version = wanted.version or new_version()
-    values = FORMAT, PARTITIONS, str(wanted.retention), str(wanted.histograms), version
-    fields = raised(BIND.run(link, [keys.meta], values))
-    binding = read_meta(dict(zip(_FIELDS, fields, strict=True)))
+    values = FORMAT, partitions, str(wanted.retention), str(wanted.histograms), version
+    fields = raised((yield from BIND.steps([keys.meta], values)))
+    binding = read_meta(dict(zip(_FIELDS, fields, strict=True)), partitions)
     if binding is None:  # a hash of somebody else's lies there
         raise IncompatibleStore("format version", "", FORMAT)
     return binding
 
 
-def retain(link: Link, keys: Keys, seen: Binding, wanted: Binding) -> bool:
-    """Change what the store keeps; False where someone else just did.
+def retain(keys: Keys, seen: Binding, wanted: Binding) -> Steps[Reply]:
+    """Change what a partition keeps; the result is 0 where someone else just did, or an error.
 
-    Raises:
-        StoreError: the server cannot be reached or refuses.
+    Args:
+        wanted: with the version that it shall have.
     """
-    args = [
-        *(str(wanted.retention), str(wanted.histograms)),
-        *(seen.version, new_version(seen.version)),
-    ]
-    return bool(raised(RETAIN.run(link, [keys.meta], args)))
-
-
-def say_difference(configured: Binding, found: Binding) -> None:
-    """Log where the store's retention is used instead of the configured one."""
-    for what, ours, theirs in (
-        ("", configured.retention, found.retention),
-        (" of histograms", configured.histograms, found.histograms),
-    ):
-        if ours != theirs:
-            logger.warning(
-                "the store keeps %s%s, this process is configured for %s and goes on with the "
-                "store's; `redmeter retention` changes it for all",
-                *(theirs, what, ours),
-            )
+    args = str(wanted.retention), str(wanted.histograms), seen.version, wanted.version
+    return (yield from RETAIN.steps([keys.meta], args))

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import hiredis
@@ -120,13 +121,20 @@ class Link:
         connect: returns a redis-py client.
         location: for messages, without credentials.
         owned: whether the client is ours: opened on first use, and closed here.
+        restarts: whether connect() starts the server, should it have ended.
     """
 
     def __init__(
-        self, connect: "Callable[[], redis.Redis | None]", location: str, *, owned: bool = True
+        self,
+        connect: "Callable[[], redis.Redis | None]",
+        location: str,
+        *,
+        owned: bool = True,
+        restarts: bool = False,
     ) -> None:
         self._connect = connect
         self._owned = owned
+        self._restarts = restarts
         self.location = location
         self._limits = _Limits()
         self._start()
@@ -183,6 +191,16 @@ class Link:
                 problem.sent = sent
             # What a server repeats of an AUTH must not come back by way of the traceback.
             raise problem from (None if _ARGUMENTS.search(str(error)) else error)
+
+    def collect(self, commands: Sequence[Command]) -> list[Reply]:
+        """Do the same; what was not answered has the error as its reply, each one of its own."""
+        replies: list[Reply] = []
+        try:
+            self.exchange(commands, replies.append)
+        except StoreError as error:
+            missing = len(commands) - len(replies)
+            replies += [error, *(copy(error) for _ in range(missing - 1))][:missing]
+        return replies
 
     @contextlib.contextmanager
     def within(self, seconds: float) -> Iterator[None]:
@@ -261,6 +279,15 @@ class Link:
                 for name in ("socket_timeout", "socket_connect_timeout"):
                     options[name] = min(options.get(name) or self._longest, self._longest)
         return client
+
+    def lanes(self, keys: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of keys, those of one server together."""
+        return [list(range(len(keys)))]
+
+    def recover(self) -> None:
+        """Do what may help, after an exchange broke."""
+        if self._restarts:
+            self.close()
 
     def hurry(self, seconds: float) -> None:
         """From now on wait no longer than about that for any answer; for the end of a process.

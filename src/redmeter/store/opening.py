@@ -1,19 +1,23 @@
 """open(): from settings, or from a caller's client, to a Store. Connects to nothing."""
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
+from redis.cluster import RedisCluster
 from redis.retry import Retry
+from redis.sentinel import SentinelConnectionPool
 
 from redmeter import settings
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Retention
 from redmeter.store import tls, urls
+from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link
 from redmeter.store.store import Store
 
@@ -26,19 +30,20 @@ logger = logging.getLogger("redmeter")
 def open(  # noqa: A001
     url: str | None = None,
     *,
-    client: "redis.Redis | None" = None,
+    client: "redis.Redis | RedisCluster | None" = None,
     prefix: str | None = None,
     retention: Retention | str | dict[int, int] | None = None,
     histogram_retention: Retention | str | dict[int, int] | None = None,
     timeout: float | None = None,
     embedded_idle: float | None = None,
+    read_from: str | None = None,
     clock: Clock = SYSTEM,
 ) -> Store | None:
     """Prepare a store. Connects to nothing and starts nothing before its first use.
 
     Args:
-        url, prefix, retention, histogram_retention, timeout, embedded_idle: see settings.py;
-            None: from the environment, else the default.
+        url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from: see
+            settings.py; None: from the environment, else the default.
         client: a redis-py client of the caller's, used instead of a URL and never closed.
         clock: where time comes from.
 
@@ -56,9 +61,14 @@ def open(  # noqa: A001
         "timeout": seconds,
         "clock": clock,
     }
+    replica = settings.resolve("read_from", read_from) == "replica"
     if client is not None:
         if url is not None:
             raise InvalidSetting("url", "give either a URL or a client, not both")
+        if replica:
+            options["reader"] = partial(_no_replicas, "a client of yours")
+        if isinstance(client, RedisCluster):
+            return Store(clients_cluster(client, seconds), **options)
         check_client(client)
         return Store(Link(lambda: client, location_of(client), owned=False), **options)
     target = urls.parse(settings.resolve("url", url))
@@ -74,13 +84,42 @@ def open(  # noqa: A001
         "max_connections": MAX_CONNECTIONS,
     }
     path = target.path
+    settled = {**plain, **target.options}
+    if target.kind == "sentinel":
+        # Who has a server elsewhere need not load what asks for one.
+        from redmeter.store import sentinel
+
+        link = partial(sentinel.link_to, target, settled, _connect_node)
+        reader = partial(_reader, partial(link, replica=True), options) if replica else None
+        return Store(link(), reader=reader, **options)
+    if replica:
+        options["reader"] = partial(_no_replicas, target.location)
+    if target.kind == "cluster":
+        connect = partial(_connect_node, settled)
+        return Store(ClusterLink(connect, target.nodes, target.location), **options)
     if path is None:
-        return Store(
-            Link(partial(_connect, {**plain, **target.options}), target.location), **options
-        )
+        return Store(Link(partial(_connect, settled), target.location), **options)
     idle = settings.resolve("embedded_idle", embedded_idle)
     start = partial(_connect_embedded, path, idle, plain)
-    return Store(Link(start, target.location), restarts=True, **options)
+    return Store(Link(start, target.location, restarts=True), **options)
+
+
+def clients_cluster(client: "RedisCluster", timeout: float) -> ClusterLink:
+    """Return a link to the cluster of a caller's client, with connections of our own made as its.
+
+    Its own would be held up by one node that stands still: see cluster.py.
+    """
+    nodes = [(node.host, int(node.port)) for node in client.get_nodes()]  # type: ignore[no-untyped-call]
+    shown = ",".join(f"{host}:{port}" for host, port in nodes[:3])
+    more = f" … ({len(nodes) - 3} more)" if len(nodes) > 3 else ""
+    first = client.get_default_node()  # type: ignore[no-untyped-call]
+    pool = client.get_redis_connection(first).connection_pool
+    options = {**pool.connection_kwargs, "connection_class": pool.connection_class}
+    options["retry"] = Retry(NoBackoff(), 0)
+    for name in ("socket_timeout", "socket_connect_timeout"):
+        options[name] = options.get(name) or timeout
+    location = f"the cluster at {shown}{more} (the caller's client)"
+    return ClusterLink(partial(_connect_node, options), nodes, location)
 
 
 def check_client(client: object) -> None:
@@ -107,15 +146,32 @@ def check_pipeline(pipe: object) -> None:
 
 def location_of(client: "redis.Redis") -> str:
     """Return where a caller's client connects to, without credentials."""
-    options = client.connection_pool.connection_kwargs
+    pool = client.connection_pool
+    options = pool.connection_kwargs
     place = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+    if isinstance(pool, SentinelConnectionPool):
+        place = f"{pool.service_name} of the sentinels"
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
+
+
+def _reader(link: Callable[[], Link], options: dict[str, Any]) -> Store:
+    return Store(link(), **options)
+
+
+def _no_replicas(what: str) -> Store:
+    fix = "give a URL redis+sentinel://, or leave it at master"
+    raise InvalidSetting("read_from", f"of {what} no replicas are known: {fix}")
 
 
 def _connect(options: dict[str, Any]) -> "redis.Redis":
     pool = redis.ConnectionPool(**tls.verified(options))
     pool.make_connection()  # no I/O: finds options that no connection knows
     return redis.Redis(connection_pool=pool)
+
+
+def _connect_node(options: dict[str, Any], address: tuple[str, int]) -> "redis.Redis":
+    host, port = address
+    return _connect({**options, "host": host, "port": port})
 
 
 def _connect_embedded(path: Path, idle: float, options: dict[str, Any]) -> "redis.Redis":

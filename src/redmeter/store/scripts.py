@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from redmeter.errors import StoreRefused
-from redmeter.store.link import Command, Link, Reply
+from redmeter.store.link import Command, Reply
+from redmeter.store.steps import Collects, Steps, drive
 
 #: What stands in apply.lua where the operations go.
 _PLACE = b"-- operations --\n"
@@ -28,6 +29,7 @@ _OPERATIONS = {
     "stat": ("hourly", "stat"),
     "tally": ("hourly", "tally"),
     "push": ("push",),
+    "weave": ("weave",),
     "seen": ("seen",),
     "touch": ("touch",),
     "mark": ("mark",),
@@ -70,25 +72,28 @@ class Script:
             return ("EVAL", text, len(keys), *keys, *args)
         return ("EVALSHA", sha, len(keys), *keys, *args)
 
-    def run(
-        self, link: Link, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]
-    ) -> Reply:
-        """Run it and return its reply; an error of the server's is returned, not raised.
-
-        Raises:
-            StoreUnavailable, AccessDenied: see Link.exchange.
-        """
-        (reply,) = link.exchange([self.command(keys, args)])
+    def steps(self, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]) -> Steps[Reply]:
+        """Run it; an error, also that there is no answer, is a reply. See steps.py."""
+        reply = yield self.command(keys, args)
         if isinstance(reply, StoreRefused) and reply.code == "NOSCRIPT":
-            (reply,) = link.exchange([self.command(keys, args, whole=True)])
+            reply = yield self.command(keys, args, whole=True)
         return reply
+
+    def run(
+        self, link: Collects, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]
+    ) -> Reply:
+        """Run it by itself; see steps()."""
+        return drive(link, self.steps(keys, args))
 
 
 BIND = Script("bind")
 RETAIN = Script("retain")
 CLEAN = Script("clean")
+JOIN = Script("join")
 COMPACT = Script("compact")
 PUBLISH = Script("publish")
+TAKE = Script("take")
+SETTLE = Script("settle")
 
 # By the operations that it has: a handful of combinations occur.
 _apply: dict[tuple[str, ...], Script] = {}

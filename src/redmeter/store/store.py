@@ -1,48 +1,25 @@
-"""Store: apply a batch exactly once, read in one round trip.
+"""Store: all partitions of a store, and reading in one round trip.
 
-Writing. A batch (producer, number, operations) is sent until the store has answered. The script
-compares its number with the producer's watermark, so a batch whose answer was lost is sent again
-and counts once, whoever sends it again: we, the client library, a proxy.
-
-Reading. Commands go out together with the two questions that every reading needs answered by the
-store itself: what time is it, and what is kept.
+Commands go out together with the two questions that every reading needs answered by the store
+itself: what time is it, and what is kept. What is written goes to a partition: see partition.py.
 """
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from random import SystemRandom
 from typing import Generic, NamedTuple, TypeVar
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import RedmeterError, StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import RedmeterError, StoreUnavailable
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
-from redmeter.model import Batch, Operations, Outcome
+from redmeter.partitions import SpreadKeys, partition_of
 from redmeter.store import binding as bindings
 from redmeter.store import publishing
-from redmeter.store.answers import RetentionChanged, outcome_of
-from redmeter.store.binding import Binding
+from redmeter.store.binding import Binding, Wish
+from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Command, Link, Reply, pairs, raised
-from redmeter.store.parcel import Parcel
-from redmeter.store.producers import Producers
-from redmeter.store.scripts import Script, apply_script
-
-#: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
-#: that a server that evicts what expires next takes those first. A batch that was first sent half
-#: as long ago is not applied any more unless its watermark is there.
-WATERMARK_SECONDS = 86400
-
-#: A synchronous write is tried until the timeout has passed, and this often at least where
-#: something was sent: it may have been applied, which only another try can find out.
-ATTEMPTS = 5
-#: First wait between two tries, seconds; doubled each time, with jitter.
-BACKOFF_SECONDS = 0.02
-
-#: Answers that pass by themselves within a moment; nothing was written.
-_PASSING = {"LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUSY"}
-
-# Not the generator of the application, which may have seeded it.
-_chance = SystemRandom()
+from redmeter.store.partition import Partition
+from redmeter.store.scatter import Scatter
+from redmeter.store.steps import drive, drive_all
 
 T = TypeVar("T")
 
@@ -103,7 +80,7 @@ class _Arrival(Generic[T]):
 
 
 class Store:
-    """One store on one server.
+    """One store: on one server, or spread over a cluster.
 
     Args:
         link: how to reach it.
@@ -112,30 +89,51 @@ class Store:
         histograms: what to keep of histograms, the same way.
         timeout: how long a synchronous write is tried, seconds.
         clock: where the producer's time comes from.
+        reader: makes the store that readings ask; None: this one is.
     """
 
     def __init__(
         self,
-        link: Link,
+        link: Link | ClusterLink,
         *,
         prefix: str,
         retention: Retention,
         histograms: Retention | None = None,
         timeout: float,
         clock: Clock = SYSTEM,
-        restarts: bool = False,
+        reader: "Callable[[], Store] | None" = None,
     ) -> None:
-        self.link = link
-        self.keys = Keys(prefix)
-        self.clock = clock
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
-        self._configured = Binding(retention, of_histograms, "")
+        wish = Wish(retention, of_histograms)
+        #: The names of its keys, for who reads.
+        self.keys: Keys
+        #: How it is read.
+        self.link: Link | Scatter
+        if isinstance(link, ClusterLink):
+            spread = SpreadKeys(prefix)
+            self.keys, self.link, each = spread, Scatter(link, spread), spread.parts
+        else:
+            self.keys, self.link = Keys(prefix), link
+            each = (self.keys,)
+        #: Where it is written: see partition.py.
+        self.parts = tuple(
+            Partition(
+                link,
+                keys,
+                wish=wish,
+                partitions=len(each),
+                timeout=timeout,
+                clock=clock,
+            )
+            for keys in each
+        )
+        self.clock = clock
         #: How long a synchronous write is tried, seconds.
         self.timeout = timeout
-        self._restarts = restarts
-        self._binding: Binding | None = None
+        self._wish = wish
         self._seen: Kept | None = None
-        self._producers = Producers()
+        self._make_reader = reader
+        self._reader: Store | None = None
 
     def __repr__(self) -> str:
         return f"<Store {self.location} prefix={self.keys.prefix!r}>"
@@ -145,9 +143,36 @@ class Store:
         """Where it is, without credentials."""
         return self.link.location
 
+    @property
+    def reader(self) -> "Store":
+        """The store that readings ask: this one, or the same on a replica, see `read_from`.
+
+        Raises:
+            InvalidSetting: there are no replicas to read from.
+        """
+        if self._make_reader is None:
+            return self
+        if self._reader is None:
+            self._reader = self._make_reader()
+        return self._reader
+
     def close(self) -> None:
         """Close the connections, unless they are the caller's."""
         self.link.close()
+        if self._reader is not None:
+            self._reader.close()
+
+    def number_of(self, text: str) -> int:
+        """Return the number of the partition in which a series, or a logger, lies."""
+        return partition_of(text) if len(self.parts) > 1 else 0
+
+    def part(self, text: str) -> Partition:
+        """Return that partition; that of "" has marks, and what writers tell."""
+        return self.parts[self.number_of(text)] if text else self.parts[0]
+
+    def lanes(self) -> list[list[int]]:
+        """Return the numbers of the partitions, those of each server together."""
+        return self.link.lanes([part.keys.meta for part in self.parts])
 
     # Reading
 
@@ -182,7 +207,7 @@ class Store:
             arrival = _Arrival(self._view, make)
             replies = self.link.exchange(whole, arrival.take)
         except StoreUnavailable:
-            self._reconnect()
+            self.link.recover()
             arrival = _Arrival(self._view, make)
             replies = self.link.exchange(whole, arrival.take)
         return arrival.view(), replies[2:]
@@ -192,7 +217,7 @@ class Store:
         try:
             return self.link.exchange(commands)
         except StoreUnavailable:
-            self._reconnect()
+            self.link.recover()
             return self.link.exchange(commands)
 
     def _asked_first(self) -> tuple[Command, Command]:
@@ -200,18 +225,23 @@ class Store:
 
     def _view(self, time: Reply, meta: Reply) -> View:
         seconds, microseconds = raised(time)
-        found = bindings.read_meta(dict(pairs(raised(meta))))
-        kept = found or self._configured
+        found = bindings.read_meta(dict(pairs(raised(meta))), len(self.parts))
+        kept = found or self._wish.binding
         self._seen = kept.kept
         now = int(seconds) + int(microseconds) / 1e6
         return View(now, kept.retention, kept.histograms, kept.version)
 
-    # Retention
+    # What is kept
 
     @property
     def kept(self) -> Kept:
         """What is kept, as far as it is known without asking."""
-        return (self._binding or self._configured).kept
+        return self._known.kept
+
+    @property
+    def _known(self) -> Binding:
+        bound = [part.bound for part in self.parts if part.bound is not None]
+        return max(bound, key=lambda one: one.rank, default=self._wish.binding)
 
     @property
     def seen(self) -> Kept:
@@ -220,17 +250,38 @@ class Store:
 
     def binding(self) -> Binding:
         """Return what the store keeps, writing it down where the store is new."""
-        if self._binding is None:
-            self._bind()
-        assert self._binding is not None
-        return self._binding
+        if any(part.bound is None for part in self.parts):
+            self.bind()
+        return self._known
 
-    def _bind(self) -> None:
-        known = self._binding
-        found = bindings.bind(self.link, self.keys, known or self._configured)
-        if known is None:
-            bindings.say_difference(self._configured, found)
-        self._binding = found
+    def bind(self) -> None:
+        """Ask all partitions what they keep, and have all keep what was chosen last.
+
+        Raises:
+            IncompatibleStore: the store has another format.
+            StoreError: a server cannot be reached or refuses.
+        """
+        many = {number: part.bind() for number, part in enumerate(self.parts)}
+        for found in drive_all(self.parts[0].link, many).values():
+            raised(found)
+        newest = self._known
+        if any(part.bound != newest for part in self.parts):
+            self._retain(newest)
+
+    def _retain(self, wanted: Binding) -> bool:
+        """Have all partitions keep something else; tell whether nobody else did the same."""
+        many = {
+            number: bindings.retain(part.keys, part.bound, wanted)
+            for number, part in enumerate(self.parts)
+            if part.bound is not None and part.bound != wanted
+        }
+        changed = True
+        for number, reply in drive_all(self.parts[0].link, many).items():
+            if raised(reply):
+                self.parts[number].bound = wanted
+            else:
+                changed = False
+        return changed
 
     def change_retention(
         self, changes: Sequence[tuple[int, int]], *, histograms: bool = False
@@ -246,18 +297,21 @@ class Store:
 
         Raises:
             InvalidSetting: out of range; nothing was changed.
-            StoreError: the server cannot be reached or refuses.
+            StoreError: a server cannot be reached or refuses. On a cluster some partitions may have
+                been changed; the others follow when the store is used again.
         """
         while True:
-            self._bind()
-            seen = self.binding()
+            self.bind()
+            seen = self._known
             changed = (seen.histograms if histograms else seen.retention).changed(changes)
             if histograms:
                 wanted = seen._replace(histograms=changed)
             else:
                 wanted = seen._replace(retention=changed)
-            if wanted == seen or bindings.retain(self.link, self.keys, seen, wanted):
-                self._bind()
+            if wanted == seen:
+                return changed
+            version = bindings.new_version(seen.version, chosen=True)
+            if self._retain(wanted._replace(version=version)):
                 return changed
 
     # Writers
@@ -279,198 +333,12 @@ class Store:
         Raises:
             StoreError: the server cannot be reached, refuses, or holds another format.
         """
-        self.binding()
+        first = self.parts[0]
+        if first.bound is None:
+            drive(first.link, first.bind())
         options = {"instance": instance, "ended": ended}
         try:
-            return publishing.publish(self.link, self.keys, producer, report, **options)
+            return publishing.publish(first.link, first.keys, producer, report, **options)
         except StoreUnavailable:
-            self._reconnect()
-            return publishing.publish(self.link, self.keys, producer, report, **options)
-
-    # Writing
-
-    def write(
-        self,
-        build: Callable[[Kept], Operations],
-        *,
-        kept: Kept | None = None,
-        refuse: bool = True,
-        trim: bool = True,
-        within: float | None = None,
-    ) -> Outcome:
-        """Write at once, as one batch, and return when the store has answered.
-
-        Args:
-            build: makes the operations for what is kept; called again should it have changed.
-            kept: the caller's own; the store's `meta:` is then neither asked nor made.
-            refuse: leave out slices that are aged or far in the future.
-            trim: remove what has left the retention.
-            within: seconds in all, whatever a caller's client would wait for; None: each try
-                waits for its answer, and what was sent is tried ATTEMPTS times at least.
-
-        Raises:
-            StoreUnavailable: no answer until the timeout. With `sent`, the batch may have been
-                applied; it will not be sent again.
-            StoreError: the server refused; nothing was written.
-        """
-        producer = self._producers.borrow()
-        try:
-            parcel = Parcel(producer, build)
-            started, attempt = self.clock.monotonic(), 0
-            limit = nullcontext() if within is None else self.link.within(within)
-            with limit:
-                while True:
-                    try:
-                        return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
-                    except StoreUnavailable as error:
-                        self._wait(attempt if parcel.sent else ATTEMPTS, started, error, within)
-                    except StoreRefused as error:
-                        if error.code not in _PASSING:
-                            raise
-                        self._wait(attempt, started, error, within)
-                    attempt += 1
-        finally:
-            self._producers.give_back(producer)
-
-    def attempt(
-        self,
-        parcel: Parcel,
-        *,
-        kept: Kept | None = None,
-        refuse: bool = True,
-        trim: bool = True,
-    ) -> Outcome:
-        """Send a parcel once more, whatever became of it before.
-
-        Args:
-            parcel: made by one producer after the one before was answered.
-            kept, refuse, trim: see write(); the same each time.
-
-        Raises:
-            StoreUnavailable: no answer. `sent` says, as of all others, whether the parcel may have
-                been applied now or earlier; it has then to come again.
-            StoreError: the server refused; nothing was written now.
-        """
-        producer = parcel.producer
-        while True:
-            bound = False
-            try:
-                version = ""
-                own = kept
-                if own is None:
-                    binding = self.binding()
-                    own, version = binding.kept, binding.version
-                batch, bound = parcel.batch(own, version), True
-                must_exist = parcel.sent and (
-                    producer.acknowledged or parcel.age(self.clock) > WATERMARK_SECONDS / 2
-                )
-                outcome = self.send(batch, version, must_exist=must_exist, refuse=refuse, trim=trim)
-                producer.acknowledged = True
-                return outcome
-            except RetentionChanged:
-                self._bind_again(parcel)
-            except StoreUnavailable as error:
-                if bound and error.sent:
-                    parcel.may_be_applied(self.clock)
-                error.sent = parcel.sent
-                self._reconnect()
-                raise
-            except StoreError as error:
-                error.sent = parcel.sent
-                if getattr(error, "code", "") != "WRONGTYPE" or not bound or parcel.renewed:
-                    raise
-                # Somebody else uses the watermark's key.
-                if parcel.sent:
-                    return Outcome(applied=False, uncertain=True)
-                parcel.renew()
-
-    def _bind_again(self, parcel: Parcel) -> None:
-        try:
-            self._bind()
-        except StoreError as error:
-            error.sent = parcel.sent
-            raise
-
-    def send(
-        self,
-        batch: Batch,
-        version: str,
-        *,
-        must_exist: bool,
-        refuse: bool = True,
-        trim: bool = True,
-    ) -> Outcome:
-        """Send a batch once. Sending it again with the same number is always safe.
-
-        Args:
-            batch: made for the retention of this version.
-            version: of meta:, or "" not to look.
-            must_exist: the batch has been sent before, and its producer had been acknowledged
-                before: without a watermark nobody can tell whether it was applied.
-            refuse, trim: see write().
-
-        Raises:
-            RetentionChanged: made for another retention; nothing was written.
-            StoreUnavailable: the answer is missing.
-            StoreError: the server refused; nothing was written.
-        """
-        script, keys, args = self._request(
-            batch, version, must_exist=must_exist, refuse=refuse, trim=trim
-        )
-        return outcome_of(batch, script.run(self.link, keys, args))
-
-    def write_by(self, call: Callable[[Command], Reply], operations: Operations) -> Outcome:
-        """Have one batch sent by somebody else, among commands of their own.
-
-        It is sent whole, so that it may stand anywhere; and sent again, it is applied once. The
-        store's `meta:` is neither asked nor made.
-
-        Args:
-            call: sends a command, and returns its reply, texts as bytes or decoded.
-
-        Raises:
-            StoreError: the server refused; nothing was written.
-        """
-        producer = self._producers.borrow()
-        try:
-            batch = Batch(producer.id, producer.next(), operations)
-            script, keys, args = self._request(batch, "", must_exist=False, refuse=True, trim=True)
-            return outcome_of(batch, call(script.command(keys, args, whole=True)))
-        finally:
-            self._producers.give_back(producer)
-
-    def _request(
-        self, batch: Batch, version: str, *, must_exist: bool, refuse: bool, trim: bool
-    ) -> tuple[Script, list[str], list[str | int]]:
-        """Return the script that applies a batch, its keys and its arguments."""
-        keys = [self.keys.batch(batch.producer), self.keys.meta]
-        args: list[str | int] = [
-            batch.number,
-            WATERMARK_SECONDS,
-            f"{self.clock.wall():.6f}",
-            version,
-            int(must_exist),
-            int(refuse),
-            int(trim),
-        ]
-        for operation in batch.operations:
-            keys += operation.keys
-            args += (operation.code, len(operation.keys), len(operation.args), *operation.args)
-        return apply_script(operation.code for operation in batch.operations), keys, args
-
-    def _wait(self, attempt: int, started: float, error: Exception, within: float | None) -> None:
-        """Wait before another attempt, or raise the error where there is no time left."""
-        passed = self.clock.monotonic() - started
-        pause = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
-        if within is not None:
-            left = within - passed
-            over, pause = left < BACKOFF_SECONDS, min(pause, left / 2)  # leaves some for the try
-        else:
-            over = attempt + 1 >= ATTEMPTS and passed >= self.timeout
-        if over:
-            raise error
-        self.clock.sleep(pause)
-
-    def _reconnect(self) -> None:
-        if self._restarts:  # an embedded server that ended is started again
-            self.link.close()
+            first.link.recover()
+            return publishing.publish(first.link, first.keys, producer, report, **options)

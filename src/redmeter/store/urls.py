@@ -1,21 +1,26 @@
 """Where the store is: a URL taken apart, and a text for it that holds no password."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from redis.connection import parse_url
 
 from redmeter.errors import InvalidSetting
+from redmeter.expressions import late
 
-_EXAMPLES = "redis://HOST:PORT/DB, rediss://…, unix:///PATH, embedded://PATH or off"
+_EXAMPLES = (
+    "redis://HOST:PORT/DB, rediss://…, unix:///PATH, redis+cluster://HOST:PORT,…, "
+    "redis+sentinel://HOST:PORT,…/SERVICE/DB, embedded://PATH or off"
+)
 
 #: Schemes that others use, worth naming when they are refused.
 _OTHERS = {
-    *("redis+sentinel", "redis+cluster", "redis-sentinel", "redis-cluster", "redis+unix", "http"),
-    *("rediss+sentinel", "rediss+cluster", "valkey", "valkeys", "https", "tcp", "file", "sqlite"),
+    *("redis-sentinel", "redis-cluster", "redis+unix", "http"),
+    *("valkey", "valkeys", "https", "tcp", "file", "sqlite"),
 }
 #: Options of the client that may stand in a URL, beside those of TLS: those whose value is text.
 _OPTIONS = {
@@ -24,6 +29,12 @@ _OPTIONS = {
     *("health_check_interval", "max_connections", "retry_on_timeout", "decode_responses"),
     *("encoding", "encoding_errors"),
 }
+#: What the sentinels want, where they ask for it: their own, not the server's.
+_OF_SENTINELS = ("sentinel_username", "sentinel_password")
+#: Where sentinels listen unless the URL says otherwise.
+_SENTINEL_PORT = 26379
+#: A host of several, with its port: what is none might be a part of a password.
+_HOST = late(r"(?P<host>[\w.-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?", re.ASCII)
 #: Of these, what we set ourselves: accepted, since URLs are shared with other programs.
 _IGNORED = (
     *("decode_responses", "encoding", "encoding_errors", "max_connections", "retry_on_timeout"),
@@ -33,13 +44,18 @@ _IGNORED = (
 class Target(NamedTuple):
     """A place to connect to."""
 
-    kind: Literal["server", "embedded", "off"]
+    kind: Literal["server", "cluster", "sentinel", "embedded", "off"]
     #: For messages: scheme, host, port, database or path; no user, no password.
     location: str
     #: Keyword arguments of the client; they may hold a password, so no repr shows them.
     options: Mapping[str, Any] = MappingProxyType({})
     #: Data directory of an embedded server.
     path: Path | None = None
+    #: Host and port of some nodes of a cluster, or of sentinels.
+    nodes: tuple[tuple[str, int], ...] = ()
+    #: What the sentinels call the master, and who we are to them.
+    service: str = ""
+    of_sentinels: Mapping[str, str] = MappingProxyType({})
 
     def __repr__(self) -> str:
         return f"<Target {self.kind} {self.location}>"
@@ -61,6 +77,10 @@ def parse(url: str) -> Target:
     scheme = scheme.lower()
     if not url or scheme == "embedded":
         return _embedded(rest)
+    if separator and scheme in ("redis+cluster", "rediss+cluster"):
+        return _cluster(scheme, rest)
+    if separator and scheme in ("redis+sentinel", "rediss+sentinel"):
+        return _sentinel(scheme, rest)
     if not separator or scheme not in ("redis", "rediss", "unix"):
         # Only what is known to be a scheme is repeated; it might be a part of a password.
         known = f" ({scheme})" if separator and scheme in _OTHERS else ""
@@ -99,6 +119,72 @@ def parse(url: str) -> Target:
     for option in _IGNORED:
         options.pop(option, None)
     return Target("server", location, options)
+
+
+def _cluster(scheme: str, rest: str) -> Target:
+    """Read what stands after redis+cluster://, of several nodes each as one would stand alone."""
+    netloc, slash, path = rest.partition("/")
+    if not slash:
+        netloc, question, path = rest.partition("?")
+        path = question + path
+    login, at, hosts = netloc.rpartition("@")
+    plain = scheme.partition("+")[0]
+    targets = [
+        parse(f"{plain}://{login}{at}{host}{slash}{path}") for host in hosts.split(",") if host
+    ]
+    if not targets:
+        raise _unreadable()
+    if any(target.options.get("db", 0) != 0 for target in targets):
+        raise InvalidSetting("url", "a cluster has no databases: leave the number after the / out")
+    options = dict(targets[0].options)
+    for name in ("db", "host", "port"):
+        options.pop(name, None)
+    places = [target.options for target in targets]
+    nodes = tuple((place.get("host", "localhost"), place.get("port", 6379)) for place in places)
+    shown = ",".join(t.location.partition("://")[2].rpartition("/")[0] for t in targets)
+    return Target("cluster", f"{scheme}://{shown}", options, nodes=nodes)
+
+
+def _sentinel(scheme: str, rest: str) -> Target:
+    """Read what stands after redis+sentinel://: all about the master but its place."""
+    plain = scheme.partition("+")[0]
+    try:
+        parts = urlsplit(f"{plain}://{rest}")
+        given = parse_qs(parts.query, keep_blank_values=True)
+    except ValueError:  # its text may quote a part of the password
+        raise _unreadable() from None
+    if parts.fragment or "@" in parts.path + parts.query:
+        raise _unreadable()  # an unescaped mark in the password, which would go on after it
+    login, at, hosts = parts.netloc.rpartition("@")
+    nodes = []
+    for each in hosts.split(","):
+        found = _HOST.fullmatch(each)
+        port = int(found["port"] or _SENTINEL_PORT) if found else 0
+        if found is None or not 0 < port < 65536:
+            raise _unreadable()
+        nodes.append((found["host"].strip("[]"), port))
+    service, _, database = parts.path[1:].partition("/")
+    name = unquote(service)
+    if not name or not name.isprintable():
+        form = f"{scheme}://HOST:PORT,HOST:PORT/SERVICE/DB"
+        raise InvalidSetting("url", f"does not say what the sentinels call the master: use {form}")
+    pairs = parts.query.split("&")
+    others = "&".join(pair for pair in pairs if pair.partition("=")[0] not in _OF_SENTINELS)
+    server = parse(f"{plain}://{login}{at}localhost/{database}?{others}")
+    options = {k: v for k, v in server.options.items() if k not in ("host", "port")}
+    shown = ",".join(f"[{h}]:{p}" if ":" in h else f"{h}:{p}" for h, p in nodes)
+    return Target(
+        "sentinel",
+        f"{scheme}://{shown}/{quote(name, safe='')}/{options.get('db', 0)}",
+        options,
+        nodes=tuple(nodes),
+        service=name,
+        of_sentinels={
+            option.removeprefix("sentinel_"): given[option][0]
+            for option in _OF_SENTINELS
+            if option in given
+        },
+    )
 
 
 def _embedded(rest: str) -> Target:

@@ -15,6 +15,8 @@
 --                                 widths, ascending, each a multiple of the one before
 --     BEFORE FINE COUNT EARLIER LENGTH WIDTH …   the same of LENGTH seconds right before that
 --                                 window, from slices of EARLIER and of these widths
+--   And one whose key is what stands before the name, alone:
+--     FIELD                       what a hash has by the name; nil also where it is no hash
 -- Returns the server's clock, seconds and microseconds; the members; and the replies to the
 --   commands, those of the first member first. What a command fails by is its reply; what the
 --   selection fails by stands for the members.
@@ -25,6 +27,16 @@ local MANY = 40  -- fields of a hash
 
 local call = redis.call
 local at = 0
+
+-- On a cluster, while the slot moves to another node, a key that has gone there cannot be read here:
+-- then nothing is told of this slot, and who asks tries again.
+local function try(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err and string.find(reply.err, 'non local key', 1, true) then
+    error(reply.err, 0)
+  end
+  return reply
+end
 
 local function take()
   at = at + 1
@@ -72,7 +84,7 @@ end
 -- up by going through the hash, so of many fields the hash is read as a whole.
 local function add(key, part, found)
   local fields, many = part[2], #part[2] > MANY
-  local values = many and redis.pcall('HGETALL', key) or redis.pcall('HMGET', key, unpack(fields))
+  local values = many and try('HGETALL', key) or try('HMGET', key, unpack(fields))
   if values.err then return values end
   if many then
     for i = 1, #values, 2 do
@@ -117,9 +129,14 @@ while at < #ARGV do
     for i, text in ipairs(arguments) do arguments[i] = tonumber(text) end
     local parts = (command == 'WINDOW' and window or before)(unpack(arguments))
     asks[#asks + 1] = slices(parts, head, tail)
+  elseif command == 'FIELD' then
+    asks[#asks + 1] = function(name)
+      local found = redis.pcall('HGET', head, name)
+      return type(found) ~= 'table' and found
+    end
   else
     asks[#asks + 1] = function(name)
-      return redis.pcall(command, head .. name .. tail, unpack(arguments))
+      return try(command, head .. name .. tail, unpack(arguments))
     end
   end
 end

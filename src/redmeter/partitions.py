@@ -1,0 +1,133 @@
+"""Partitions: which keys of a store lie together, in one slot of a cluster.
+
+On one server there is one partition. On a cluster there are 64, and a hash tag stands behind the
+prefix of each key: `redmeter:{axl}count:60:hits`. What one batch writes has to share a slot, so a
+series, its entries in the indexes, its grand total and the watermark of who writes it have one
+tag; each partition has all of these keys, and the binding of `meta:`.
+
+What lies where: a series in the partition of its NAME, labels and all, so that the label sets of a
+busy name are spread; messages in that of their LOGGER; marks, and what writers tell of themselves,
+in the first.
+
+The tags are words whose slots lie evenly: the one of partition i is slot 256 i + 128, or the next.
+So masters that share the slots evenly share the partitions evenly, as long as there are fewer of
+them than partitions. Which partition a name is of is a part of the stored format: CRC-32 (ISO 3309,
+as in zlib) of its UTF-8, modulo 64.
+
+Pure: no I/O.
+"""
+
+from zlib import crc32
+
+from redmeter.keys import DEFAULT_PREFIX, Keys
+
+#: Partition -> its tag.
+TAGS = (
+    *("axl", "jwb", "hcu", "kec", "hpt", "kvb", "akm", "jdc", "eta", "frw", "lox", "oin"),
+    *("dua", "gsw", "mnx", "fav", "ain", "box", "hrw", "kta", "hav", "cnx", "azo", "jua"),
+    *("eec", "fcu", "dwb", "gqt", "ddc", "gbu", "evb", "fpt", "jvr", "ipd", "cmk", "hbe"),
+    *("kwr", "hqd", "blk", "ice", "fsg", "euq", "gaf", "dgp", "grg", "dtq", "wbv", "efp"),
+    *("bnh", "iaf", "kuq", "hsg", "coh", "qkn", "jtq", "irg", "fbe", "eds", "gpd", "dvr"),
+    *("gce", "des", "fqd", "ewr"),
+)
+
+#: How many partitions a store on a cluster has.
+PARTITIONS = len(TAGS)
+
+
+def partition_of(text: str) -> int:
+    """Return the number of the partition in which a series, or a logger, lies on a cluster."""
+    return crc32(text.encode(errors="surrogatepass")) % PARTITIONS
+
+
+class SpreadKeys(Keys):
+    """The names of the keys of a store on a cluster, for who reads.
+
+    What is asked for by a name is the key in the partition of the name. What each partition has is
+    called as if there were no partitions, `redmeter:known:`: who reads that means all of them, see
+    store/scatter.py. So do heads, what keys begin with: `count_of("")`.
+
+    Args:
+        prefix: what all keys begin with; not empty.
+    """
+
+    def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
+        super().__init__(prefix)
+        self.parts = tuple(Keys(prefix, tag) for tag in TAGS)
+        #: What stands for the keys of all partitions.
+        self.spread = frozenset(
+            (self.known, self.gauges, self.hists, self.messages, self.total, self.meta)
+        )
+        first = self.parts[0]
+        self.marks, self.cleaned = first.marks, first.cleaned
+        self.writers, self.reports = first.writers, first.reports
+        self.instances = first.instances
+
+    def of(self, text: str) -> Keys:
+        """Return the keys of the partition in which a series, or a logger, lies."""
+        return self.parts[partition_of(text)]
+
+    def in_part(self, key: str, part: int) -> str:
+        """Return a key or a head that stands for those of all partitions, as it is in one."""
+        return self.parts[part].head + key[len(self.prefix) :]
+
+    def count(self, precision: int, name: str) -> str:
+        """See Keys."""
+        return self.of(name).count(precision, name)
+
+    def count_of(self, entry: str) -> str:
+        """See Keys."""
+        return self._of_entry(entry).count_of(entry) if entry else super().count_of("")
+
+    def gauge(self, precision: int, name: str) -> str:
+        """See Keys."""
+        return self.of(name).gauge(precision, name)
+
+    def gauge_of(self, entry: str) -> str:
+        """See Keys."""
+        return self._of_entry(entry).gauge_of(entry) if entry else super().gauge_of("")
+
+    def hist(self, precision: int, name: str) -> str:
+        """See Keys."""
+        return self.of(name).hist(precision, name)
+
+    def hist_of(self, entry: str) -> str:
+        """See Keys."""
+        return self._of_entry(entry).hist_of(entry) if entry else super().hist_of("")
+
+    def moments(self, precision: int, name: str) -> str:
+        """See Keys."""
+        return self.of(name).moments(precision, name)
+
+    def moments_of(self, entry: str) -> str:
+        """See Keys."""
+        return self._of_entry(entry).moments_of(entry) if entry else super().moments_of("")
+
+    def _of_entry(self, entry: str) -> Keys:
+        return self.of(entry.partition(":")[2])
+
+    def recent(self, logger: str, severity: str) -> str:
+        """See Keys."""
+        return self.of(logger).recent(logger, severity)
+
+    def common_of(self, entry: str) -> str:
+        """See Keys."""
+        if not entry:
+            return super().common_of("")
+        return self.of(entry.rpartition(":")[0]).common_of(entry)
+
+    def stats(self, name: str) -> tuple[str, str, str, str]:
+        """See Keys."""
+        return self.of(name).stats(name)
+
+    def stats_as_is(self, name: str) -> tuple[str, str, str, str]:
+        """See Keys."""
+        return self.of(name).stats_as_is(name)
+
+    def patterns(self, logger: str, severity: str) -> str:
+        """See Keys."""
+        return self.of(logger).patterns(logger, severity)
+
+    def distinct(self, logger: str) -> str:
+        """See Keys."""
+        return self.of(logger).distinct(logger)

@@ -1,0 +1,303 @@
+"""A cluster: each command to the master that has its key, those of one master as one pipeline.
+
+The same face as link.Link, one of which there is for each node. Masters are asked at the same time,
+in threads, so a node that is slow or away holds up only what lies there. What a node answers
+instead of carrying a command out is answered here, command by command: MOVED and ASK lead to
+another node. TRYAGAIN, CLUSTERDOWN and NOSCRIPT are replies for who asked, since nothing was done.
+
+The client's own cluster class is not used: its pipeline refuses scripts, one node that stands still
+blocks all of it, and it asks for the slots in an order of its own and closes connections to do so.
+Which master has which slots is asked of the node that was in trouble least lately.
+"""
+
+import contextlib
+import re
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple
+
+import redis
+from redis.crc import key_slot
+
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.store.link import Command, Link, Reply
+from redmeter.store.parallel import in_parallel
+
+#: Host and port.
+Address = tuple[str, int]
+
+#: Times that a command may be sent on by nodes that do not have its slot.
+REDIRECTS = 5
+
+#: What a node says of a slot: which, and who has it.
+_REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
+_SCRIPTS = {"EVAL", "EVALSHA"}
+#: Their key comes after a word.
+_WORDY = {"MEMORY", "OBJECT"}
+_KEYLESS = {"TIME", "INFO", "CONFIG", "SCAN", "PING", "CLUSTER", "DBSIZE", "SCRIPT", "COMMAND"}
+
+
+def key_of(command: Command) -> str | bytes | None:
+    """Return the key that a command is about; None where it is about none."""
+    name = command[0]
+    if name in _KEYLESS:
+        return None
+    key = command[3 if name in _SCRIPTS else 2 if name in _WORDY else 1]
+    assert isinstance(key, str | bytes)
+    return key
+
+
+class Shard(NamedTuple):
+    """A range of slots, and who has it."""
+
+    first: int
+    last: int
+    master: Address
+    replicas: tuple[Address, ...]
+
+
+class Slots:
+    """Which node has which slots."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self.shards = sorted(shards)
+        self._firsts = [shard.first for shard in self.shards]
+        #: Each once, in the order of their slots.
+        self.masters = list(dict.fromkeys(shard.master for shard in self.shards))
+
+    @classmethod
+    def read(cls, reply: Reply, host: str) -> "Slots":
+        """Read what CLUSTER SLOTS answers.
+
+        Args:
+            host: the one that was asked, which may call itself by no name.
+        """
+        shards = []
+        for first, last, *nodes in reply:
+            at = [((node[0] or b"").decode() or host, int(node[1])) for node in nodes]
+            shards.append(Shard(int(first), int(last), at[0], tuple(at[1:])))
+        return cls(shards)
+
+    def shard(self, slot: int) -> Shard | None:
+        """Return the range that a slot lies in; None where nobody serves it."""
+        at = bisect_right(self._firsts, slot) - 1
+        if at < 0 or slot > self.shards[at].last:
+            return None
+        return self.shards[at]
+
+
+class _Limits(threading.local):
+    """Until when the exchanges of a thread have to end, by the monotonic clock."""
+
+    until: float | None = None
+
+
+class ClusterLink:
+    """A way to exchange commands with a cluster.
+
+    Args:
+        connect: returns a client for one node; connects to nothing.
+        start: some nodes, to begin with.
+        location: for messages, without credentials.
+        owned: whether the waits are ours, not a caller's.
+    """
+
+    def __init__(
+        self,
+        connect: "Callable[[Address], redis.Redis]",
+        start: Sequence[Address],
+        location: str,
+        *,
+        owned: bool = True,
+    ) -> None:
+        self._connect = connect
+        self._first = tuple(start)
+        self.location = location
+        self.owned = owned
+        self._nodes: dict[Address, Link] = {}
+        self._slots: Slots | None = None
+        self._stale = False
+        #: When a node was in trouble last, monotonic seconds.
+        self._trouble: dict[Address, float] = {}
+        self._limits = _Limits()
+
+    # Exchanges
+
+    def exchange(
+        self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
+    ) -> list[Reply]:
+        """Send commands and return a reply for each; a server's error is a reply. See Link.
+
+        Raises:
+            StoreUnavailable: a node that has to be asked does not answer.
+        """
+        replies = self.collect(commands)
+        for reply in replies:
+            if isinstance(reply, StoreUnavailable):
+                raise reply
+        return replies if take is None else [take(reply) for reply in replies]
+
+    def collect(self, commands: Sequence[Command]) -> list[Reply]:
+        """Do the same; what was not answered has the error as its reply."""
+        try:
+            self._look()
+        except StoreError as error:
+            return [copy(error) for _ in commands]
+        replies: list[Reply] = [None] * len(commands)
+        waiting: dict[int, Address | None] = dict.fromkeys(range(len(commands)))
+        asking: set[int] = set()
+        for _ in range(REDIRECTS):
+            groups: dict[Address, list[int]] = {}
+            for number, address in waiting.items():
+                place = address or self._place(commands[number])
+                if place is None:
+                    self._stale = True
+                    replies[number] = StoreRefused("CLUSTERDOWN", "no node serves its slot")
+                else:
+                    groups.setdefault(place, []).append(number)
+            jobs = [
+                partial(self._ask, address, [(commands[n], n in asking) for n in some])
+                for address, some in groups.items()
+            ]
+            answers = in_parallel(jobs)
+            waiting = {}
+            for (address, some), answer in zip(groups.items(), answers, strict=True):
+                for number, reply in zip(some, answer, strict=True):
+                    replies[number] = reply
+                    if (place := self._redirected(reply, address)) is not None:
+                        waiting[number] = place
+                        asking.discard(number)
+                        if reply.code == "ASK":
+                            asking.add(number)
+            if not waiting:
+                break
+        return replies
+
+    def _ask(self, address: Address, commands: Sequence[tuple[Command, bool]]) -> list[Reply]:
+        """Exchange commands with one node: each with whether the node is but to get its slot."""
+        link, until = self.node(address), self._limits.until
+        sent: list[Command] = []
+        for command, asking in commands:
+            sent += [("ASKING",), command] if asking else [command]
+        limit = contextlib.nullcontext() if until is None else link.within(until - time.monotonic())
+        with limit:
+            replies = link.collect(sent)
+        if len(sent) > len(commands):
+            replies = [r for c, r in zip(sent, replies, strict=True) if c != ("ASKING",)]
+        if any(isinstance(reply, StoreUnavailable) for reply in replies):
+            self._trouble[address] = time.monotonic()
+            self._stale = True
+        return replies
+
+    def _redirected(self, reply: Reply, address: Address) -> Address | None:
+        """Return where a node sends one; None where it answered."""
+        if not isinstance(reply, StoreRefused):
+            return None
+        if reply.code == "CLUSTERDOWN":
+            self._stale = True
+        if reply.code not in ("MOVED", "ASK"):
+            return None
+        self._stale = self._stale or reply.code == "MOVED"
+        found = _REDIRECTED.search(reply.detail)
+        return (found[2] or address[0], int(found[3])) if found else None
+
+    def _place(self, command: Command) -> Address | None:
+        assert self._slots is not None, "looked for"
+        key = key_of(command)
+        if key is None:
+            return min(self._slots.masters, key=self._last_trouble, default=None)
+        shard = self._slots.shard(slot_of(key))
+        return None if shard is None else shard.master
+
+    def _last_trouble(self, address: Address) -> float:
+        return self._trouble.get(address, 0.0)
+
+    # Nodes
+
+    def node(self, address: Address) -> Link:
+        """Return the link to one node."""
+        link = self._nodes.get(address)
+        if link is None:
+            host, port = address
+            name = f"{host}:{port} (a node of {self.location})"
+            link = Link(partial(self._connect, address), name)
+            link = self._nodes.setdefault(address, link)
+        return link
+
+    def masters(self) -> list[Address]:
+        """Return the masters that have slots.
+
+        Raises:
+            StoreError: no node tells.
+        """
+        self._look()
+        assert self._slots is not None, "looked for"
+        return self._slots.masters
+
+    def lanes(self, keys: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of keys, those of one master together.
+
+        Raises:
+            StoreError: no node tells.
+        """
+        self._look()
+        assert self._slots is not None, "looked for"
+        found: dict[Address | None, list[int]] = {}
+        for number, key in enumerate(keys):
+            shard = self._slots.shard(slot_of(key))
+            found.setdefault(shard and shard.master, []).append(number)
+        return list(found.values())
+
+    def _look(self) -> None:
+        """See that the slots are known; where they may have changed, ask again.
+
+        Raises:
+            StoreError: no node tells, and none ever did.
+        """
+        if self._slots is not None and not self._stale:
+            return
+        self._stale = False
+        problem: StoreError | None = None
+        known = self._slots.masters if self._slots else ()
+        for address in sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble):
+            (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)])
+            if isinstance(reply, StoreError):
+                problem = problem or reply
+            elif reply:
+                self._slots, self._stale = Slots.read(reply, address[0]), False
+                return
+        if self._slots is None:
+            raise problem or StoreRefused("CLUSTERDOWN", "no node serves any slot")
+
+    def recover(self) -> None:
+        """Look anew who has which slots, with the next exchange."""
+        self._stale = True
+
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Have the exchanges of this thread end so many seconds from now. See Link."""
+        before = self._limits.until
+        self._limits.until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._limits.until = before
+
+    def hurry(self, seconds: float) -> None:
+        """From now on wait no longer than about that for any answer. See Link."""
+        for link in list(self._nodes.values()):
+            link.hurry(seconds)
+
+    def close(self) -> None:
+        """Close the connections; the next exchange would open others."""
+        for link in list(self._nodes.values()):
+            link.close()
+
+
+def slot_of(key: str | bytes) -> int:
+    """Return the slot of a key: that of its hash tag, where it has one."""
+    return int(key_slot(key if isinstance(key, bytes) else key.encode(errors="surrogatepass")))

@@ -1,0 +1,291 @@
+"""Partition: apply a batch exactly once.
+
+A batch (producer, number, operations) is sent until the partition has answered. The script compares
+its number with the producer's watermark, so a batch whose answer was lost is sent again and counts
+once, whoever sends it again: we, the client library, a proxy.
+
+A store on one server is one partition. On a cluster it has 64, each in a slot of its own, with
+producers, numbers and binding of its own: see partitions.py.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from random import SystemRandom
+
+from redmeter.clock import Clock
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.keys import Kept, Keys
+from redmeter.model import Batch, Operations, Outcome
+from redmeter.store import binding as bindings
+from redmeter.store.answers import RetentionChanged, outcome_of
+from redmeter.store.binding import Binding, Wish
+from redmeter.store.cluster import ClusterLink
+from redmeter.store.link import Command, Link, Reply
+from redmeter.store.parcel import Parcel
+from redmeter.store.producers import Producers
+from redmeter.store.scripts import Script, apply_script
+from redmeter.store.steps import Steps, drive
+
+#: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
+#: that a server that evicts what expires next takes those first. A batch that was first sent half
+#: as long ago is not applied any more unless its watermark is there.
+WATERMARK_SECONDS = 86400
+
+#: A synchronous write is tried until the timeout has passed, and this often at least where
+#: something was sent: it may have been applied, which only another try can find out.
+ATTEMPTS = 5
+#: First wait between two tries, seconds; doubled each time, with jitter.
+BACKOFF_SECONDS = 0.02
+
+#: Answers that pass by themselves within a moment; nothing was written.
+_PASSING = {"LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUSY"}
+
+# Not the generator of the application, which may have seeded it.
+_chance = SystemRandom()
+
+
+class Partition:
+    """Where batches are applied: a whole store, or one partition of it.
+
+    Args:
+        link: how to reach it.
+        keys: the names of its keys.
+        wish: what to keep, should it be new.
+        partitions: how many the store has.
+        timeout: how long a synchronous write is tried, seconds.
+        clock: where the producer's time comes from.
+    """
+
+    def __init__(
+        self,
+        link: Link | ClusterLink,
+        keys: Keys,
+        *,
+        wish: Wish,
+        partitions: int,
+        timeout: float,
+        clock: Clock,
+    ) -> None:
+        self.link = link
+        self.keys = keys
+        self.clock = clock
+        self.timeout = timeout
+        self._wish = wish
+        self._partitions = partitions
+        self._producers = Producers()
+        #: What it keeps, once that is known.
+        self.bound: Binding | None = None
+
+    # What is kept
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept, as far as it is known without asking."""
+        return (self.bound or self._wish.binding).kept
+
+    def bind(self) -> Steps[Binding]:
+        """Ask what the partition keeps, and write it down where it is new.
+
+        Raises:
+            IncompatibleStore: it has another format.
+            StoreError: the server cannot be reached or refuses.
+        """
+        wanted = self.bound or self._wish.binding
+        found = yield from bindings.bind(self.keys, wanted, self._partitions)
+        self._wish.compare(found)
+        self.bound = found
+        return found
+
+    # Writing
+
+    def write(
+        self,
+        build: Callable[[Kept], Operations],
+        *,
+        kept: Kept | None = None,
+        refuse: bool = True,
+        trim: bool = True,
+        within: float | None = None,
+    ) -> Outcome:
+        """Write at once, as one batch, and return when the store has answered.
+
+        Args:
+            build: makes the operations for what is kept; called again should it have changed.
+            kept: the caller's own; the store's `meta:` is then neither asked nor made.
+            refuse: leave out slices that are aged or far in the future.
+            trim: remove what has left the retention.
+            within: seconds in all, whatever a caller's client would wait for; None: each try
+                waits for its answer, and what was sent is tried ATTEMPTS times at least.
+
+        Raises:
+            StoreUnavailable: no answer until the timeout. With `sent`, the batch may have been
+                applied; it will not be sent again.
+            StoreError: the server refused; nothing was written.
+        """
+        producer = self._producers.borrow()
+        try:
+            parcel = Parcel(producer, build)
+            started, attempt = self.clock.monotonic(), 0
+            limit = nullcontext() if within is None else self.link.within(within)
+            with limit:
+                while True:
+                    try:
+                        return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
+                    except StoreUnavailable as error:
+                        self._wait(attempt if parcel.sent else ATTEMPTS, started, error, within)
+                    except StoreRefused as error:
+                        if error.code not in _PASSING:
+                            raise
+                        self._wait(attempt, started, error, within)
+                    attempt += 1
+        finally:
+            self._producers.give_back(producer)
+
+    def attempt(
+        self,
+        parcel: Parcel,
+        *,
+        kept: Kept | None = None,
+        refuse: bool = True,
+        trim: bool = True,
+    ) -> Outcome:
+        """Send a parcel once more, whatever became of it before: see sending()."""
+        return drive(self.link, self.sending(parcel, kept=kept, refuse=refuse, trim=trim))
+
+    def sending(
+        self,
+        parcel: Parcel,
+        *,
+        kept: Kept | None = None,
+        refuse: bool = True,
+        trim: bool = True,
+    ) -> Steps[Outcome]:
+        """Send a parcel once more, whatever became of it before.
+
+        Args:
+            parcel: made by one producer after the one before was answered.
+            kept, refuse, trim: see write(); the same each time.
+
+        Raises:
+            StoreUnavailable: no answer. `sent` says, as of all others, whether the parcel may have
+                been applied now or earlier; it has then to come again.
+            StoreError: the server refused; nothing was written now.
+        """
+        producer = parcel.producer
+        while True:
+            bound = False
+            try:
+                version = ""
+                own = kept
+                if own is None:
+                    binding = self.bound or (yield from self.bind())
+                    own, version = binding.kept, binding.version
+                batch, bound = parcel.batch(own, version), True
+                must_exist = parcel.sent and (
+                    producer.acknowledged or parcel.age(self.clock) > WATERMARK_SECONDS / 2
+                )
+                outcome = yield from self.applying(
+                    batch, version, must_exist=must_exist, refuse=refuse, trim=trim
+                )
+                producer.acknowledged = True
+                return outcome
+            except RetentionChanged:
+                try:
+                    yield from self.bind()
+                except StoreError as error:
+                    error.sent = parcel.sent
+                    raise
+            except StoreUnavailable as error:
+                if bound and error.sent:
+                    parcel.may_be_applied(self.clock)
+                error.sent = parcel.sent
+                self.link.recover()
+                raise
+            except StoreError as error:
+                error.sent = parcel.sent
+                if getattr(error, "code", "") != "WRONGTYPE" or not bound or parcel.renewed:
+                    raise
+                # Somebody else uses the watermark's key.
+                if parcel.sent:
+                    return Outcome(applied=False, uncertain=True)
+                parcel.renew()
+
+    def applying(
+        self,
+        batch: Batch,
+        version: str,
+        *,
+        must_exist: bool,
+        refuse: bool = True,
+        trim: bool = True,
+    ) -> Steps[Outcome]:
+        """Send a batch once. Sending it again with the same number is always safe.
+
+        Args:
+            batch: made for the retention of this version.
+            version: of meta:, or "" not to look.
+            must_exist: the batch has been sent before, and its producer had been acknowledged
+                before: without a watermark nobody can tell whether it was applied.
+            refuse, trim: see write().
+
+        Raises:
+            RetentionChanged: made for another retention; nothing was written.
+            StoreUnavailable: the answer is missing.
+            StoreError: the server refused; nothing was written.
+        """
+        script, keys, args = self._request(
+            batch, version, must_exist=must_exist, refuse=refuse, trim=trim
+        )
+        return outcome_of(batch, (yield from script.steps(keys, args)))
+
+    def write_by(self, call: Callable[[Command], Reply], operations: Operations) -> Outcome:
+        """Have one batch sent by somebody else, among commands of their own.
+
+        It is sent whole, so that it may stand anywhere; and sent again, it is applied once. The
+        store's `meta:` is neither asked nor made.
+
+        Args:
+            call: sends a command, and returns its reply, texts as bytes or decoded.
+
+        Raises:
+            StoreError: the server refused; nothing was written.
+        """
+        producer = self._producers.borrow()
+        try:
+            batch = Batch(producer.id, producer.next(), operations)
+            script, keys, args = self._request(batch, "", must_exist=False, refuse=True, trim=True)
+            return outcome_of(batch, call(script.command(keys, args, whole=True)))
+        finally:
+            self._producers.give_back(producer)
+
+    def _request(
+        self, batch: Batch, version: str, *, must_exist: bool, refuse: bool, trim: bool
+    ) -> tuple[Script, list[str], list[str | int]]:
+        """Return the script that applies a batch, its keys and its arguments."""
+        keys = [self.keys.batch(batch.producer), self.keys.meta]
+        args: list[str | int] = [
+            batch.number,
+            WATERMARK_SECONDS,
+            f"{self.clock.wall():.6f}",
+            version,
+            int(must_exist),
+            int(refuse),
+            int(trim),
+        ]
+        for operation in batch.operations:
+            keys += operation.keys
+            args += (operation.code, len(operation.keys), len(operation.args), *operation.args)
+        return apply_script(operation.code for operation in batch.operations), keys, args
+
+    def _wait(self, attempt: int, started: float, error: Exception, within: float | None) -> None:
+        """Wait before another attempt, or raise the error where there is no time left."""
+        passed = self.clock.monotonic() - started
+        pause = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
+        if within is not None:
+            left = within - passed
+            over, pause = left < BACKOFF_SECONDS, min(pause, left / 2)  # leaves some for the try
+        else:
+            over = attempt + 1 >= ATTEMPTS and passed >= self.timeout
+        if over:
+            raise error
+        self.clock.sleep(pause)

@@ -1,0 +1,73 @@
+"""Steps: what needs several exchanges with the server, one command at a time.
+
+A generator that yields a command, is sent the reply to it, which may be an error, and returns its
+result. So the same code writes one batch by itself, or many batches in step, as one pipeline.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from redmeter.errors import StoreError
+from redmeter.store.link import Command, Reply
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+Steps = Generator[Command, Reply, T]
+
+
+class Collects(Protocol):
+    """What commands are exchanged by: see link.Link and cluster.ClusterLink."""
+
+    def collect(self, commands: Sequence[Command]) -> list[Reply]:
+        """Return a reply to each; what was not answered has the error as its reply."""
+        ...
+
+
+def drive(link: Collects, steps: Steps[T]) -> T:
+    """Take steps to their end, one exchange for each.
+
+    Raises:
+        StoreError: whatever the steps raise.
+    """
+    try:
+        command = next(steps)
+        while True:
+            (reply,) = link.collect([command])
+            command = steps.send(reply)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        steps.close()
+
+
+def drive_all(link: Collects, many: Mapping[K, Steps[T]]) -> dict[K, T | StoreError]:
+    """Take several to their ends, their commands together.
+
+    Returns:
+        What each returned, or the error of ours that it raised.
+    """
+    results: dict[K, T | StoreError] = {}
+    asked: dict[K, Command] = {}
+
+    def go(key: K, steps: Steps[T], reply: Any) -> None:
+        try:
+            asked[key] = steps.send(reply)
+        except StopIteration as end:
+            results[key] = end.value
+        except StoreError as error:
+            results[key] = error
+
+    try:
+        for key, steps in many.items():
+            go(key, steps, None)
+        while asked:
+            before, asked = asked, {}
+            replies = link.collect(list(before.values()))
+            for key, reply in zip(before, replies, strict=True):
+                go(key, many[key], reply)
+    finally:
+        for steps in many.values():
+            steps.close()
+    return results

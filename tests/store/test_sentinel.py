@@ -1,0 +1,421 @@
+"""Sentinels: they say where the master is, and which replicas may be read; and again as it moves."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from redis.sentinel import Sentinel as TheirSentinels
+
+from redmeter import AccessDenied, InvalidSetting, Meter, StoreUnavailable
+from redmeter import store as stores
+from redmeter.dashboard import Dashboard
+from redmeter.reading import health
+from redmeter.store import sentinel as sentinels
+from support.asking import asking
+from support.certificates import POSSIBLE
+from support.rights import SENTINEL_USER
+from support.sentinels import SERVICE, Sentinel, Watched, watched
+from support.servers import Server, Unavailable, free_port
+from support.speaker import Speaker, papers_in
+from support.waiting import eventually
+
+SECRET = "hidden-password"
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Watched]:
+    """Three sentinels, a master and two replicas, for all tests of this file."""
+    yield from watched()
+
+
+@pytest.fixture
+def group(made: Watched) -> Watched:
+    """The same, whole and empty."""
+    made.renew()
+    return made
+
+
+@pytest.fixture
+def open_meter() -> Iterator[Callable[..., Meter]]:
+    """Open meters that store at once, closed after the test."""
+    opened: list[Meter] = []
+
+    def open_one(url: str | None = None, **options: Any) -> Meter:
+        opened.append(Meter(url, **{"sync": True, **options}))
+        return opened[-1]
+
+    yield open_one
+    for meter in opened:
+        meter.close()
+
+
+def total(server: Server, name: str = "hits") -> int:
+    """Return what a server itself holds of a counter."""
+    with server.client() as client:
+        return int(client.hget("redmeter:total:", name) or 0)
+
+
+def calls(server: Server) -> dict[str, int]:
+    """Return how often each command was called since the server was made as new."""
+    with server.client(decode_responses=True) as client:
+        told: Any = client.info("commandstats")
+    return {name.removeprefix("cmdstat_"): one["calls"] for name, one in told.items()}
+
+
+def forget_calls(group: Watched) -> None:
+    """Have all servers begin anew to count commands, and errors."""
+    for server in group.servers:
+        with server.client() as client:
+            client.config_resetstat()
+
+
+# --- Where the master is -------------------------------------------------------------------
+
+
+def test_what_is_counted_is_stored_at_the_master(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """And read from there."""
+    meter = open_meter(group.url)
+    meter.count("hits", 3)
+    assert (meter.total("hits"), total(group.master)) == (3, 3)
+
+
+def test_sentinels_that_do_not_answer_are_passed_over(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """One that is not there, and a server that is none; the third one is asked."""
+    hosts = f"127.0.0.1:{free_port()},127.0.0.1:{group.master.port}"
+    meter = open_meter(group.url.replace("://", f"://{hosts},"))
+    meter.count("hits")
+    assert total(group.master) == 1
+
+
+def test_another_database_and_the_masters_own_password_are_those_of_the_url(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """The sentinels are asked without them."""
+    with group.master.client() as admin:
+        admin.execute_command("ACL", "SETUSER", "app", "on", f">{SECRET}", "~*", "+@all")
+    try:
+        meter = open_meter(group.url.replace("://", f"://app:{SECRET}@")[:-1] + "2")
+        meter.count("hits")
+        assert SECRET not in repr(meter)
+        with group.master.client(db=2) as client:
+            assert client.hget("redmeter:total:", "hits") == b"1"
+    finally:
+        with group.master.client() as admin:
+            admin.execute_command("ACL", "DELUSER", "app")
+
+
+def test_a_name_that_no_sentinel_knows_is_told_with_those_that_they_know(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """It is at the end of the URL."""
+    meter = open_meter(group.url.replace(SERVICE, "other"), timeout=0.2)
+    with pytest.raises(StoreUnavailable, match="no master named 'other', only 'figures'") as told:
+        meter.count("hits")
+    assert not told.value.sent
+    assert "/NAME" in str(told.value)
+
+
+def test_where_no_sentinel_answers_each_is_told_with_its_reason(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """Within the timeout, and without the password."""
+    port = free_port()
+    url = f"redis+sentinel://u:{SECRET}@127.0.0.1:{port}/figures?sentinel_password={SECRET}"
+    with pytest.raises(StoreUnavailable, match=f"127.0.0.1:{port}: Error 111") as told:
+        open_meter(url).total("hits")
+    assert SECRET not in str(told.value)
+    with pytest.raises(StoreUnavailable, match="is no sentinel"):
+        open_meter(f"redis+sentinel://127.0.0.1:{group.master.port}/figures").total("hits")
+
+
+# --- It moves ------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_master_that_was_demoted_is_left_and_all_is_stored_once(
+    group: Watched, open_meter: Callable[..., Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it answers is READONLY; nobody had said anything else before."""
+    monkeypatch.setattr(sentinels, "LOOK_SECONDS", 3600.0)
+    meter = open_meter(group.url, sync=False)
+    meter.count("hits", 5)
+    assert meter.flush()
+    before = group.master
+    now = group.fail_over()
+    with before.client() as client:
+        client.execute_command("REPLICAOF", "127.0.0.1", str(now.port))
+        forget_calls(group)
+        for _ in range(3):
+            meter.count("hits")
+        assert meter.flush(10)
+        errors: Any = client.info("errorstats")
+    assert "errorstat_READONLY" in errors
+    told = meter.health()
+    assert (told.stored, told.uncertain, told.losses) == (8, 0, ())
+    assert (total(now), meter.total("hits")) == (8, 8)
+
+
+@pytest.mark.slow
+def test_a_master_that_goes_on_after_a_failover_is_left_within_moments(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """Though it answers as before: the sentinels, asked again, name another one."""
+    meter = open_meter(group.url)
+    meter.count("hits")
+    group.wait_for_replicas()
+    for sentinel in group.sentinels:
+        sentinel.haste({"publish-period": 5000})  # they would tell the old one after four of these
+    before = group.master
+    try:
+        now = group.fail_over()
+
+        def arrived() -> bool:
+            meter.count("hits")
+            return total(now) > 1
+
+        eventually(arrived, 10, "what is counted arrives at the new master")
+        assert meter.total("hits") == total(now)
+        with before.client() as client:
+            old: Any = client.info("replication")
+        assert old["role"] == "master"
+    finally:
+        with before.client() as client:
+            client.execute_command("REPLICAOF", "127.0.0.1", str(group.master.port))
+
+
+@pytest.mark.slow
+def test_without_sentinels_one_goes_on_with_the_master_that_they_named(
+    group: Watched, open_meter: Callable[..., Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the connection that there is, and with another one where that broke."""
+    monkeypatch.setattr(sentinels, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(sentinels, "LATER_SECONDS", 0.0)
+    meter = open_meter(group.url, timeout=0.5)
+    meter.count("hits")
+    master = group.master
+    for sentinel in group.sentinels[:2]:
+        sentinel.kill()
+    group.sentinels[2].pause()
+    meter.count("hits")
+    with master.client() as client:
+        client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    meter.count("hits")
+    assert meter.total("hits") == 3
+    group.heal()
+    meter.count("hits")
+    assert total(group.master) == 4
+
+
+@pytest.mark.slow
+def test_a_sentinel_client_of_the_callers_finds_the_new_master(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """By its own pool, which asks when a connection breaks."""
+    hosts = [("127.0.0.1", sentinel.port) for sentinel in group.sentinels]
+    make: Any = TheirSentinels  # has no types
+    theirs = make(hosts, socket_timeout=1.0)
+    client = theirs.master_for(SERVICE)
+    meter = open_meter(client=client)
+    meter.count("hits")
+    assert SERVICE in repr(meter)
+    group.wait_for_replicas()
+    before = group.master
+    before.kill()
+    now = group.moved_from(before)
+    meter.count("hits")
+    assert (total(now), meter.total("hits")) == (2, 2)
+    client.close()
+    for each in theirs.sentinels:
+        each.close()
+
+
+# --- Replicas ------------------------------------------------------------------------------
+
+
+def test_a_replica_is_read_and_never_written(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """The master has the writes, and no reading."""
+    meter = open_meter(group.url, read_from="replica")
+    meter.count("hits", 4)
+    group.wait_for_replicas()
+    forget_calls(group)
+    assert meter.total("hits") == 4
+    assert sum(meter.series("hits", precision=60).values) == 4
+    meter.count("hits")
+    assert "hgetall" not in calls(group.master)
+    told = [calls(server) for server in group.replicas]
+    assert sum("hgetall" in each for each in told) == 1
+    for server, each in zip(group.replicas, told, strict=True):
+        assert not {"eval", "evalsha"} & set(each)
+        with server.client() as client:
+            errors: Any = client.info("errorstats")
+        assert "errorstat_READONLY" not in errors
+
+
+@pytest.mark.slow
+def test_a_replica_that_fails_is_left_at_once_and_without_any_the_master_is_read(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """Killed one by one; and once they are back, one of them is read again."""
+    meter = open_meter(group.url, read_from="replica")
+    meter.count("hits")
+    group.wait_for_replicas()
+    port = _asked(meter)
+    (read,) = [each for each in group.replicas if each.port == port]
+    read.kill()
+    assert _asked(meter) != port
+    for server in group.replicas:
+        server.kill()
+    eventually(lambda: _asked(meter) == group.master.port, 10, "the master is read")
+    group.heal()
+    eventually(lambda: _asked(meter) != group.master.port, 10, "a replica is read")
+
+
+def _read_from(meter: Meter) -> int:
+    """Return the port of the server that was read last."""
+    store: Any = meter._store
+    assert store is not None
+    port: int = store.reader.link._client.connection_pool.connection_kwargs["port"]
+    return port
+
+
+def _asked(meter: Meter) -> int:
+    assert meter.total("hits") == 1
+    return _read_from(meter)
+
+
+def test_a_replica_that_has_nothing_to_read_yet_is_left_at_once(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """It answers MASTERDOWN; the reading is repeated elsewhere, and nobody sees an error."""
+    meter = open_meter(group.url, read_from="replica")
+    meter.count("hits")
+    group.wait_for_replicas()
+    port = _asked(meter)
+    (read,) = [server for server in group.replicas if server.port == port]
+    with read.client() as client:
+        client.config_set("replica-serve-stale-data", "no")
+        client.execute_command("REPLICAOF", "127.0.0.1", "1")
+        try:
+            assert _asked(meter) != port
+        finally:
+            client.execute_command("REPLICAOF", "127.0.0.1", str(group.master.port))
+            client.config_set("replica-serve-stale-data", "yes")
+
+
+def test_the_page_and_the_doctor_say_that_a_replica_is_read(
+    group: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """And what they examine is the master."""
+    meter = open_meter(group.url, read_from="replica")
+    meter.count("hits")
+    group.wait_for_replicas()
+    with asking(Dashboard(meter, access="open")) as client:
+        found, overview = (client.get(f"/api/{each}").json() for each in ("health", "overview"))
+    assert (found["read_from"], overview["store"]["read_from"]) == ("replica", "replica")
+    assert meter._store is not None
+    told = [(f.topic, f.level, f.text) for f in health.examine(meter._store).findings]
+    assert [f for f in told if f[0] == "replicas"] == [
+        ("replicas", "ok", "readings ask a replica of 2, which may be some moments behind")
+    ]
+    assert not [text for _, _, text in told if "is a replica" in text]
+    with asking(Dashboard(open_meter(group.url), access="open")) as client:
+        assert client.get("/api/health").json()["read_from"] == "master"
+
+
+def test_where_no_replicas_are_known_readings_say_what_mends_it(
+    server: Server, open_meter: Callable[..., Meter]
+) -> None:
+    """What is written does not care."""
+    for place in ({"url": server.url}, {"client": server.client()}):
+        meter = open_meter(**place, read_from="replica")
+        meter.count("hits")
+        with pytest.raises(InvalidSetting, match=r"redis\+sentinel://, or leave it at master"):
+            meter.total("hits")
+        with pytest.raises(InvalidSetting, match="read_from"):
+            Dashboard(meter, access="open")
+    assert total(server) == 2
+
+
+# --- Who may ask, and TLS ------------------------------------------------------------------
+
+
+@pytest.fixture
+def lone() -> Iterator[Watched]:
+    """A master and a sentinel, to be changed at will."""
+    with Watched(replicas=0, sentinels=1) as made:
+        yield made
+
+
+def test_a_sentinels_own_user_needs_what_the_docs_say(
+    lone: Watched, open_meter: Callable[..., Meter]
+) -> None:
+    """All of it; without a password, or without a command, it is told what is missing."""
+    (sentinel,) = lone.sentinels
+    with sentinel.client() as admin:
+        name = "metrics-sentinel"
+        admin.execute_command("ACL", "SETUSER", name, "on", f">{SECRET}", *SENTINEL_USER.rules)
+        admin.execute_command("ACL", "SETUSER", "default", "off")
+        who = f"?sentinel_username={name}&sentinel_password={SECRET}"
+        for read_from in ("master", "replica"):
+            meter = open_meter(lone.url + who, read_from=read_from)
+            meter.count("hits")
+            assert meter.total("hits") > 0
+        for asked, text in (("", "Authentication"), (who[:-1], "WRONGPASS|invalid username")):
+            with pytest.raises(AccessDenied, match="sentinel_password") as denied:
+                open_meter(lone.url + asked).count("hits")
+            assert SECRET[:-1] not in str(denied.value)
+            denied.match(text)
+        for rule in SENTINEL_USER.commands:
+            made = ("ACL", "SETUSER", name, "reset", "on", f">{SECRET}")
+            admin.execute_command(*made, *SENTINEL_USER.without(rule).rules)
+            with pytest.raises(AccessDenied, match="sentinel_username"):
+                open_meter(lone.url + who, read_from="replica").total("hits")
+        admin.execute_command("ACL", "SETUSER", "default", "on")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates")
+def test_by_tls_sentinels_and_master_are_verified(
+    tmp_path_factory: pytest.TempPathFactory, open_meter: Callable[..., Meter]
+) -> None:
+    """With a CA of their own, that has to be known."""
+    papers = papers_in(tmp_path_factory.mktemp("papers"))
+    try:
+        speaker = Speaker("redis-7.2", papers)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    port = free_port()
+    lines = (
+        *(f"tls-port {port}", "tls-replication yes", "tls-auth-clients no"),
+        *(f"tls-cert-file {papers.good.file}", f"tls-key-file {papers.good.key}"),
+        f"tls-ca-cert-file {papers.ca}",
+    )
+    with speaker.server, Sentinel("redis-7.2", speaker.port, 1, lines):
+        url = f"rediss+sentinel://127.0.0.1:{port}/{SERVICE}"
+        meter = open_meter(f"{url}?ssl_ca_certs={papers.ca}")
+        meter.count("hits")
+        assert total(speaker.server) == 1
+        known = f"{url}?ssl_ca_certs={papers.ca}"
+        for wrong, fix in (
+            (url, "name its file by ssl_ca_certs"),
+            (url.replace("rediss", "redis"), "If it wants TLS: rediss"),
+        ):
+            with pytest.raises(StoreUnavailable, match=fix):
+                open_meter(wrong).count("hits")
+        speaker.show(papers.renamed)
+        with pytest.raises(StoreUnavailable, match="a name that the server's certificate is for"):
+            open_meter(known).count("hits")
+
+
+def test_nothing_is_connected_to_before_the_first_use() -> None:
+    """Nor is a name looked up."""
+    store = stores.open("redis+sentinel://no.such.host.invalid/figures", read_from="replica")
+    assert store is not None
+    assert store.location == "redis+sentinel://no.such.host.invalid:26379/figures/0"
+    store.close()
