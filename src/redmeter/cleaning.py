@@ -3,7 +3,8 @@
 Writers trim what they write, and their hashes expire; left for the cleaner are the counters that
 other programs write, the entries of those that nobody writes any more, and hashes that grew large.
 
-A pass walks the index of counters once, then those of gauges and of histograms. By the book's
+A pass walks the index of counters once, then those of gauges and of histograms; on a cluster those
+of each partition in turn, and a server that is away holds up only what lies there. By the book's
 schedule a pass is made every minute, and a precision of N minutes is looked at in every Nth. Work
 is cut into calls of a millisecond or two with pauses between them, so that no other client waits; a
 time budget ends a pass early, and the next goes on from there. Looking and removing are one atomic
@@ -16,10 +17,10 @@ MAX_CLOCK_DIFFERENCE, one of them is badly wrong and nothing is touched.
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.errors import AccessDenied, ClockDisagreement, StoreError
+from redmeter.errors import AccessDenied, ClockDisagreement, StoreError, StoreUnavailable
 from redmeter.keys import entry as entry_of
 from redmeter.keys import parse_entry
 from redmeter.kinds.mark import clean_label
@@ -41,6 +42,8 @@ INTERVAL = 60.0
 #: Samples kept of a precision that the store's retention does not name: other programs' counters.
 OTHER_SAMPLES = 120
 
+#: Indexes of hashes that a partition has.
+_INDEXES = 3
 #: Most index entries handled by one call, and fields of a large hash.
 _PAGE, _FIELDS = 400, 500
 #: Largest hash that one call looks at.
@@ -65,8 +68,8 @@ class Report:
     strange: list[str] = field(default_factory=list)
     #: Seconds the pass took.
     seconds: float = 0.0
-    #: Where the next pass goes on: 1 + the rank within an index * 3 + which of the three; 0 where
-    #: this one came to the end.
+    #: Where the next pass goes on: 1 + the rank within an index * how many indexes the store has +
+    #: which of them; 0 where this one came to the end.
     cursor: int = 0
 
     @property
@@ -104,36 +107,83 @@ def clean(
     """
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
-    keys = store.keys
-    indexes = keys.known, keys.gauges, keys.hists
-    view, sizes = store.read([("ZCARD", index) for index in indexes])
+    view, _ = store.read()
     _check_clock(view.now - store.clock.wall())
     kept = view.retention if samples is None else samples
-    counts, gauges = (keys.count_of(""),), (keys.gauge_of(""),)
-    hists = keys.hist_of(""), keys.moments_of("")
-    walks = (
-        _Walk(keys.known, counts, kept, other_samples, passes, quit),
-        _Walk(keys.gauges, gauges, view.retention, OTHER_SAMPLES, passes, quit),
-        # Their texts are too long to be stored compactly.
-        _Walk(keys.hists, hists, view.histograms, OTHER_SAMPLES, passes, quit, compact=False),
-    )
-    rank, at = divmod(max(cursor - 1, 0), len(walks))
-    while True:
-        rank, done = _clean_page(store, walks[at], rank, report)
+    walks = []
+    for part in store.parts:
+        keys = part.keys
+        heads = (keys.count_of(""),), (keys.gauge_of(""),), (keys.hist_of(""), keys.moments_of(""))
+        walks += [
+            _Walk(keys.known, heads[0], kept, other_samples, passes, quit),
+            _Walk(keys.gauges, heads[1], view.retention, OTHER_SAMPLES, passes, quit),
+            # Their texts are too long to be stored compactly.
+            _Walk(
+                keys.hists, heads[2], view.histograms, OTHER_SAMPLES, passes, quit, compact=False
+            ),
+        ]
+    left = _Left(store, [walk.index for walk in walks])
+    rank, first = divmod(max(cursor - 1, 0), len(walks))
+    at = left.next(first)
+    while at is not None:
+        try:
+            rank, done = _clean_page(store, walks[at], rank, report)
+        except StoreUnavailable as error:
+            left.give_up(at, error)
+            done = True
         if done:
-            rank = 0
-            at = next((n for n in range(at + 1, len(walks)) if sizes[n] != 0), len(walks))
-            done = at == len(walks)
+            rank, at = 0, left.next(at + 1)
         report.seconds = store.clock.monotonic() - started
-        report.cursor = 0 if done else 1 + rank * len(walks) + at
+        report.cursor = 0 if at is None else 1 + rank * len(walks) + at
         if progress:
-            progress(report, sum(map(raised, sizes)))
-        if done or report.seconds >= budget or quit():
+            progress(report, left.entries)
+        if at is None or report.seconds >= budget or quit():
             break
         store.clock.sleep(REST)
-    if done:
+    if left.problem is not None:
+        raise left.problem
+    if at is None:
         store.ask([("HSET", store.keys.cleaned, store.keys.prefix, int(view.now))])
     return report
+
+
+class _Left:
+    """Which indexes are still to be walked: none that is empty, or whose server is away.
+
+    Raises:
+        StoreError: what a server answers, but that it is away.
+    """
+
+    def __init__(self, store: Store, indexes: Sequence[str]) -> None:
+        self._store = store
+        self._indexes = indexes
+        #: Why some were left out; told once the others are cleaned.
+        self.problem: StoreUnavailable | None = None
+        self._sizes: dict[int, int] = {}
+        for number, reply in enumerate(store.link.collect([("ZCARD", key) for key in indexes])):
+            if isinstance(reply, StoreUnavailable):
+                self.problem = self.problem or reply
+            else:
+                self._sizes[number] = raised(reply)
+        if not self._sizes and self.problem is not None:
+            raise self.problem
+
+    @property
+    def entries(self) -> int:
+        """How many entries they all have."""
+        return sum(self._sizes.values())
+
+    def next(self, number: int) -> int | None:
+        """Return the first from a number on."""
+        return next((n for n in sorted(self._sizes) if n >= number and self._sizes[n]), None)
+
+    def give_up(self, number: int, error: StoreUnavailable) -> None:
+        """Leave out all that lies on the same server."""
+        self.problem = self.problem or error
+        lane = next(lane for lane in self._store.lanes() if number // _INDEXES in lane)
+        for other in list(self._sizes):
+            if other // _INDEXES in lane:
+                del self._sizes[other]
 
 
 def run(
@@ -196,7 +246,7 @@ def forget(store: Store, name: str) -> bool:
     """
     series = canonical(name)
     view, _ = store.read()
-    keys = store.keys
+    keys = store.part(series).keys
     # Also at precisions that are no longer kept, or that another program chose.
     commands: list[Command] = [("HDEL", keys.total, series), ("UNLINK", *keys.stats(series))]
     for index, retention, keys_of in (
@@ -224,7 +274,8 @@ def forget_logger(store: Store, logger: str) -> bool:
         InvalidName: see redmeter.names.
         StoreError: the server cannot be reached or refuses.
     """
-    name, keys = check_logger(logger), store.keys
+    name = check_logger(logger)
+    keys = store.part(name).keys
     # Also of those that other programs write, which have no entry in the index.
     severities = dict.fromkeys(SEVERITY.values())
     for member in _members(store, keys.messages):

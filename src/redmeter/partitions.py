@@ -106,6 +106,10 @@ class SpreadKeys(Keys):
     def _of_entry(self, entry: str) -> Keys:
         return self.of(entry.partition(":")[2])
 
+    def batch(self, producer: str) -> str:
+        """Return a pattern of the keys of a producer's watermarks, one in each partition."""
+        return f"{self.prefix}{{*}}batch:{producer}"
+
     def recent(self, logger: str, severity: str) -> str:
         """See Keys."""
         return self.of(logger).recent(logger, severity)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from redmeter.expressions import late
 from redmeter.keys import DEFAULT_PREFIX, MAX_SAMPLES
 
 #: Oldest supported servers: (major, minor).
@@ -16,6 +17,9 @@ MIN_REDIS, MIN_VALKEY = (6, 2), (7, 2)
 CLEANER_LATE = 600.0
 #: Clock difference worth a word, and one that makes slices wrong, seconds.
 CLOCK_WARN, CLOCK_FAIL = 2.0, 60.0
+
+#: A line of INFO about one replica.
+_REPLICA = late(r"slave\d+")
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -53,8 +57,14 @@ class Sample:
         return self.bytes * count // self.size if self.size else 0
 
 
-def server(product: str, version: str, info: Mapping[str, str]) -> Iterator[Finding]:
-    """Judge what is at the other end, e.g. Valkey 9.1.2."""
+def server(
+    product: str, version: str, info: Mapping[str, str], *, clustered: bool = False
+) -> Iterator[Finding]:
+    """Judge what is at the other end, e.g. Valkey 9.1.2.
+
+    Args:
+        clustered: whether the store is on a cluster.
+    """
     name = f"{product} {version}"
     try:
         numbers = tuple(int(part) for part in version.split(".")[:2])
@@ -68,15 +78,22 @@ def server(product: str, version: str, info: Mapping[str, str]) -> Iterator[Find
         yield Finding("fail", "server", f"{name} is a replica", "connect to its master")
     else:
         mode = info.get("redis_mode", "standalone")
-        if mode == "cluster":
-            yield Finding(
-                "warn",
-                "server",
-                f"{name} is a cluster's node",
-                "use a server that is not clustered: a cluster spreads the keys of one batch",
-            )
+        if mode == "cluster" and not clustered:
+            fix = "reach it by redis+cluster://HOST:PORT: alone it has a part of the keys"
+            yield Finding("warn", "server", f"{name} is a cluster's node", fix)
         else:
             yield Finding("ok", "server", f"{name}, {mode}")
+
+
+def replicas(info: Mapping[str, str]) -> Iterator[Finding]:
+    """Tell that readings ask a replica, by what the master says of those that it has."""
+    online = sum("state=online" in text for name, text in info.items() if _REPLICA.fullmatch(name))
+    text = f"readings ask a replica of {online}, which may be some moments behind"
+    if online:
+        yield Finding("ok", "replicas", text)
+    else:
+        text = "readings should ask a replica, and there is none: they ask the master"
+        yield Finding("warn", "replicas", text, "start one, or leave REDMETER_READ_FROM at master")
 
 
 def clock(difference: float) -> Iterator[Finding]:

@@ -1,24 +1,25 @@
 """Is the store well? What `redmeter doctor` says, and how it knows.
 
-Asked in two round trips, each bounded: what the server says of itself, how large the indexes are,
-which also shows whether another program's counters lie beside ours, and what writers tell of
+Asked in three round trips, each bounded: what each server says of itself; how large the indexes
+are, which also shows whether another program's counters lie beside ours, and what writers tell of
 themselves; then a sample of counters, gauges, histograms and messages, and what there is by
-precision. Nothing here needs CONFIG, which managed services forbid;
-where the server allows it, more is said.
+precision. Nothing here needs CONFIG, which managed services forbid; where the server allows it,
+more is said. Of a cluster each master is judged, and where one is away the rest is examined.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from redmeter.errors import StoreError
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.kinds.message import parse_name
+from redmeter.partitions import SpreadKeys
 from redmeter.reading import findings, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
+from redmeter.reading.servers import Servers
 from redmeter.reading.writers import Writer
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs, raised
+from redmeter.store.link import Command, Reply, raised
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200
@@ -69,30 +70,28 @@ def examine(store: Store) -> Health:
         StoreError: the server cannot be reached, or does not let us in.
     """
     keys = store.keys
+    servers, reader = Servers(store), store.reader is not store
+    store = store.partly()
     view, replies = store.read(
         [
-            ("INFO",),
             ("TYPE", keys.known),
             ("ZCARD", keys.known),
             ("ZRANDMEMBER", keys.known, SAMPLE),
             ("HGET", keys.cleaned, keys.prefix),
             ("MEMORY", "USAGE", keys.known),
             ("MEMORY", "USAGE", keys.total),
-            ("CONFIG", "GET", "*"),
-            ("ZCARD", "known:"),
-            ("ZCARD", f"{DEFAULT_PREFIX}known:"),
-            ("HGET", Keys("").cleaned, ""),
+            *_beside(keys),
             ("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED),
             *_other_questions(keys),
             *writing.questions(keys),
         ]
     )
-    told, kind, number, drawn, cleaned, index, totals, settings, *others = replies
-    bare, prefixed, bare_cleaned, scanned, *more = others
+    kind, number, drawn, cleaned, index, totals, *others = replies
+    beside_us = others[: len(_beside(keys))]
+    bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
+    scanned, *more = others[len(beside_us) :]
     asked, published = more[: _EACH * len(_OTHERS)], more[_EACH * len(_OTHERS) :]
-    difference = view.now - store.clock.wall()
-    info = _info(raised(told))
-    config = {} if isinstance(settings, StoreError) else _text_map(settings)
+    ended = cleaned.decode() if _is_moment(cleaned) else ""
     usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
     count = raised(number) if usable else 0
     members = [m for m in raised(drawn) if isinstance(m, bytes)] if usable else []
@@ -105,9 +104,9 @@ def examine(store: Store) -> Health:
     health = Health(
         location=store.location,
         prefix=keys.prefix,
-        server="Valkey" if "valkey_version" in info else "Redis",
-        version=info.get("valkey_version") or info.get("redis_version", "?"),
-        clock_difference=difference,
+        server=servers.first.product,
+        version=servers.first.version,
+        clock_difference=servers.first.difference,
         retention=view.retention,
         histogram_retention=view.histograms,
         series=_by_precision(view.retention, precisions, usable),
@@ -119,16 +118,12 @@ def examine(store: Store) -> Health:
             **{name: part.bytes() for name, part in parts.items()},
         },
         estimated=count > len(members) or any(p.count > p.sample.size for p in parts.values()),
-        cleaned=int(cleaned) if isinstance(cleaned, bytes) and cleaned.isdigit() else None,
+        cleaned=int(ended) if ended else None,
         producers=_producers(scanned),
     )
     found = health.findings
-    found += findings.server(health.server, health.version, info)
-    found += findings.clock(difference)
-    found += findings.memory(info, config)
-    found += findings.persistence(info, config)
+    found += servers.findings(replicas=reader)
     if usable:
-        ended = cleaned.decode(errors="replace") if isinstance(cleaned, bytes) else ""
         something = count > 0 or any(part.count for part in parts.values())
         if something:
             found += findings.contents(keys.prefix, view.version, count, sample)
@@ -161,7 +156,9 @@ class _Counters:
         self._members = members
         self.commands: list[Command] = []
         for member in members:
-            key = keys.count_of("").encode() + member
+            key = keys.count_of(member.decode(errors="surrogateescape")).encode(
+                errors="surrogateescape"
+            )
             self.commands += [("MEMORY", "USAGE", key), ("TTL", key), ("TYPE", key)]
 
     def examined(self, replies: list[Reply]) -> Sample:
@@ -284,6 +281,17 @@ def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
     return [(keys.hist_of(entry), b"hash"), (keys.moments_of(entry), b"hash")]
 
 
+def _beside(keys: Keys) -> list[Command]:
+    """Ask what other stores lie beside: on a cluster there may be none."""
+    if isinstance(keys, SpreadKeys):
+        return []
+    return [
+        ("ZCARD", "known:"),
+        ("ZCARD", f"{DEFAULT_PREFIX}known:"),
+        ("HGET", Keys("").cleaned, ""),
+    ]
+
+
 def _precisions_asked(keys: Keys, retention: Retention) -> list[Command]:
     return [("ZLEXCOUNT", keys.known, f"[{width}:", f"({width};") for width in retention]
 
@@ -298,16 +306,13 @@ def _producers(reply: Reply) -> int | None:
     if isinstance(reply, StoreError):
         return None
     cursor, keys = reply
-    return len(keys) if int(cursor) == 0 else None
+    # A producer has one in each partition.
+    return len({key.rpartition(b":")[2] for key in keys}) if int(cursor) == 0 else None
 
 
-def _info(reply: bytes) -> dict[str, str]:
-    lines = reply.decode(errors="replace").splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
-
-
-def _text_map(reply: Any) -> dict[str, str]:
-    return {key.decode(): value.decode(errors="replace") for key, value in pairs(reply)}
+def _is_moment(reply: Reply) -> bool:
+    """Tell whether a reply is a time, Unix seconds, as a cleaner notes it."""
+    return isinstance(reply, bytes) and reply.isdigit() and len(reply) <= 12
 
 
 def _number(reply: Reply) -> int:

@@ -11,6 +11,7 @@ Which master has which slots is asked of the node that was in trouble least late
 """
 
 import contextlib
+import random
 import re
 import threading
 import time
@@ -32,6 +33,9 @@ Address = tuple[str, int]
 
 #: Times that a command may be sent on by nodes that do not have its slot.
 REDIRECTS = 5
+
+#: A node that kept us waiting for nothing is left alone for as long, at most so many seconds.
+LEFT_ALONE = 2.0
 
 #: What a node says of a slot: which, and who has it.
 _REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
@@ -103,7 +107,7 @@ class ClusterLink:
         connect: returns a client for one node; connects to nothing.
         start: some nodes, to begin with.
         location: for messages, without credentials.
-        owned: whether the waits are ours, not a caller's.
+        replicas: whether replicas are asked, where there are any, so that nothing can be written.
     """
 
     def __init__(
@@ -112,17 +116,20 @@ class ClusterLink:
         start: Sequence[Address],
         location: str,
         *,
-        owned: bool = True,
+        replicas: bool = False,
     ) -> None:
         self._connect = connect
         self._first = tuple(start)
         self.location = location
-        self.owned = owned
+        #: See Link: the connections are ours, also where a caller's client says how they are made.
+        self.owned = True
+        self._replicas = replicas
         self._nodes: dict[Address, Link] = {}
         self._slots: Slots | None = None
         self._stale = False
-        #: When a node was in trouble last, monotonic seconds.
-        self._trouble: dict[Address, float] = {}
+        #: Nodes that did not answer last: since when, and until when they are left alone, monotonic
+        #: seconds.
+        self._trouble: dict[Address, tuple[float, float]] = {}
         self._limits = _Limits()
 
     # Exchanges
@@ -179,18 +186,27 @@ class ClusterLink:
 
     def _ask(self, address: Address, commands: Sequence[tuple[Command, bool]]) -> list[Reply]:
         """Exchange commands with one node: each with whether the node is but to get its slot."""
-        link, until = self.node(address), self._limits.until
-        sent: list[Command] = []
+        link, until, started = self.node(address), self._limits.until, time.monotonic()
+        if started < self._trouble.get(address, (0.0, 0.0))[1]:
+            reason = "it has just kept us waiting for nothing"
+            return [StoreUnavailable(link.location, reason) for _ in commands]
+        # A replica sends readings on to its master, until it is told that it may answer.
+        sent: list[Command] = [("READONLY",)] if self._replicas else []
         for command, asking in commands:
             sent += [("ASKING",), command] if asking else [command]
         limit = contextlib.nullcontext() if until is None else link.within(until - time.monotonic())
         with limit:
             replies = link.collect(sent)
         if len(sent) > len(commands):
-            replies = [r for c, r in zip(sent, replies, strict=True) if c != ("ASKING",)]
+            mine = (("ASKING",), ("READONLY",))
+            replies = [r for c, r in zip(sent, replies, strict=True) if c not in mine]
         if any(isinstance(reply, StoreUnavailable) for reply in replies):
-            self._trouble[address] = time.monotonic()
+            # Half of the time may be spent waiting for a node that stands still, no more.
+            now = time.monotonic()
+            self._trouble[address] = now, now + min(now - started, LEFT_ALONE)
             self._stale = True
+        else:
+            self._trouble.pop(address, None)
         return replies
 
     def _redirected(self, reply: Reply, address: Address) -> Address | None:
@@ -211,10 +227,14 @@ class ClusterLink:
         if key is None:
             return min(self._slots.masters, key=self._last_trouble, default=None)
         shard = self._slots.shard(slot_of(key))
-        return None if shard is None else shard.master
+        if shard is None:
+            return None
+        if self._replicas and (well := [r for r in shard.replicas if r not in self._trouble]):
+            return random.choice(well)
+        return shard.master
 
     def _last_trouble(self, address: Address) -> float:
-        return self._trouble.get(address, 0.0)
+        return self._trouble.get(address, (0.0, 0.0))[0]
 
     # Nodes
 
@@ -222,8 +242,7 @@ class ClusterLink:
         """Return the link to one node."""
         link = self._nodes.get(address)
         if link is None:
-            host, port = address
-            name = f"{host}:{port} (a node of {self.location})"
+            name = f"{_name(address)} (a node of {self.location})"
             link = Link(partial(self._connect, address), name)
             link = self._nodes.setdefault(address, link)
         return link
@@ -237,6 +256,32 @@ class ClusterLink:
         self._look()
         assert self._slots is not None, "looked for"
         return self._slots.masters
+
+    def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
+        """Ask the same of each master, as collect() does; by host and port.
+
+        Raises:
+            StoreError: no node tells which masters there are.
+        """
+        masters = self.masters()
+        asked = [(command, False) for command in commands]
+        replies = in_parallel([partial(self._ask, address, asked) for address in masters])
+        return dict(zip(map(_name, masters), replies, strict=True))
+
+    def away(self) -> list[str]:
+        """Return which masters did not answer last."""
+        masters = self._slots.masters if self._slots else ()
+        return [_name(address) for address in masters if address in self._trouble]
+
+    def shards(self) -> list[Shard]:
+        """Return who has which slots.
+
+        Raises:
+            StoreError: no node tells.
+        """
+        self._look()
+        assert self._slots is not None, "looked for"
+        return self._slots.shards
 
     def lanes(self, keys: Sequence[str]) -> list[list[int]]:
         """Return the numbers of keys, those of one master together.
@@ -296,6 +341,11 @@ class ClusterLink:
         """Close the connections; the next exchange would open others."""
         for link in list(self._nodes.values()):
             link.close()
+
+
+def _name(address: Address) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def slot_of(key: str | bytes) -> int:

@@ -280,6 +280,14 @@ class Link:
                     options[name] = min(options.get(name) or self._longest, self._longest)
         return client
 
+    def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
+        """Ask the same of each server, as collect() does; the only one has no name."""
+        return {"": self.collect(commands)}
+
+    def away(self) -> list[str]:
+        """Return which servers of several did not answer last: none, there being one."""
+        return []
+
     def lanes(self, keys: Sequence[str]) -> list[list[int]]:
         """Return the numbers of keys, those of one server together."""
         return [list(range(len(keys)))]
@@ -362,7 +370,13 @@ def scored(reply: Reply) -> list[tuple[bytes, float]]:
 
 
 def is_misplaced(reply: Reply) -> bool:
-    """Tell whether a reply says that a key holds something else than what was asked for."""
+    """Tell whether a reply says that a key cannot be read, while others can.
+
+    It holds something else than what was asked for; or, where one goes on without the servers that
+    are away, it lies there: see Store.partly().
+    """
+    if isinstance(reply, StoreUnavailable):
+        return True
     return isinstance(reply, StoreRefused) and reply.code == "WRONGTYPE"
 
 

@@ -65,10 +65,13 @@ def open(  # noqa: A001
     if client is not None:
         if url is not None:
             raise InvalidSetting("url", "give either a URL or a client, not both")
+        if isinstance(client, RedisCluster):
+            check_cluster_prefix(options["prefix"])
+            of_client = partial(clients_cluster, client, seconds)
+            reader = partial(_reader, partial(of_client, replicas=True), options)
+            return Store(of_client(), reader=reader if replica else None, **options)
         if replica:
             options["reader"] = partial(_no_replicas, "a client of yours")
-        if isinstance(client, RedisCluster):
-            return Store(clients_cluster(client, seconds), **options)
         check_client(client)
         return Store(Link(lambda: client, location_of(client), owned=False), **options)
     target = urls.parse(settings.resolve("url", url))
@@ -92,11 +95,13 @@ def open(  # noqa: A001
         link = partial(sentinel.link_to, target, settled, _connect_node)
         reader = partial(_reader, partial(link, replica=True), options) if replica else None
         return Store(link(), reader=reader, **options)
+    if target.kind == "cluster":
+        check_cluster_prefix(options["prefix"])
+        nodes = partial(_connect_node, settled), target.nodes, target.location
+        reader = partial(_reader, partial(ClusterLink, *nodes, replicas=True), options)
+        return Store(ClusterLink(*nodes), reader=reader if replica else None, **options)
     if replica:
         options["reader"] = partial(_no_replicas, target.location)
-    if target.kind == "cluster":
-        connect = partial(_connect_node, settled)
-        return Store(ClusterLink(connect, target.nodes, target.location), **options)
     if path is None:
         return Store(Link(partial(_connect, settled), target.location), **options)
     idle = settings.resolve("embedded_idle", embedded_idle)
@@ -104,7 +109,21 @@ def open(  # noqa: A001
     return Store(Link(start, target.location, restarts=True), **options)
 
 
-def clients_cluster(client: "RedisCluster", timeout: float) -> ClusterLink:
+def check_cluster_prefix(prefix: str) -> None:
+    """Check that a store on a cluster has a prefix.
+
+    Raises:
+        InvalidSetting: it has none.
+    """
+    if not prefix:
+        raise InvalidSetting(
+            "prefix", "is needed on a cluster: the layout without one is for one server"
+        )
+
+
+def clients_cluster(
+    client: "RedisCluster", timeout: float, *, replicas: bool = False
+) -> ClusterLink:
     """Return a link to the cluster of a caller's client, with connections of our own made as its.
 
     Its own would be held up by one node that stands still: see cluster.py.
@@ -119,7 +138,7 @@ def clients_cluster(client: "RedisCluster", timeout: float) -> ClusterLink:
     for name in ("socket_timeout", "socket_connect_timeout"):
         options[name] = options.get(name) or timeout
     location = f"the cluster at {shown}{more} (the caller's client)"
-    return ClusterLink(partial(_connect_node, options), nodes, location)
+    return ClusterLink(partial(_connect_node, options), nodes, location, replicas=replicas)
 
 
 def check_client(client: object) -> None:
@@ -154,12 +173,12 @@ def location_of(client: "redis.Redis") -> str:
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
 
 
-def _reader(link: Callable[[], Link], options: dict[str, Any]) -> Store:
+def _reader(link: Callable[[], Link | ClusterLink], options: dict[str, Any]) -> Store:
     return Store(link(), **options)
 
 
 def _no_replicas(what: str) -> Store:
-    fix = "give a URL redis+sentinel://, or leave it at master"
+    fix = "give a URL redis+sentinel:// or redis+cluster://, or leave it at master"
     raise InvalidSetting("read_from", f"of {what} no replicas are known: {fix}")
 
 

@@ -38,11 +38,17 @@ class Scatter:
 
     Args:
         keys: what stands for the keys of all partitions.
+        partly: go on without the servers that are away: see Store.partly().
     """
 
-    def __init__(self, cluster: ClusterLink, keys: SpreadKeys) -> None:
+    def __init__(self, cluster: ClusterLink, keys: SpreadKeys, *, partly: bool = False) -> None:
         self.cluster = cluster
         self._keys = keys
+        self._partly = partly
+
+    def partly(self) -> "Scatter":
+        """Return one that goes on without the servers that are away."""
+        return Scatter(self.cluster, self._keys, partly=True)
 
     @property
     def location(self) -> str:
@@ -60,11 +66,12 @@ class Scatter:
         """Send commands together and return one reply for each. See Link.
 
         Raises:
-            StoreUnavailable: a node that has to be asked does not answer.
+            StoreUnavailable: a node that has to be asked does not answer. Where one goes on without
+                those that are away, it is the reply to what concerns them alone.
         """
         replies = self.collect(commands)
         for reply in replies:
-            if isinstance(reply, StoreUnavailable):
+            if isinstance(reply, StoreUnavailable) and not self._partly:
                 raise reply
         return replies if take is None else [take(reply) for reply in replies]
 
@@ -77,8 +84,11 @@ class Scatter:
             answers = iter(self._patiently([one for some in asked.values() for one in some]))
             before, asked = asked, {}
             for number, some in before.items():
+                own = [next(answers) for _ in some]
+                if self._partly:
+                    own = _of_those_there(some, own)
                 try:
-                    asked[number] = gathers[number].send([next(answers) for _ in some])
+                    asked[number] = gathers[number].send(own)
                 except StopIteration as end:
                     replies[number] = end.value
         return replies
@@ -100,6 +110,14 @@ class Scatter:
             for number, reply in zip(again, answers, strict=True):
                 replies[number] = reply
         return replies
+
+    def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
+        """See ClusterLink."""
+        return self.cluster.ask_servers(commands)
+
+    def away(self) -> list[str]:
+        """See ClusterLink."""
+        return self.cluster.away()
 
     def lanes(self, keys: Sequence[str]) -> list[list[int]]:
         """See ClusterLink."""
@@ -126,6 +144,17 @@ def _is_moving(reply: Reply) -> bool:
     return isinstance(reply, StoreRefused) and (
         reply.code in _MOVING or _MOVING_TEXT in reply.detail
     )
+
+
+def _of_those_there(commands: Sequence[Command], replies: list[Reply]) -> list[Reply]:
+    """Put nothing in the place of what those would have replied that are away, unless all are."""
+    gone = [isinstance(reply, StoreUnavailable) for reply in replies]
+    if all(gone):
+        return replies
+    return [
+        _NOTHING[str(command[0])](command) if away else reply
+        for command, reply, away in zip(commands, replies, gone, strict=True)
+    ]
 
 
 def _alone(command: Command) -> Gather:
@@ -194,6 +223,30 @@ def _meta(keys: SpreadKeys, command: Command) -> Gather:
 def _rank_of_meta(reply: Reply) -> tuple[int, int]:
     version = dict(pairs(reply)).get(b"version", b"")
     return rank_of(version.decode(errors="replace"))
+
+
+def _type(keys: SpreadKeys, command: Command) -> Gather:
+    """TYPE KEY: one that is not as the others are, if there is one."""
+    replies = yield _everywhere(keys, command)
+    if (error := _error(replies)) is not None:
+        return error
+    return max(replies, key=lambda kind: (kind != b"none", kind != b"zset"))
+
+
+def _size(keys: SpreadKeys, command: Command) -> Gather:
+    """MEMORY USAGE KEY: of all of them."""
+    _, usage, key = command
+    asked = [("MEMORY", usage, keys.in_part(str(key), part)) for part in range(len(keys.parts))]
+    replies = yield asked
+    return _error(replies) or sum(reply or 0 for reply in replies)
+
+
+def _some(keys: SpreadKeys, command: Command) -> Gather:
+    """ZRANDMEMBER KEY COUNT: some of each partition."""
+    name, key, count = command
+    share = math.ceil(int(count) / len(keys.parts))
+    replies = yield _everywhere(keys, (name, key, share))
+    return _error(replies) or [member for reply in replies for member in reply]
 
 
 def _newest(keys: SpreadKeys, command: Command) -> Gather:
@@ -310,7 +363,7 @@ def _joined(keys: SpreadKeys, command: Command) -> Gather:
         for reply in replies:
             if not isinstance(reply, StoreError) and isinstance(reply[2], Exception):
                 return reply  # the index is none
-        first = first or replies[0]
+        first = first or max(replies, key=_time_of)
         try:
             commands = merged.send(replies)
         except StopIteration as end:
@@ -318,6 +371,11 @@ def _joined(keys: SpreadKeys, command: Command) -> Gather:
                 return end.value
             members = [member for member, _ in end.value]
             return [*first[:2], members, [reply for _, some in end.value for reply in some]]
+
+
+def _time_of(reply: Reply) -> tuple[int, int]:
+    """Return the time that a join tells; none where it failed."""
+    return (0, 0) if isinstance(reply, StoreError) else (int(reply[0]), int(reply[1]))
 
 
 def _is_unknown(reply: Reply) -> bool:
@@ -331,7 +389,20 @@ _RULES: dict[str, Callable[[SpreadKeys, Command], Gather]] = {
     "HGET": _one_field,
     "HMGET": _fields,
     "HGETALL": _meta,
+    "TYPE": _type,
+    "MEMORY": _size,
+    "ZRANDMEMBER": _some,
     "ZREVRANGE": _newest,
     "ZRANGEBYLEX": _listed,
     "EVAL": _joined,
+}
+
+#: What there would be to reply where there is nothing.
+_NOTHING: dict[str, Callable[[Command], Reply]] = {
+    **dict.fromkeys(("ZCARD", "ZLEXCOUNT"), lambda _: 0),
+    **dict.fromkeys(("HGET", "ZSCORE", "MEMORY"), lambda _: None),
+    **dict.fromkeys(("ZREVRANGE", "ZRANGEBYLEX", "ZRANDMEMBER", "HGETALL"), lambda _: []),
+    **dict.fromkeys(("EVAL", "EVALSHA"), lambda _: [b"0", b"0", [], []]),
+    "HMGET": lambda command: [None] * (len(command) - 2),
+    "TYPE": lambda _: b"none",
 }

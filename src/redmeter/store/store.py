@@ -6,6 +6,7 @@ itself: what time is it, and what is kept. What is written goes to a partition: 
 
 import logging
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Generic, NamedTuple, TypeVar
 
 from redmeter.clock import SYSTEM, Clock
@@ -230,6 +231,17 @@ class Store:
         self._seen = kept.kept
         now = int(seconds) + int(microseconds) / 1e6
         return View(now, kept.retention, kept.histograms, kept.version)
+
+    def partly(self) -> "Store":
+        """Return the same store, of which what lies on servers that are away is left out.
+
+        For who would rather see what there is, and is told what is missing: by away().
+        """
+        if not isinstance(self.link, Scatter):
+            return self
+        found = copy(self)
+        found.link = self.link.partly()
+        return found
 
     # What is kept
 

@@ -65,11 +65,11 @@ def advice(location: str, text: str) -> str:
         if pattern.search(text):
             return fix
     silent, broken = _SILENT.search(text), _BROKEN.search(text)
-    if location.startswith("rediss://") and silent:
+    if location.startswith(("rediss://", "rediss+")) and silent:
         return f"{_SPEAKS} If not: redis://"
-    if location.startswith("rediss://") and broken:
+    if location.startswith(("rediss://", "rediss+")) and broken:
         return f"{_SPEAKS} It may want a certificate of yours: ssl_certfile, ssl_keyfile"
-    if location.startswith("redis://") and broken:
+    if location.startswith(("redis://", "redis+")) and broken:
         return "Is the server running, and the URL right? If it wants TLS: rediss://"
     return ""
 

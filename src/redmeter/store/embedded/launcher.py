@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from redmeter.clock import SYSTEM
 from redmeter.errors import EmbeddedServerError
@@ -31,6 +31,8 @@ from redmeter.store.embedded.paths import prepare, resolve, socket_path
 IDLE_TIMEOUT = 3600.0
 #: Seconds to wait for a server to answer.
 START_TIMEOUT = 30.0
+#: Seconds within which a supervisor that has taken its lock has written its pid there.
+WRITTEN_TIMEOUT = 5.0
 #: Of the environment, what the server may see for as long as it lives; no passwords of yours.
 KEPT_ENVIRONMENT = ("PATH", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 
@@ -139,25 +141,42 @@ def _look(data: Path) -> Info | None:
     if not files.held(data / files.SUPERVISOR_LOCK):
         return None
     try:
-        state = json.loads((data / files.STATE).read_bytes())
+        return _info_of(json.loads((data / files.STATE).read_bytes()))
     except FileNotFoundError:  # it starts, or ends
         return None
-    return Info(
-        pid=state["pid"],
-        supervisor_pid=state["supervisor"],
-        socket=Path(state["socket"]),
-        version=state["version"],
-        started=state["started"],
-    )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged(data, files.STATE) from None
+
+
+def _info_of(state: Any) -> Info:
+    """Read what a supervisor has written.
+
+    Raises:
+        ValueError, KeyError, TypeError: it has not.
+    """
+    pid, supervisor, started = state["pid"], state["supervisor"], float(state["started"])
+    if not isinstance(pid, int) or not isinstance(supervisor, int) or min(pid, supervisor) < 1:
+        raise ValueError("processes have numbers above 0")
+    return Info(pid, supervisor, Path(state["socket"]), str(state["version"]), started)
+
+
+def _damaged(data: Path, name: str) -> EmbeddedServerError:
+    reason = f"{name} is damaged: end what runs there (`fuser {files.SERVER_LOCK}` shows its pid)"
+    return EmbeddedServerError(data, f"{reason}, remove that file, and try again")
 
 
 def _owner(data: Path) -> int | None:
     """Return the pid of the supervisor, 0 for a server that has none, None if nothing runs."""
     lock = data / files.SUPERVISOR_LOCK
+    deadline = SYSTEM.monotonic() + WRITTEN_TIMEOUT
     while files.held(lock):
         written = lock.read_bytes().strip()
-        if written:  # else it took the lock a moment ago
+        # A process is going to be ended by it, and -1 would be all of them.
+        if written.isdigit() and len(written) < 11 and int(written) > 0:
             return int(written)
+        if written or SYSTEM.monotonic() > deadline:  # else it took the lock a moment ago
+            raise _damaged(data, files.SUPERVISOR_LOCK)
+        SYSTEM.sleep(0.001)
     return 0 if files.held(data / files.SERVER_LOCK) else None
 
 

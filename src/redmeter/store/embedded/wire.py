@@ -28,11 +28,17 @@ def ask(socket_path: str, command: str, timeout: float = 1.0) -> bytes:
             while piece := connection.recv(65536):
                 reply += piece
                 head, ended, rest = reply.partition(b"\r\n")
-                if ended and (not head.startswith(b"$") or len(rest) > int(head[1:])):
+                if ended and len(rest) > _size(head):
                     break
         except OSError:
             return b""
     return reply
+
+
+def _size(head: bytes) -> int:
+    """Return how long the text is that follows the first line of a reply; -1 where none does."""
+    number = head[1:]
+    return int(number) if head.startswith(b"$") and number.isdigit() and len(number) < 12 else -1
 
 
 def census(socket_path: str) -> tuple[int, int]:
@@ -41,7 +47,7 @@ def census(socket_path: str) -> tuple[int, int]:
     counts = {}
     for line in reply.splitlines():
         name, _, value = line.partition(b":")
-        if value.isdigit():
+        if value.isdigit() and len(value) < 20:
             counts[name] = int(value)
     clients = counts.get(b"connected_clients", 2) - 1 + counts.get(b"connected_slaves", 0)
     return clients, counts.get(b"total_connections_received", -1)
@@ -51,7 +57,7 @@ def end_orphan(data: str | os.PathLike[str]) -> None:
     """Ask a server without a supervisor to sync its file and end."""
     import json
 
-    with contextlib.suppress(OSError, ValueError, KeyError):
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         with open(os.path.join(data, STATE), encoding="utf-8") as file:
             socket_path = json.load(file)["socket"]
         ask(socket_path, "SHUTDOWN")

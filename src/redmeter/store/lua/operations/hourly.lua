@@ -27,13 +27,13 @@ end
 
 -- Find the key for what happened in an hour, given the first of four keys. Returns the key, whether
 -- it begins now, and the hour that it is of; or nil, where the hour asked for is older than both that
--- are kept. May fail.
+-- are kept. May fail. Where nothing is refused, an hour of any age may be begun.
 -- A clock that is ahead opens no hour that has not come, and what comes late none that is older than
 -- the one before the present; where the server's own clock has stepped back, what was begun goes on.
 local function hourly(i, hour, life)
   local key, start_key, last, pstart = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   hour = math.min(hour, this_hour)
-  local too_old = hour < this_hour - HOUR
+  local too_old = refuse and hour < this_hour - HOUR
   local start = hour_of(call('GET', start_key))
   if too_old and (not start or hour > start) then
     return nil

@@ -3,8 +3,8 @@
 -- Arguments: seconds that they live; 1: tell count, sum and sumsq as they are afterwards; and for
 --   each: the hour, count, min, max, sum, sumsq, mean, m2.
 -- Statistics are of two hours: what is of an older one than these is left out, and so is what is of
---   an hour after the next one; nobody is told, since the histograms have it. THIS_HOUR stands for
---   the present one, whichever it is.
+--   an hour after the next one; nobody is told, since the histograms have it, unless nothing is to be
+--   refused. THIS_HOUR stands for the present one, whichever it is.
 -- Members: min, max, count, sum, sumsq, as other programs keep them; and n, mean, m2 of what was
 --   written here, merged by Chan's formula: the others lose all digits where values are large and close
 --   together. Nothing becomes infinite: it stops at the largest double.
@@ -24,7 +24,7 @@ function operations.stat(i, keys, a)
   local function merge(at, hour, count, low, high, sum, sumsq, mean, m2)
     if hour > this_hour + HOUR and hour < THIS_HOUR then return end
     local key, fresh = hourly(at, hour, life)
-    if not key then return end
+    if not key then return not refuse and 'aged' or nil end
     local old = call('ZMSCORE', key, 'min', 'max', 'count', 'sum', 'sumsq', 'n', 'mean', 'm2')
     for k = 1, 8 do old[k] = tonumber(old[k] or '') end
     local n = old[7] and old[8] and old[6] or 0

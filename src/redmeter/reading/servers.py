@@ -1,0 +1,166 @@
+"""What each server of a store says of itself, and whether that is well.
+
+There is one, or the masters of a cluster. What is well with all masters is told once; what is not,
+by the name of the one that it is about.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from redmeter.errors import StoreError, StoreUnavailable
+from redmeter.keys import Keys
+from redmeter.reading import findings
+from redmeter.reading.findings import Finding
+from redmeter.store import Store
+from redmeter.store.cluster import Shard, slot_of
+from redmeter.store.link import Reply, pairs, raised
+from redmeter.store.scatter import Scatter
+
+#: Slots of a cluster.
+SLOTS = 16384
+#: How many times its fair share of the partitions a master may have, and one.
+UNEVEN = 1.5
+
+
+@dataclass(slots=True)
+class Server:
+    """What one server says of itself."""
+
+    #: Host and port of one of several; else "".
+    name: str
+    #: Its clock minus this machine's, seconds.
+    difference: float
+    info: dict[str, str]
+    #: Its settings; none where it does not tell.
+    config: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def product(self) -> str:
+        """Valkey, or Redis."""
+        return "Valkey" if "valkey_version" in self.info else "Redis"
+
+    @property
+    def version(self) -> str:
+        """Its version; "?" where it does not tell."""
+        return self.info.get("valkey_version") or self.info.get("redis_version", "?")
+
+    def findings(self, *, clustered: bool) -> Iterator[Finding]:
+        """Judge it."""
+        yield from findings.server(self.product, self.version, self.info, clustered=clustered)
+        yield from findings.clock(self.difference)
+        yield from findings.memory(self.info, self.config)
+        yield from findings.persistence(self.info, self.config)
+
+
+class Servers:
+    """All servers of a store, asked in one round trip.
+
+    Raises:
+        StoreError: none can be reached, or none lets us in.
+    """
+
+    def __init__(self, store: Store) -> None:
+        if isinstance(store.link, Scatter):
+            store.link.recover()  # who has which slots may have changed since it was asked
+        asked = store.link.ask_servers([("TIME",), ("INFO",), ("CONFIG", "GET", "*")])
+        here = store.clock.wall()
+        self._servers: list[Server] = []
+        #: Why those that are away are.
+        self._away: dict[str, StoreError] = {}
+        for name, (time, info, config) in asked.items():
+            if isinstance(info, StoreUnavailable):
+                self._away[name] = info
+                continue
+            seconds, microseconds = raised(time)
+            difference = int(seconds) + int(microseconds) / 1e6 - here
+            self._servers.append(Server(name, difference, _info(raised(info)), _map(config)))
+        if not self._servers:
+            raise next(iter(self._away.values()))
+        self._shards = store.link.cluster.shards() if isinstance(store.link, Scatter) else None
+        self._parts = [part.keys for part in store.parts]
+
+    @property
+    def first(self) -> Server:
+        """The one whose version is told."""
+        return self._servers[0]
+
+    def findings(self, *, replicas: bool) -> Iterator[Finding]:
+        """Judge them.
+
+        Args:
+            replicas: whether readings ask replicas.
+        """
+        if self._shards is None:
+            yield from self.first.findings(clustered=False)
+            if replicas:
+                yield from findings.replicas(self.first.info)
+            return
+        yield from self._of_masters()
+        for name, error in self._away.items():
+            yield Finding(
+                "fail",
+                "cluster",
+                f"{name} does not answer ({error}): what lies there is missing here, and what is "
+                "recorded for it waits in its writers",
+                "start it again, or give it a replica that takes its place",
+            )
+        yield from _of_shards(self._shards, self._parts)
+
+    def _of_masters(self) -> Iterator[Finding]:
+        """Tell what is well with all of them, and what is not with some."""
+        found = [
+            (server.name, finding)
+            for server in self._servers
+            for finding in server.findings(clustered=True)
+        ]
+        well = Counter(finding.topic for _, finding in found if finding.level == "ok")
+        for name, finding in found:
+            if finding.level != "ok":
+                yield replace(finding, text=f"{name}: {finding.text}")
+            elif finding.topic in well:
+                others = well.pop(finding.topic) - 1
+                more = f" (and {others} more masters)" if others else ""
+                yield replace(finding, text=f"{name}: {finding.text}{more}")
+
+
+def _of_shards(shards: list[Shard], parts: list[Keys]) -> Iterator[Finding]:
+    """Judge how the slots, and so the partitions, are shared."""
+    masters = {shard.master: shard for shard in shards}
+    served = sum(shard.last - shard.first + 1 for shard in shards)
+    if served < SLOTS:
+        text = f"nobody serves {SLOTS - served:,} of {SLOTS:,} slots: what belongs there waits"
+        fix = "valkey-cli --cluster fix, or start the masters that had them"
+        yield Finding("fail", "cluster", text, fix)
+    held = Counter(_master(shards, slot_of(keys.meta)) for keys in parts)
+    least, most = min(held[master] for master in masters), max(held[master] for master in masters)
+    each = f"{least}" if least == most else f"{least} to {most}"
+    text = f"{len(masters)} masters, {each} of {len(parts)} partitions each"
+    if most > UNEVEN * len(parts) / len(masters) + 1:
+        fix = "move slots: valkey-cli --cluster rebalance"
+        yield Finding("warn", "cluster", f"{text}: the fullest has far more than its share", fix)
+    else:
+        yield Finding("ok", "cluster", text)
+    alone = [f"{host}:{port}" for (host, port), shard in masters.items() if not shard.replicas]
+    if alone:
+        shown = ", ".join(alone[:3]) + (f" … ({len(alone) - 3} more)" if len(alone) > 3 else "")
+        text = f"no replica of {shown}: what lies there is lost with it"
+        yield Finding("warn", "cluster", text, "add one: valkey-cli --cluster add-node")
+
+
+def _master(shards: list[Shard], slot: int) -> tuple[str, int] | None:
+    return next((s.master for s in shards if s.first <= slot <= s.last), None)
+
+
+def _info(reply: bytes) -> dict[str, str]:
+    lines = reply.decode(errors="replace").splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+
+
+def _map(reply: Reply) -> dict[str, str]:
+    """Read the settings, which a server may refuse to tell."""
+    if isinstance(reply, StoreError):
+        return {}
+    found: list[tuple[Any, Any]] = pairs(reply)
+    return {key.decode(): value.decode(errors="replace") for key, value in found}

@@ -1,0 +1,21 @@
+-- Note how far a move to another store has come, and let go of what has arrived there.
+--
+-- KEYS[1] the lock of who moves   KEYS[2] moving:   KEYS[3…] what lives only for a while from now on
+-- ARGV[1] token of the lock   ARGV[2] how long the lock lives, milliseconds; 0 gives it back
+-- ARGV[3] how long KEYS[3…] live, seconds   ARGV[4] how many fields are set
+-- ARGV[5…] as many times field, value; then fields that are removed
+-- Returns 1, or 0 where the lock is another's: then nothing was done.
+-- Cost: 1 µs a key. Retry: safe. Cluster: all keys of one partition share a slot.
+
+local call = redis.call
+if call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local at = 4 + 2 * tonumber(ARGV[4])
+if at > 4 then call('HSET', KEYS[2], unpack(ARGV, 5, at)) end
+if at < #ARGV then call('HDEL', KEYS[2], unpack(ARGV, at + 1)) end
+for i = 3, #KEYS do call('EXPIRE', KEYS[i], ARGV[3]) end
+if ARGV[2] == '0' then
+  call('DEL', KEYS[1])
+else
+  call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 1
