@@ -28,6 +28,7 @@ from redmeter import store as stores
 from redmeter.demo.folder import claimed
 from redmeter.errors import InvalidSetting, RedmeterError
 from redmeter.store import Store, embedded, urls
+from redmeter.store.link import Link, raised
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"
@@ -38,8 +39,6 @@ PATIENCE = 30.0
 #: A burst in the course of a run: from when to when, as parts of it, and how many times as many
 #: come. The deploy is after it.
 BURST_FROM, BURST_TO, BURST_HEIGHT, DEPLOY_AT = 0.2, 0.35, 2.5, 0.5
-#: Keys that are removed with one command.
-_REMOVED_AT_ONCE = 500
 
 _PREFIX = re.compile(r"demo[A-Za-z0-9_.:-]*")
 
@@ -86,19 +85,19 @@ def remove(url: str | None, prefix: str) -> int:
         StoreError: the store cannot be reached or refuses.
     """
     with _opened(url, check_prefix(prefix)) as store:
-        cursor, removed = "0", 0
-        while True:
-            (reply,) = store.ask([("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", 1000)])
-            if isinstance(reply, Exception):
-                raise reply
-            cursor, keys = reply[0], reply[1]
-            for at in range(0, len(keys), _REMOVED_AT_ONCE):
-                (gone,) = store.ask([("UNLINK", *keys[at : at + _REMOVED_AT_ONCE])])
-                if isinstance(gone, Exception):
-                    raise gone
-                removed += gone
-            if int(cursor) == 0:
-                return removed
+        store.read()  # the first connection
+        return sum(_remove(store, server, prefix) for server in store.link.servers())
+
+
+def _remove(store: Store, server: Link, prefix: str) -> int:
+    """Remove what one server has."""
+    cursor, removed = b"0", 0
+    while True:
+        (reply,) = server.exchange([("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", 1000)])
+        cursor, keys = raised(reply)
+        removed += sum(int(raised(gone)) for gone in store.ask([("UNLINK", key) for key in keys]))
+        if int(cursor) == 0:
+            return removed
 
 
 @contextlib.contextmanager

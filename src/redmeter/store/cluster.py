@@ -257,6 +257,14 @@ class ClusterLink:
         assert self._slots is not None, "looked for"
         return self._slots.masters
 
+    def servers(self) -> list[Link]:
+        """Return a link to each master.
+
+        Raises:
+            StoreError: no node tells which masters there are.
+        """
+        return [self.node(address) for address in self.masters()]
+
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
         """Ask the same of each master, as collect() does; by host and port.
 

@@ -280,6 +280,10 @@ class Link:
                     options[name] = min(options.get(name) or self._longest, self._longest)
         return client
 
+    def servers(self) -> list["Link"]:
+        """Return a link to each server: the only one."""
+        return [self]
+
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
         """Ask the same of each server, as collect() does; the only one has no name."""
         return {"": self.collect(commands)}

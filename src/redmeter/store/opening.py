@@ -93,8 +93,8 @@ def open(  # noqa: A001
         from redmeter.store import sentinel
 
         link = partial(sentinel.link_to, target, settled, _connect_node)
-        reader = partial(_reader, partial(link, replica=True), options) if replica else None
-        return Store(link(), reader=reader, **options)
+        reader = partial(_reader, partial(link, replica=True), options)
+        return Store(link(), reader=reader if replica else None, **options)
     if target.kind == "cluster":
         check_cluster_prefix(options["prefix"])
         nodes = partial(_connect_node, settled), target.nodes, target.location

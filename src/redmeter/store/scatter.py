@@ -20,7 +20,7 @@ from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys, partition_of
 from redmeter.store.binding import rank_of
 from redmeter.store.cluster import ClusterLink, key_of
-from redmeter.store.link import Command, Reply, pairs, scored
+from redmeter.store.link import Command, Link, Reply, pairs, scored
 from redmeter.store.scripts import JOIN
 
 #: While a slot moves, what concerns it is tried again after so many seconds, and so often.
@@ -110,6 +110,10 @@ class Scatter:
             for number, reply in zip(again, answers, strict=True):
                 replies[number] = reply
         return replies
+
+    def servers(self) -> list[Link]:
+        """See ClusterLink."""
+        return self.cluster.servers()
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
         """See ClusterLink."""

@@ -63,10 +63,13 @@ def prepare(data: Path) -> None:
     """Make the data directory, for its owner alone.
 
     A directory that others may enter is closed to them only if it is empty or has held a
-    server's data before: nobody's home directory changes its mode because of a mistyped URL.
+    server's data before: nobody's home directory changes its mode because of a mistyped URL. One
+    that belongs to another user is not used: he could read the data, replace them, or put links
+    where the server's files go. Root's is: he could do so anyway, and gives out volumes.
 
     Raises:
-        EmbeddedServerError: it is a file, or an open directory with other things in it.
+        EmbeddedServerError: it is a file, another user's, or an open directory with other things
+            in it.
         OSError: it cannot be made.
     """
     try:
@@ -74,6 +77,12 @@ def prepare(data: Path) -> None:
     except FileExistsError as exc:
         raise EmbeddedServerError(data, f"this is a file, not a directory: {ELSEWHERE}") from exc
     status = data.stat()
+    if status.st_uid not in (os.geteuid(), 0):
+        raise EmbeddedServerError(
+            data,
+            f"this directory belongs to user {status.st_uid}, not to {os.geteuid()}: start the "
+            f"server as that user, or {ELSEWHERE}",
+        )
     if status.st_uid != os.geteuid() or not status.st_mode & 0o077:
         return
     if not (data / SERVER_LOCK).exists() and next(data.iterdir(), None) is not None:

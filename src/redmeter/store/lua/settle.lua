@@ -8,7 +8,9 @@
 -- Cost: 1 µs a key. Retry: safe. Cluster: all keys of one partition share a slot.
 
 local call = redis.call
-if call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local holder = call('GET', KEYS[1])
+if not holder and ARGV[2] == '0' then return 1 end  -- by a first try, whose answer was lost
+if holder ~= ARGV[1] then return 0 end
 local at = 4 + 2 * tonumber(ARGV[4])
 if at > 4 then call('HSET', KEYS[2], unpack(ARGV, 5, at)) end
 if at < #ARGV then call('HDEL', KEYS[2], unpack(ARGV, at + 1)) end
