@@ -8,10 +8,14 @@ READY := $(VENV)/.ready
 PAGE := src/redmeter/dashboard/static/index.html
 # No more workers than cores: the servers need them too.
 WORKERS ?= 2
+# Inputs that `make fuzz` tries with each test.
+EXAMPLES ?= 2000
+# How long `make soak` takes, all stages together.
+SOAK_SECONDS ?= 3600
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test quick check format bench matrix mutants docs build clean
+.PHONY: help up stop test quick check format bench matrix mutants fuzz soak docs build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -65,8 +69,14 @@ bench: $(READY) ## measure against the listings of the book, and exporters; one 
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/run.py
 
-matrix: ## unit and contract tests on each Python, contract tests on each server
+matrix: ## tests on each Python; contract and fault tests on each server
 	tools/matrix
+
+fuzz: $(READY) ## try EXAMPLES inputs (2000) on each parser, for some minutes
+	REDMETER_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTEST) --timeout=0 tests/fuzz
+
+soak: $(READY) ## everything at once for SOAK_SECONDS (an hour); the result goes into docs/soak.md
+	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) --write docs/soak.md
 
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
 	$(BIN)/python tools/mutants

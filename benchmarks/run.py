@@ -21,10 +21,12 @@ import redis
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 
+import clustering  # noqa: E402
 import dashboard  # noqa: E402
 import forecasting  # noqa: E402
 import measures  # noqa: E402
 import messages  # noqa: E402
+import moving  # noqa: E402
 import observing  # noqa: E402
 import recording  # noqa: E402
 import web  # noqa: E402
@@ -142,6 +144,8 @@ ROWS = {
     **web_wsgi.ROWS,
     **forecasting.ROWS,
     **dashboard.ROWS,
+    **clustering.ROWS,
+    **moving.ROWS,
 }
 
 

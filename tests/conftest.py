@@ -1,10 +1,11 @@
 """Servers for tests: one private process per kind and test worker, made as new before each test.
 
-REDMETER_TEST_SERVERS names what `any_server` runs on: a comma list of names out of
-`support.servers.BINARIES`, or "all"; else the default and the oldest supported.
+REDMETER_TEST_SERVERS names what `any_server`, `any_cluster` and the tests of faults run on: a comma
+list of names out of `support.servers.BINARIES`, or "all". Else servers are the default and the
+oldest supported, in CI the oldest and the newest of each engine; clusters the default and the
+oldest.
 """
 
-import os
 import signal
 from collections.abc import Iterator
 
@@ -12,9 +13,10 @@ import pytest
 import redis
 from hypothesis import Phase, settings
 
-from support.fleet import IN_CI, Fleet
+from support.clusters import Cluster, Clusters
+from support.fleet import DEFAULT, EVERYDAY, IN_CI, Fleet, asked_servers, chosen_servers
 from support.proxy import Proxy
-from support.servers import BINARIES, Server
+from support.servers import Server
 
 # Started in the background, we may have inherited that Ctrl-C is ignored; so would every process
 # that a test starts and interrupts.
@@ -34,15 +36,6 @@ settings.register_profile(
 settings.load_profile("ci" if IN_CI else "dev")
 
 
-def chosen_servers() -> list[str]:
-    """Return the names that REDMETER_TEST_SERVERS asks for."""
-    asked = os.environ.get("REDMETER_TEST_SERVERS", "valkey-9.1,redis-6.2")
-    names = list(BINARIES) if asked == "all" else [name.strip() for name in asked.split(",")]
-    if wrong := [name for name in names if name not in BINARIES]:
-        raise pytest.UsageError(f"REDMETER_TEST_SERVERS: no {wrong}; there are {list(BINARIES)}")
-    return names
-
-
 @pytest.fixture(scope="session")
 def fleet() -> Iterator[Fleet]:
     """The servers of this test worker, ended with it."""
@@ -52,9 +45,15 @@ def fleet() -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def server(fleet: Fleet) -> Iterator[Server]:
+def server_name() -> str:
+    """What `server` is; tests/faults has others too."""
+    return DEFAULT
+
+
+@pytest.fixture
+def server(fleet: Fleet, server_name: str) -> Iterator[Server]:
     """A private Valkey 9.1: empty, no scripts, its settings as at the start."""
-    server = fleet.get("valkey-9.1")
+    server = fleet.get(server_name)
     yield server
     server.close_clients()
 
@@ -73,6 +72,32 @@ def any_server(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Server]
     server = fleet.get(request.param)
     yield server
     server.close_clients()
+
+
+@pytest.fixture(scope="session")
+def clusters() -> Iterator[Clusters]:
+    """The clusters of this test worker, ended with it."""
+    clusters = Clusters()
+    yield clusters
+    clusters.close()
+
+
+@pytest.fixture
+def cluster(clusters: Clusters) -> Cluster:
+    """A private cluster of Valkey 9.1, as new: three masters with a replica each."""
+    return clusters.get("valkey-9.1")
+
+
+@pytest.fixture
+def networked_cluster(clusters: Clusters) -> Cluster:
+    """The same with a network of its own, so that nodes can be cut off."""
+    return clusters.get("valkey-9.1", network=True)
+
+
+@pytest.fixture(params=asked_servers() or EVERYDAY)
+def any_cluster(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
+    """A private cluster of each kind of server in turn, as new."""
+    return clusters.get(request.param)
 
 
 @pytest.fixture

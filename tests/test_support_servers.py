@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 
+from support import fleet as fleets
 from support import servers
 from support.fleet import Fleet
 from support.servers import BINARIES, Build, Server, StartFailed, Unavailable, binary
@@ -36,6 +37,26 @@ def test_a_server_of_each_kind_answers_over_tcp_and_over_its_socket(any_server: 
     about = client.info("server")
     assert about["process_id"] == any_server.pid
     assert about.get("valkey_version", about["redis_version"]) == any_server.version
+
+
+def test_in_ci_each_engine_is_tried_at_its_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest and newest that need no Debian; elsewhere fewer, and by hand all."""
+    monkeypatch.delenv("REDMETER_TEST_SERVERS", raising=False)
+    monkeypatch.setattr(fleets, "IN_CI", True)
+    ends = []
+    for engine in ("redis", "valkey"):
+        anywhere = [name for name, build in BINARIES.items() if not build.debs and engine in name]
+        ends += [anywhere[0], anywhere[-1]]
+    assert fleets.chosen_servers() == ends
+    monkeypatch.setattr(fleets, "IN_CI", False)
+    assert set(fleets.chosen_servers()) < set(ends)
+    monkeypatch.setenv("REDMETER_TEST_SERVERS", "all")
+    assert fleets.chosen_servers() == list(BINARIES)
+    monkeypatch.setenv("REDMETER_TEST_SERVERS", "redis-7.0, redis-6.2")
+    assert fleets.chosen_servers() == ["redis-7.0", "redis-6.2"]
+    monkeypatch.setenv("REDMETER_TEST_SERVERS", "redis-1.0")
+    with pytest.raises(pytest.UsageError, match=r"no \['redis-1.0'\]"):
+        fleets.chosen_servers()
 
 
 def test_a_server_without_a_port_is_reached_over_its_socket() -> None:

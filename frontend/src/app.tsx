@@ -36,6 +36,7 @@ function useStore(needed: boolean): void {
       if (!data) return;
       const {
         location,
+        read_from,
         prefix,
         version,
         retention,
@@ -46,6 +47,7 @@ function useStore(needed: boolean): void {
       } = data;
       store.value = {
         location,
+        read_from,
         prefix,
         version,
         retention,

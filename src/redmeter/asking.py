@@ -65,7 +65,7 @@ class Asking:
             # Not before the first question: who only records need not wait for all the readings.
             from redmeter.answers import Answers, StoreAnswers
 
-            self._answering = Answers() if self._store is None else StoreAnswers(self._store)
+            self._answering = Answers() if self._store is None else StoreAnswers(self._store.reader)
         return self._answering
 
     def series(

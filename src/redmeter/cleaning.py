@@ -20,7 +20,13 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.errors import AccessDenied, ClockDisagreement, StoreError, StoreUnavailable
+from redmeter.errors import (
+    AccessDenied,
+    ClockDisagreement,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+)
 from redmeter.keys import entry as entry_of
 from redmeter.keys import parse_entry
 from redmeter.kinds.mark import clean_label
@@ -103,7 +109,8 @@ def clean(
 
     Raises:
         ClockDisagreement: the clocks differ wildly; nothing was touched.
-        StoreError: the server cannot be reached or refuses.
+        StoreError: the server cannot be reached or refuses. Of several servers: the others are
+            cleaned before it is raised, at the end of the pass.
     """
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
@@ -128,7 +135,7 @@ def clean(
     while at is not None:
         try:
             rank, done = _clean_page(store, walks[at], rank, report)
-        except StoreUnavailable as error:
+        except (StoreUnavailable, StoreRefused) as error:
             left.give_up(at, error)
             done = True
         if done:
@@ -140,28 +147,28 @@ def clean(
         if at is None or report.seconds >= budget or quit():
             break
         store.clock.sleep(REST)
-    if left.problem is not None:
-        raise left.problem
     if at is None:
+        if left.problem is not None:
+            raise left.problem
         store.ask([("HSET", store.keys.cleaned, store.keys.prefix, int(view.now))])
     return report
 
 
 class _Left:
-    """Which indexes are still to be walked: none that is empty, or whose server is away.
+    """Which indexes are still to be walked: none that is empty, or whose server does not let us.
 
     Raises:
-        StoreError: what a server answers, but that it is away.
+        StoreError: there is nothing that can be walked; or an ACL forbids it.
     """
 
     def __init__(self, store: Store, indexes: Sequence[str]) -> None:
         self._store = store
         self._indexes = indexes
         #: Why some were left out; told once the others are cleaned.
-        self.problem: StoreUnavailable | None = None
+        self.problem: StoreUnavailable | StoreRefused | None = None
         self._sizes: dict[int, int] = {}
         for number, reply in enumerate(store.link.collect([("ZCARD", key) for key in indexes])):
-            if isinstance(reply, StoreUnavailable):
+            if isinstance(reply, StoreUnavailable | StoreRefused):
                 self.problem = self.problem or reply
             else:
                 self._sizes[number] = raised(reply)
@@ -177,9 +184,12 @@ class _Left:
         """Return the first from a number on."""
         return next((n for n in sorted(self._sizes) if n >= number and self._sizes[n]), None)
 
-    def give_up(self, number: int, error: StoreUnavailable) -> None:
-        """Leave out all that lies on the same server."""
+    def give_up(self, number: int, error: StoreUnavailable | StoreRefused) -> None:
+        """Leave out an index, and all that lies on a server that is away."""
         self.problem = self.problem or error
+        if isinstance(error, StoreRefused):
+            del self._sizes[number]
+            return
         lane = next(lane for lane in self._store.lanes() if number // _INDEXES in lane)
         for other in list(self._sizes):
             if other // _INDEXES in lane:
@@ -207,6 +217,11 @@ def run(
     """
     clock = store.clock
     passes = cursor = 0
+
+    def went_on(report: Report, _: int) -> None:
+        nonlocal cursor
+        cursor = report.cursor
+
     while not quit():
         started = clock.monotonic()
         try:
@@ -217,9 +232,9 @@ def run(
                 cursor=cursor,
                 samples=kept,
                 other_samples=other,
+                progress=went_on,
                 quit=quit,
             )
-            cursor = report.cursor
             if on_pass:
                 on_pass(report)
         except AccessDenied:

@@ -158,15 +158,17 @@ class StoreUnavailable(StoreError):
 
     Attributes:
         location: where the server was looked for, without credentials.
+        reason: why there was no answer.
+        fix: what mends that; "" where only the usual can be said.
         sent: whether something was sent that may have been applied.
     """
 
     def __init__(self, location: str, reason: str, *, sent: bool = False, fix: str = "") -> None:
         self.location = location
         self.sent = sent
-        why = reason.rstrip(".")
+        self.reason, self.fix = reason.rstrip("."), fix
         mend = fix or "Is the server running, and the URL right?"
-        super().__init__(f"no answer from {location}: {why}. {mend[0].upper()}{mend[1:]}")
+        super().__init__(f"no answer from {location}: {self.reason}. {mend[0].upper()}{mend[1:]}")
 
 
 class StoreRefused(StoreError):
@@ -183,11 +185,16 @@ class StoreRefused(StoreError):
         self.detail = detail
         self.key = key
         hint = _HINTS.get(code, "")
+        if "cluster support disabled" in detail:
+            hint = "it is one server by itself: write the URL as redis://HOST:PORT"
         if key:
             hint = f"another program keeps something else under {key!a}"
         super().__init__(f"the server refused: {detail}" + (f" ({hint})" if hint else ""))
 
 
+_OF_A_CLUSTER = (
+    "it is a node of a cluster: write the URL as redis+cluster://HOST:PORT, or give a RedisCluster"
+)
 _HINTS = {
     "OOM": "its memory is full: raise maxmemory, or free some; nothing was written",
     "READONLY": "this is a replica: connect to the master",
@@ -195,7 +202,11 @@ _HINTS = {
     "MISCONF": "it cannot save to disk and refuses writes: see its log",
     "NOREPLICAS": "fewer replicas than min-replicas-to-write are connected",
     "BUSY": "a script of someone's is running for too long",
-    "CLUSTERDOWN": "the cluster is not complete",
+    "CLUSTERDOWN": "the cluster is not complete: start what is missing, or see "
+    "cluster-require-full-coverage",
+    "MOVED": _OF_A_CLUSTER,
+    "ASK": _OF_A_CLUSTER,
+    "CROSSSLOT": _OF_A_CLUSTER,
     "WRONGTYPE": "another program keeps something else under this key",
 }
 

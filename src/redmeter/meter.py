@@ -44,8 +44,9 @@ class Meter(Asking):
     readings are empty.
 
     Args:
-        url: `redis://`, `rediss://`, `unix://`, `embedded://PATH` or `off`. None: REDMETER_URL,
-            else the embedded server in the user's data directory.
+        url: `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `unix://`,
+            `embedded://PATH` or `off`. None: REDMETER_URL, else the embedded server in the user's
+            data directory.
         client: a redis-py client of yours, used instead of a URL and never closed.
         prefix: what stands before every key.
         retention: precision (seconds) -> number of newest samples kept, should the store be new.
@@ -65,6 +66,10 @@ class Meter(Asking):
             rule, and must not wait for anything. Where it fails, `(masking failed)` is stored.
         release: what mark() notes where it is given no label: a version, a commit.
         embedded_idle: after how long without a client the embedded server ends, seconds.
+        read_from: `master`, or `replica`: what you ask is answered by a replica if there is one.
+        previous_url: the store that is moved to this one by `redmeter migrate`; what you ask is
+            answered with what lies there still.
+        previous_prefix: what stands before every key there, where that is another prefix.
         clock: where time comes from.
 
     Raises:
@@ -89,6 +94,9 @@ class Meter(Asking):
         mask: Callable[[str], str] | None = None,
         release: str | None = None,
         embedded_idle: float | None = None,
+        read_from: str | None = None,
+        previous_url: str | None = None,
+        previous_prefix: str | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         interval = settings.resolve("flush_interval", flush_interval)
@@ -110,6 +118,9 @@ class Meter(Asking):
             histogram_retention=_plain(histogram_retention),
             timeout=timeout,
             embedded_idle=embedded_idle,
+            read_from=read_from,
+            previous_url=previous_url,
+            previous_prefix=previous_prefix,
             clock=clock,
         )
         super().__init__(store)

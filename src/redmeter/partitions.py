@@ -35,9 +35,14 @@ TAGS = (
 PARTITIONS = len(TAGS)
 
 
-def partition_of(text: str) -> int:
-    """Return the number of the partition in which a series, or a logger, lies on a cluster."""
-    return crc32(text.encode(errors="surrogatepass")) % PARTITIONS
+def partition_of(text: str | bytes) -> int:
+    """Return the number of the partition in which a series, or a logger, lies on a cluster.
+
+    Args:
+        text: its name, or the UTF-8 of that.
+    """
+    raw = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
+    return crc32(raw) % PARTITIONS
 
 
 class SpreadKeys(Keys):
@@ -45,7 +50,7 @@ class SpreadKeys(Keys):
 
     What is asked for by a name is the key in the partition of the name. What each partition has is
     called as if there were no partitions, `redmeter:known:`: who reads that means all of them, see
-    store/scatter.py. So do heads, what keys begin with: `count_of("")`.
+    store/gathering.py. So do heads, what keys begin with: `count_of("")`.
 
     Args:
         prefix: what all keys begin with; not empty.

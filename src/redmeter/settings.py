@@ -24,6 +24,10 @@ from redmeter.names import canonical
 VARIABLES = "REDMETER_"
 
 
+#: A prefix that is the same as that of the store itself.
+SAME = "="
+
+
 class Setting(NamedTuple):
     """One row of the table."""
 
@@ -123,6 +127,25 @@ _SWITCHES = {"on": True, "true": True, "yes": True, "1": True}
 _SWITCHES |= {"off": False, "false": False, "no": False, "0": False}
 
 
+def _choice(name: str, words: tuple[str, ...]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in words:
+            raise InvalidSetting(name, f"{shown(value, 40)} is none of {', '.join(words)}")
+        return str(value)
+
+    return read
+
+
+def _other_prefix(name: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        try:
+            return value if value == SAME else check_prefix(value)
+        except InvalidSetting as error:
+            raise InvalidSetting(name, error.reason) from None
+
+    return read
+
+
 def _patterns(name: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if isinstance(value, str):
@@ -144,6 +167,9 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if isinstance(value, Mapping):
             value = [f"{pattern}={counter}" for pattern, counter in value.items()]
+        if isinstance(value, str) and len(value) > MAX_PATTERNS:
+            reason = f"a text of {len(value):,} characters: at most {MAX_PATTERNS:,}"
+            raise InvalidSetting(name, reason)
         given = _WORD.findall(value) if isinstance(value, str) else value
         if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
             raise InvalidSetting(
@@ -167,10 +193,13 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
     return read
 
 
-#: What stands between spaces and commas, those within the labels of a counter aside.
-_WORD = late(r'(?:\{(?:[^"{}]|"(?:\\.|[^"\\])*")*\}|[^\s,])+')
+#: Characters of patterns with their counters: braces without end are looked at again and again.
+MAX_PATTERNS = 20_000
+#: What stands between spaces and commas, those within the labels of a counter aside. What it has
+#: taken for labels it does not take apart again.
+_WORD = late(r'(?:\{(?:[^"{}]++|"(?:\\.|[^"\\]++)*+")*+\}|[^\s,])++')
 #: A pattern, and a counter, which may have labels.
-_NAMED = late(r"(.+)=([^={}]+(?:\{.*\})?)", re.DOTALL)
+_NAMED = late(r"(.+)=([^={}]+(?:\{.*+(?<=\}))?)", re.DOTALL)
 
 
 def named_patterns(text: str) -> list[tuple[str, str]]:
@@ -185,8 +214,8 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         _text("url"),
         "",
-        "Where the store is: redis://, rediss://, unix://, embedded://PATH, or off. "
-        "Empty: the embedded server in the user's data directory.",
+        "Where the store is: redis://, rediss://, redis+sentinel://, redis+cluster://, unix://, "
+        "embedded://PATH, or off. Empty: the embedded server in the user's data directory.",
     ),
     Setting("prefix", DEFAULT_PREFIX, check_prefix, "", "What stands before every key."),
     Setting(
@@ -210,6 +239,29 @@ SETTINGS: tuple[Setting, ...] = (
         _seconds("timeout", 0.01, 300.0),
         "seconds",
         "How long to wait for a connection, and for each answer.",
+    ),
+    Setting(
+        "read_from",
+        "master",
+        _choice("read_from", ("master", "replica")),
+        "",
+        "What readings and the page ask: `master`, or `replica`: one that is well, else the "
+        "master; it may be some moments behind. Needs `redis+sentinel://` or `redis+cluster://`.",
+    ),
+    Setting(
+        "previous_url",
+        "",
+        _text("previous_url"),
+        "",
+        "The store that is moved to this one (`redmeter migrate`): readings and the page add what "
+        "lies there still. Empty: none.",
+    ),
+    Setting(
+        "previous_prefix",
+        SAME,
+        _other_prefix("previous_prefix"),
+        "",
+        f"What stands before every key there; `{SAME}`: the same as here.",
     ),
     Setting(
         "flush_interval",

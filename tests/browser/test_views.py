@@ -1,11 +1,14 @@
 """What the page shows, on each of its views."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from browser.conftest import Homes, Open, Site, ready, serve
+from support.commands import Home
+from support.sentinels import Watched
 
 VIEWS = ("Overview", "Pages", "Messages", "Counters", "Health")
 
@@ -116,6 +119,27 @@ def test_health_says_what_to_do(open_page: Open, site: Site) -> None:
     for heading in ("Findings", "Store", "Writers", "Memory", "Retention"):
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     expect(page.locator("main")).to_contain_text("Valkey")
+
+
+def test_who_reads_from_a_replica_is_told_that_it_may_be_behind(
+    open_page: Open, site: Site, tmp_path: Path
+) -> None:
+    """Beside the store's name, and under health; who reads from the master is not."""
+    expect(ready(open_page("?range=60")).get_by_text("replica")).to_have_count(0)
+    behind = "may be some moments behind"
+    with Watched(replicas=1, sentinels=1) as group:
+        home = Home(tmp_path, group.url)
+        home.env["REDMETER_READ_FROM"] = "replica"
+        try:
+            page = ready(open_page("?view=health", of=serve(home)))
+            store = page.get_by_role("definition").filter(has_text=behind)
+            expect(store).to_have_count(1)
+            expect(page.get_by_text("readings ask a replica of 1")).to_be_visible()
+            link = page.get_by_role("link", name=re.compile(f"^Store redis.sentinel.*{behind}"))
+            expect(link).to_have_text(re.compile("replica$"))
+            page.context.close()
+        finally:
+            home.close()
 
 
 def test_names_that_are_asked_for_on_the_overview_are_drawn(open_page: Open, site: Site) -> None:

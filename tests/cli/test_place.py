@@ -90,7 +90,13 @@ def test_looking_never_looks_like_running() -> None:
     release(mine)
 
 
-@pytest.mark.parametrize("content", ["", "{", "5", "[]", '{"pid": 1}', '{"pid": "x", "ready": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "5", "[]", '{"pid": 1}', '{"pid": "x", "ready": 1}', "[" * 100_000),
+        *(f'{{"pid": {n}, "ready": 1, "location": "{URL}"}}' for n in ("-1", "0", "1e999")),
+    ],
+)
 def test_a_file_that_says_nonsense_is_nobody(content: str) -> None:
     """Also while somebody holds its lock."""
     mine = Place(URL, None)

@@ -1,4 +1,8 @@
-"""What the tests of a buffered recorder share: a meter that flushes fast, and ways to break."""
+"""What the tests of faults share: servers, a meter that flushes fast, and ways to break.
+
+Tests marked `servers` depend on what a server does and run on several, the others on the default;
+all of them on those that REDMETER_TEST_SERVERS asks for.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,8 +12,18 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redmeter import Meter
+from support.fleet import DEFAULT, asked_servers, chosen_servers
 from support.proxy import Proxy
 from support.recorders import INTERVAL, OpenBuffered
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose what `server_name` is, and with it `server`."""
+    if "server_name" in metafunc.fixturenames:
+        depends = metafunc.definition.get_closest_marker("servers") is not None
+        metafunc.parametrize(
+            "server_name", chosen_servers() if depends else asked_servers() or [DEFAULT]
+        )
 
 
 @pytest.fixture

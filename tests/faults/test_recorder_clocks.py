@@ -27,6 +27,8 @@ from support.servers import Server
 from support.stores import samples, server_time
 from support.waiting import eventually
 
+pytestmark = pytest.mark.servers
+
 DAY, HOUR = 86400, 3600
 
 

@@ -23,6 +23,8 @@ from support.recorders import (
     stored,
 )
 
+pytestmark = pytest.mark.servers
+
 #: Series that fill the memory, and how many of them are there before it is full.
 SERIES, BEFORE = 360, 240
 

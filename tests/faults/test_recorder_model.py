@@ -422,6 +422,7 @@ def losses_of_counters(health: RecorderHealth) -> dict[int, int]:
     return found
 
 
+@pytest.mark.servers
 def test_whatever_happens_the_store_holds_what_the_model_says(
     server: Server, proxy: Proxy, conn: Any
 ) -> None:

@@ -12,8 +12,8 @@ from redis.exceptions import InvalidResponse
 
 from redmeter import Meter
 from redmeter.clock import ManualClock
-from redmeter.recording import flusher
-from redmeter.store.store import WATERMARK_SECONDS
+from redmeter.recording import backoff
+from redmeter.store.partition import WATERMARK_SECONDS
 from support.proxy import Proxy
 from support.recorders import (
     INTERVAL,
@@ -260,13 +260,13 @@ def test_tries_become_fewer_while_the_server_is_away(
     assert meter.flush(5.0)
     proxy.reset_after(0, of="requests", times=10**6)
     drawn: list[tuple[float, float]] = []
-    uniform = flusher._chance.uniform
+    uniform = backoff.chance.uniform
 
     def draw(low: float, high: float) -> float:
         drawn.append((low, high))
         return uniform(low, high)
 
-    monkeypatch.setattr(flusher._chance, "uniform", draw)
+    monkeypatch.setattr(backoff.chance, "uniform", draw)
     connections, waits = proxy.connections, 60
     meter.count("x")
     eventually(lambda: len(drawn) >= waits, 30.0, "the flusher has woken so often")

@@ -26,6 +26,8 @@ from support.servers import Server
 from support.stores import batch_keys, server_time
 from support.waiting import eventually
 
+pytestmark = pytest.mark.servers
+
 MAX = 2**63 - 1
 
 SECRET = "s3cret-word"

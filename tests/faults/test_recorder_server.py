@@ -20,6 +20,8 @@ from support.recorders import (
 from support.servers import Server
 from support.waiting import eventually
 
+pytestmark = pytest.mark.servers
+
 #: A server that has all it was told on disk before it answers.
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 
@@ -30,9 +32,9 @@ def everything(client: Any) -> dict[bytes, bytes]:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Server]:
+def own(server_name: str, tmp_path: Path) -> Iterator[Server]:
     """A server that keeps its data, to be killed and started at will."""
-    with Server(config=DURABLE, dir=tmp_path / "data") as server:
+    with Server(server_name, config=DURABLE, dir=tmp_path / "data") as server:
         yield server
 
 
@@ -141,11 +143,11 @@ def test_a_server_that_cannot_save_gets_everything_once_it_can(
 
 
 def test_a_server_that_loads_its_data_gets_everything_once_it_has_them(
-    tmp_path: Path, open_buffered: OpenBuffered
+    server_name: str, tmp_path: Path, open_buffered: OpenBuffered
 ) -> None:
     """LOADING: it was killed, and reads for a while."""
     config = {"key-load-delay": "500", "rdbcompression": "no"}
-    with Server(dir=tmp_path / "data", config=config) as server:
+    with Server(server_name, dir=tmp_path / "data", config=config) as server:
         client: Any = server.client()
         meter = open_buffered(server.url)
         meter.count("x")
@@ -230,9 +232,11 @@ def test_a_store_that_was_wiped_is_made_anew(
     assert meter.health().troubles == {}
 
 
-def test_a_restart_without_persistence_begins_anew(open_buffered: OpenBuffered) -> None:
+def test_a_restart_without_persistence_begins_anew(
+    server_name: str, open_buffered: OpenBuffered
+) -> None:
     """What was counted while the server was away is there afterwards, and no more."""
-    with Server() as server:
+    with Server(server_name) as server:
         meter = open_buffered(server.url)
         meter.count("x", 5)
         assert meter.flush(5.0)
@@ -250,28 +254,35 @@ def test_a_restart_without_persistence_begins_anew(open_buffered: OpenBuffered) 
 # --- It dies -------------------------------------------------------------------------------
 
 
+def sync(client: Any) -> None:
+    """Have all that a server was told so far be on disk."""
+    client.config_set("appendfsync", "always")
+    client.set("synced", "before it answers")
+    client.config_set("appendfsync", "everysec")
+
+
 def test_what_the_file_lost_is_missing_and_nothing_else(
-    tmp_path: Path, open_buffered: OpenBuffered
+    server_name: str, tmp_path: Path, open_buffered: OpenBuffered
 ) -> None:
     """Synced every second: the end of the file is lost, cut in the middle of a batch.
 
     Data and watermark are lost together, so no batch is half there and none is stored twice.
     """
     config = {"appendonly": "yes", "appendfsync": "everysec"}
-    with Server(dir=tmp_path / "data", config=config) as server:
+    with Server(server_name, dir=tmp_path / "data", config=config) as server:
         meter = open_buffered(server.url)
         client: Any = server.client()
         for _ in range(15):
             meter.count("x", 10)
             assert meter.flush(5.0)
-        assert client.execute_command("WAITAOF", 1, 0, 5000)[0] == 1
-        (file,) = server.dir.rglob("*.incr.aof")
+        sync(client)
+        (file,) = server.dir.rglob("*.aof")
         synced = file.stat().st_size
         for _ in range(5):
             meter.count("x", 10)
             meter.count("y", 10)
             assert meter.flush(5.0)
-        assert client.execute_command("WAITAOF", 1, 0, 5000)[0] == 1
+        sync(client)
         server.kill()
         assert file.stat().st_size > synced + 100
         with file.open("r+b") as opened:
@@ -287,16 +298,16 @@ def test_what_the_file_lost_is_missing_and_nothing_else(
 
 
 def test_a_killed_server_loses_at_most_what_was_not_synced(
-    tmp_path: Path, open_buffered: OpenBuffered
+    server_name: str, tmp_path: Path, open_buffered: OpenBuffered
 ) -> None:
     """kill -9 while batches come in: at most the last two seconds; every precision has the same."""
     config = {"appendonly": "yes", "appendfsync": "everysec"}
-    with Server(dir=tmp_path / "data", config=config) as server:
+    with Server(server_name, dir=tmp_path / "data", config=config) as server:
         meter = open_buffered(server.url)
         client: Any = server.client()
         meter.count("x", 1000)
         assert meter.flush(5.0)
-        assert client.execute_command("WAITAOF", 1, 0, 5000)[0] == 1
+        sync(client)
         for _ in range(30):
             meter.count("x")
             eventually(lambda: not meter.health().buffered)

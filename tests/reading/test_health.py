@@ -415,6 +415,15 @@ def test_a_cluster_node_and_an_untold_policy_are_warnings() -> None:
     assert finding.level == "warn"
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, "9" * 300, "²", "-1", ""])
+def test_a_cleaner_that_tells_no_time_is_none(store: Store, client: Any, text: str) -> None:
+    """Another program may write there; nobody has cleaned then, as far as it is known."""
+    client.hset(store.keys.cleaned, store.keys.prefix, text)
+    found = examine(store)
+    assert found.cleaned is None
+    assert found.findings
+
+
 def test_a_lost_meta_key_is_told() -> None:
     """Counters without what says how long they are kept."""
     (finding,) = findings.contents("redmeter:", "", 5, Sample(size=5))

@@ -313,7 +313,7 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
         buffer.add(Lasts, "g" + name, NOW - age, Last(NOW - age, 1.0), NOW)
         tally.recorded += 2
         buffer.shrink(NOW)
-        widths = {width for _, width in buffer._levels}
+        widths = {width for _, width, _, _ in buffer._runs()}
         # What is left where that is not enough is what is not given up.
         assert buffer.bytes <= limit or widths <= {0, buffer._widths(Sums).widest}
     parts = all_of(buffer)

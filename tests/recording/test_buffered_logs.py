@@ -69,9 +69,12 @@ def test_in_a_buffer_messages_are_counted_while_their_hour_is_kept() -> None:
         for start, hour in digest((at, None, text)).items():
             buffer.add(Log, 'a{instance=""}:info', start, hour, NOON)
     tally.recorded = 3
-    part = buffer.take(numbered=False)
+    part = buffer.take()  # also while this process has no number
     assert part is not None
-    made = part.operations(Keys(), Kept({}, {}), instance=7)
+    buffer.put_back(part)
+    part = buffer.take(instance=7)
+    assert part is not None
+    made = part.operations(Keys(), Kept({}, {}))
     # The name of a logger is no series' name, whatever it looks like.
     assert made[0].keys == ('redmeter:recent:a{instance=""}:info',)
     # What is oldest comes first, or it would push out what is new.

@@ -12,6 +12,7 @@ import pytest
 
 from redmeter.errors import EmbeddedServerError
 from redmeter.store import embedded
+from redmeter.store.embedded import files
 from redmeter.store.embedded.paths import LONGEST_SOCKET_PATH, socket_path
 from store.embedded_home import ALONE, SOURCES, Home, home_of_servers  # noqa: F401  a fixture
 from support.waiting import eventually
@@ -127,6 +128,44 @@ def test_a_runtime_directory_of_another_user_is_not_used(
     os.chown(os.environ["XDG_RUNTIME_DIR"], NOBODY, NOBODY)
     home.data.mkdir()
     assert socket_path(home.data).parent == Path("/tmp/redmeter-0")
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_a_directory_of_another_user_is_refused(home: Home, mode: int) -> None:
+    """He could read what is stored, or put links where our files go; nothing is written there."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    home.data.mkdir()
+    home.data.chmod(mode)
+    os.chown(home.data, NOBODY, NOBODY)
+    with pytest.raises(EmbeddedServerError, match=f"belongs to user {NOBODY}, not to 0"):
+        embedded.ensure(home.data)
+    assert list(home.data.iterdir()) == []
+
+
+def test_a_damaged_state_is_told_with_what_mends_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By who joins; a lock that names no process ends none."""
+    embedded.ensure(home.data)
+    state, lock = home.data / files.STATE, home.data / files.SUPERVISOR_LOCK
+    known, pid = state.read_bytes(), lock.read_bytes()
+    state.write_bytes(b'{"pid": -1}')
+    for look in (embedded.ensure, embedded.running):
+        with pytest.raises(EmbeddedServerError, match=r"server\.json is damaged"):
+            look(home.data)
+    state.write_bytes(known)
+    ended: list[int] = []
+    with monkeypatch.context() as patch:
+        # Should it be broken, it must not end all processes of this machine.
+        patch.setattr(os, "kill", lambda pid, _: ended.append(pid))
+        for damaged in (b"-1\n", b"0\n", b"9" * 5000):
+            lock.write_bytes(damaged)
+            with pytest.raises(EmbeddedServerError, match=r"supervisor\.lock is damaged"):
+                embedded.stop(home.data, timeout=0.1)
+    assert ended == []
+    lock.write_bytes(pid)
+    assert embedded.stop(home.data)
 
 
 def test_an_open_directory_with_other_things_is_left_alone(home: Home) -> None:

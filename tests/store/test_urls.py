@@ -39,6 +39,7 @@ FORMS = [
     *("redis://u:{}@host?nosuch=1", "redis://u:{}@host?protocol=9", "redis+cluster://u:{}@host"),
     *("redis+cluster://u:{}@host:1,other:2", "rediss+cluster://u:{}@h,i/1?db=2"),
     *("redis+sentinel://u:{}@host/0", "valkey://u:{}@host", "http://u:{}@host", "redis:/u:{}@host"),
+    *("redis+sentinel://u:{}@h,i/a", "redis+sentinel://h/a?sentinel_password={}&x=1"),
     *("redis://u:{}@host:99999", "redis://u:{}@[::1", "unix://u:{}@host/run/x", "unix://u:{}@"),
     *("redis//u:{}@host", ":{}@host:6379", "redis://u:{}@host:0", "redis://host?password={}&x=1"),
 ]  # fmt: skip
@@ -130,6 +131,52 @@ def test_the_scheme_chooses_the_kind_of_connection(url: str, kind: type) -> None
     assert type(pool.make_connection()) is kind
 
 
+@pytest.mark.parametrize(
+    ("url", "location", "nodes", "options"),
+    [
+        (
+            "redis+sentinel://h/figures",
+            "redis+sentinel://h:26379/figures/0",
+            [("h", 26379)],
+            {},
+        ),
+        (
+            "REDISS+Sentinel://a.b:1,[::1]:2,c_d-e/fig%2Fures/3?ssl_cert_reqs=none",
+            "rediss+sentinel://a.b:1,[::1]:2,c_d-e:26379/fig%2Fures/3",
+            [("a.b", 1), ("::1", 2), ("c_d-e", 26379)],
+            {"db": 3, "ssl_cert_reqs": "none"},
+        ),
+        (
+            "redis+sentinel://h/0?socket_timeout=0.5&sentinel_username=x",
+            "redis+sentinel://h:26379/0/0",
+            [("h", 26379)],
+            {"socket_timeout": 0.5},
+        ),
+    ],
+)
+def test_a_sentinels_url_says_whom_to_ask_for_whom(
+    url: str, location: str, nodes: list[tuple[str, int]], options: dict[str, Any]
+) -> None:
+    """The sentinels, what they call the master, and what is known of the master itself."""
+    target = parse(url)
+    assert (target.kind, target.location) == ("sentinel", location)
+    assert list(target.nodes) == nodes
+    found = {k: v for k, v in target.options.items() if k != "connection_class"}
+    assert found == options
+    kind = target.options.get("connection_class", redis.Connection)
+    assert kind is (redis.SSLConnection if "rediss" in location else redis.Connection)
+    redis.ConnectionPool(**target.options).make_connection()
+
+
+@given(passwords, passwords)
+def test_passwords_reach_the_master_and_the_sentinels_as_they_were(own: str, theirs: str) -> None:
+    """Each its own."""
+    end = f"figures/2?sentinel_password={quote(theirs, safe='')}&sentinel_username=w%2Bho"
+    target = parse(f"redis+sentinel://us%3Aer:{quote(own, safe='')}@h:7,i:8/{end}")
+    assert target.of_sentinels == {"username": "w+ho", "password": theirs}
+    assert (target.options["username"], target.options["password"]) == ("us:er", own)
+
+
 def test_off_is_no_store() -> None:
     """Neither a server nor a path."""
     assert (parse("off").kind, parse("off").path, parse("off").options) == ("off", None, {})
@@ -165,7 +212,12 @@ def test_an_embedded_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.M
         ),
         ("redis+cluster://h/1 rediss+cluster://h:1,i:2/3", "a cluster has no databases"),
         ("redis+cluster://h:x redis+cluster:// redis+cluster://h,i:0", "cannot be read"),
-        ("redis+sentinel://h", r"unknown scheme \(redis\+sentinel\); use"),
+        ("redis+sentinel://h rediss+sentinel://h:1,i:2/ redis+sentinel://h//1", "call the master"),
+        ("redis+sentinel://h/a/x redis+sentinel://h/a/1/2", "the database, a number"),
+        ("redis+sentinel://h,/a redis+sentinel:///a redis+sentinel://h:0/a", "cannot be read"),
+        ("redis+sentinel://h:99999/a redis+sentinel://h,i:x/a redis+sentinel://[::1/a", "as %XX"),
+        ("redis+sentinel://h/a#b redis+sentinel://h/a?db=x redis+sentinel://h/a@b", "as %XX"),
+        ("redis+sentinel://h/a?sentinel_user=x", "has an unknown option: 'sentinel_user'; use"),
         ("valkey://h HTTPS://h", r"unknown scheme \((valkey|https)\); use"),
         ("localhost:6379 redis:h redis:/h x://h OFF offf ://h embedded:/a", "unknown scheme; use"),
         ("redis://h:x redis://h:99999 redis://h:-1 redis://h:0", "cannot be read: check port"),

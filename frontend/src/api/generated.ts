@@ -242,6 +242,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description What every answer has. */
+        Answer: {
+            now: number;
+            /** @description What it was made without, as sentences: "127.0.0.1:7003 does not answer". */
+            missing: string[];
+        };
         /** @description A pattern that is new, comes far more often than before, or stopped. */
         Change: {
             logger: string;
@@ -285,6 +291,7 @@ export interface components {
         /** @description /api/counters. */
         CountersAnswer: {
             now: number;
+            missing: string[];
             window: components["schemas"]["Window"];
             rows: components["schemas"]["CounterRow"][];
             /** @description Series that begin as the pattern does; how many were looked at; and rows there are of those. */
@@ -308,6 +315,7 @@ export interface components {
         /** @description /api/detail. */
         DetailAnswer: {
             now: number;
+            missing: string[];
             name: string;
             /**
              * @description "" where nothing is kept under this name; it may come yet.
@@ -375,6 +383,7 @@ export interface components {
             ahead: components["schemas"]["ForecastAhead"][];
             reason: string;
             now: number;
+            missing: string[];
             name: string;
         };
         /** @description A slice that was, and what had been expected. */
@@ -402,9 +411,15 @@ export interface components {
         /** @description /api/health. */
         HealthAnswer: {
             now: number;
+            missing: string[];
             /** @enum {string} */
             level: "ok" | "warn" | "fail";
             location: string;
+            /**
+             * @description What the page asks; a replica may be some moments behind.
+             * @enum {string}
+             */
+            read_from: "master" | "replica";
             prefix: string;
             server: string;
             version: string;
@@ -497,6 +512,7 @@ export interface components {
         /** @description /api/marks. */
         MarksAnswer: {
             now: number;
+            missing: string[];
             marks: components["schemas"]["Mark"][];
         };
         /** @description One message. */
@@ -509,6 +525,7 @@ export interface components {
         /** @description /api/messages. */
         MessagesAnswer: {
             now: number;
+            missing: string[];
             changes: components["schemas"]["Change"][];
             frequent: components["schemas"]["Frequency"][];
             recent: components["schemas"]["Message"][];
@@ -520,6 +537,7 @@ export interface components {
         /** @description /api/names. */
         NamesAnswer: {
             now: number;
+            missing: string[];
             names: string[];
             /** @description How many match, of which these are the first. */
             total: number;
@@ -545,6 +563,7 @@ export interface components {
         /** @description /api/overview. */
         OverviewAnswer: {
             now: number;
+            missing: string[];
             store: components["schemas"]["StoreInfo"];
             window: components["schemas"]["Window"];
             numbers: components["schemas"]["Numbers"];
@@ -616,6 +635,7 @@ export interface components {
         /** @description /api/pages. */
         PagesAnswer: {
             now: number;
+            missing: string[];
             window: components["schemas"]["Window"];
             rows: components["schemas"]["Page"][];
             /** @description Pages that there are, of those label sets that were looked at. */
@@ -669,6 +689,7 @@ export interface components {
         /** @description /api/series. */
         SeriesAnswer: {
             now: number;
+            missing: string[];
             precision: number;
             /** @description The window: [start, end). */
             start: number;
@@ -702,6 +723,11 @@ export interface components {
         /** @description Which store this is, and what it keeps. */
         StoreInfo: {
             location: string;
+            /**
+             * @description What the page asks; a replica may be some moments behind.
+             * @enum {string}
+             */
+            read_from: "master" | "replica";
             prefix: string;
             version: string;
             retention: {
@@ -736,6 +762,7 @@ export interface components {
         /** @description /api/summary. */
         SummaryAnswer: {
             now: number;
+            missing: string[];
             precision: number;
             start: number;
             end: number;
@@ -744,6 +771,7 @@ export interface components {
         /** @description /api/top. */
         TopAnswer: {
             now: number;
+            missing: string[];
             rows: components["schemas"]["RankedRow"][];
             groups: number;
             looked_at: number;

@@ -10,6 +10,10 @@ test("a command says which store, unless that is the usual one", () => {
   expect(command("redmeter doctor", { location: "redis://db:6379/2", prefix: "it's:" })).toBe(
     "redmeter doctor --url redis://db:6379/2 --prefix 'it'\\''s:'",
   );
+  const named = { location: "rediss+sentinel://a:1,b:2/figures/0", prefix: "redmeter:" };
+  expect(command("redmeter doctor", named)).toBe(
+    "redmeter doctor --url 'rediss+sentinel://a:1,b:2/figures/0'",
+  );
 });
 
 test("a word of a shell is quoted where it has to be", () => {

@@ -20,7 +20,7 @@ export function command(line: string, at: At | null): string {
   if (!at) return line;
   const { location, prefix } = at;
   const usual = location.startsWith("embedded://") && location.endsWith(USUAL_STORE);
-  const named = /^(rediss?|unix|embedded):\/\//.test(location) && !usual;
+  const named = /^(rediss?(\+sentinel|\+cluster)?|unix|embedded):\/\//.test(location) && !usual;
   return [line, named && `--url ${word(location)}`, prefix !== USUAL_PREFIX && `--prefix ${word(prefix)}`]
     .filter(Boolean)
     .join(" ");

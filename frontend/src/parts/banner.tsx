@@ -1,4 +1,5 @@
 // Says that the store or the server is away, since when what is shown stands still, and tries again.
+// Where a part of the store is away, it says what is missing.
 import { useEffect, useState } from "preact/hooks";
 import { timeOf } from "../lib/time";
 import { announce } from "../state/announce";
@@ -7,7 +8,7 @@ import { state } from "../state/page";
 import { T } from "./text";
 
 export function Banner() {
-  const { failure, retryAt, now, again } = link.value;
+  const { failure, retryAt, now, missing, again } = link.value;
   const [, tick] = useState(0);
   const away = failure !== null && failure.passing;
   useEffect(() => {
@@ -19,6 +20,21 @@ export function Banner() {
       announce("The store is back.");
     };
   }, [away]);
+  const lacking = missing.join("; ");
+  useEffect(() => {
+    if (!lacking) return;
+    announce(`${lacking}. What lies there is missing.`);
+    return () => announce("Nothing is missing any more.");
+  }, [lacking]);
+  if (!away && lacking)
+    return (
+      <div class="banner">
+        <p>
+          <strong>A part of the store is away.</strong> <T text={lacking} most={300} />: what lies there is
+          missing.
+        </p>
+      </div>
+    );
   if (!away) return null;
   const wait = retryAt === null ? 0 : Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
   return (

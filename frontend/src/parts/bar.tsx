@@ -1,6 +1,7 @@
 // The bar on top: where one is, where one can go, which store this is, and how the page looks.
 import { health, setTheme, set, state, store, TITLES } from "../state/page";
 import type { Theme } from "../state/url";
+import { BEHIND } from "../lib/store";
 import { link } from "../state/live";
 import { T } from "./text";
 import { Go } from "./go";
@@ -60,12 +61,19 @@ export function Bar() {
           <Go
             view="health"
             class="store"
-            label={`Store ${store.value.location}, ${level ? LEVELS[level] : "not known now"}`}
+            label={`Store ${store.value.location}, ${level ? LEVELS[level] : "not known now"}${
+              store.value.read_from === "replica" ? `. ${BEHIND}` : ""
+            }`}
           >
             <span class={`dot ${level ?? "unknown"}`} />
             <span class="store-name">
               <T text={store.value.location} most={120} />
             </span>
+            {store.value.read_from === "replica" && (
+              <span class="pill" title={BEHIND}>
+                replica
+              </span>
+            )}
           </Go>
         )}
         <button

@@ -13,6 +13,8 @@ export interface Link {
   now: number | null;
   /** An answer is waited for longer than usual. */
   late: boolean;
+  /** What the last answer was made without, as sentences. */
+  missing: readonly string[];
   again: () => void;
 }
 
@@ -21,6 +23,7 @@ export const link = signal<Link>({
   retryAt: null,
   now: null,
   late: false,
+  missing: [],
   again: () => undefined,
 });
 
@@ -44,7 +47,7 @@ export interface Fed<T> {
   stale: boolean;
 }
 
-export function useFeed<T extends { now: number }>(path: string, every: number): Fed<T> {
+export function useFeed<T extends { now: number; missing: string[] }>(path: string, every: number): Fed<T> {
   const [known, tell] = useState<Known<T>>(() => ({
     data: (memory.get(path) as T | undefined) ?? null,
     path,
@@ -62,6 +65,7 @@ export function useFeed<T extends { now: number }>(path: string, every: number):
         failure,
         retryAt,
         late,
+        missing: next.data?.missing ?? [],
         now: next.now ?? next.data?.now ?? link.peek().now,
         again: () => made.again(),
       };

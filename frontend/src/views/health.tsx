@@ -2,6 +2,7 @@
 import { address } from "../api/client";
 import type { HealthAnswer, Writer } from "../api/types";
 import { durationLabel, ranges } from "../lib/ranges";
+import { BEHIND } from "../lib/store";
 import { ago, momentOf } from "../lib/time";
 import { memory, number, seconds } from "../lib/units";
 import { Card } from "../parts/card";
@@ -59,6 +60,12 @@ function Store({ answer }: { answer: HealthAnswer }) {
       <dd>
         <T text={answer.location} most={300} />
       </dd>
+      {answer.read_from === "replica" && (
+        <>
+          <dt>Readings</dt>
+          <dd>{BEHIND}</dd>
+        </>
+      )}
       <dt>Prefix</dt>
       <dd>{answer.prefix ? <T text={answer.prefix} /> : <span class="faint">none</span>}</dd>
       <dt>Server</dt>

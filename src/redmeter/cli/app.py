@@ -26,7 +26,7 @@ NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 #: In the order in which one meets them; help lists them so.
 _ORDER = (
     *("demo", "up", "stop", "replay", "series", "summary", "forecast", "top", "names", "logs"),
-    *("mark", "clean", "retention", "doctor"),
+    *("mark", "clean", "retention", "doctor", "migrate"),
 )
 
 
@@ -73,7 +73,8 @@ Url = Annotated[
         "--url",
         envvar="REDMETER_URL",
         show_envvar=True,
-        help="redis://, rediss://, unix:// or embedded://PATH. "
+        help="redis://, rediss://, redis+sentinel://, redis+cluster://, unix:// or "
+        "embedded://PATH. "
         "Without it: the embedded server in your data directory.",
     ),
 ]
@@ -141,14 +142,18 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 @contextlib.contextmanager
-def opened(url: str | None, prefix: str | None) -> Iterator[Store]:
-    """Open the store that the options name, and close it."""
+def opened(url: str | None, prefix: str | None, *, reading: bool = False) -> Iterator[Store]:
+    """Open the store that the options name, and close it.
+
+    Args:
+        reading: only to ask: of a replica, where the setting `read_from` says so.
+    """
     store = stores.open(url, prefix=prefix)
     if store is None:
         raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
     try:
         with output.left_out():
-            yield store
+            yield store.reader if reading else store
     finally:
         store.close()
 
@@ -217,6 +222,7 @@ def main() -> None:
         keeping,
         marking,
         messages,
+        migrating,
         ranking,
         replaying,
         serving,

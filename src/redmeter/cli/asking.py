@@ -59,7 +59,7 @@ def names(
         raise InvalidSetting(
             "PATTERN", "is empty and matches nothing: leave it out for all, or give one as 'http_*'"
         )
-    with opened(url, prefix) as store:
+    with opened(url, prefix, reading=True) as store:
         rows: list[tuple[str, str, int | None]] = []
         for each in _KINDS if kind is None else [kind]:
             rows += _named(store, pattern, each)
@@ -114,7 +114,7 @@ def series(
     wanted = [canonical(each) for each in name]
     if watch and (json or not output.is_terminal()):
         raise InvalidSetting("--watch", "draws on a terminal; leave it out here")
-    with opened(url, prefix) as store:
+    with opened(url, prefix, reading=True) as store:
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # how one ends it
                 while True:

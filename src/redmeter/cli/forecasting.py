@@ -63,7 +63,7 @@ def forecast(
     width = seconds(precision)
     wanted = canonical(name)
     check_ahead(ahead)
-    with opened(url, prefix) as store:
+    with opened(url, prefix, reading=True) as store:
         found = read_forecast(store, wanted, width, ahead=ahead)
         if json:
             output.as_json(_as_dict(found))

@@ -77,7 +77,7 @@ def logs(
         severity = _severity(severity)
     if logger is not None:
         logger = check_logger(logger)
-    with opened(url, prefix) as store:
+    with opened(url, prefix, reading=True) as store:
         found = _Found(store, logger, severity, asked, recent or _RECENT, limit)
         if json:
             output.as_json(found.as_dict())

@@ -143,8 +143,9 @@ def _state(file: Path) -> State | None:
                 fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 said = json.loads(opened.read())
-                pid, ready, location = said["pid"], said["ready"], said["location"]
-                return State(int(pid), bool(ready), str(location), str(said.get("page", "")))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+                pid, ready, location = int(said["pid"]), said["ready"], said["location"]
+                if pid > 0:  # it is going to be ended by it, and -1 would be all of them
+                    return State(pid, bool(ready), str(location), str(said.get("page", "")))
+    except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass  # nobody has run yet, or has not written yet
     return None

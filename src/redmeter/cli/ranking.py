@@ -99,7 +99,7 @@ def top(
         raise InvalidSetting("--by", f"{missing}, e.g. redmeter top http_requests --by route")
     order = "failing" if wrong else order or "count"
     name = "*" if name is None else name
-    with opened(url, prefix) as store:
+    with opened(url, prefix, reading=True) as store:
         first, last = (
             moment(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))

@@ -71,7 +71,7 @@ def summary(
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     if all_labels and "{" in wanted:
         raise InvalidSetting("--all-labels", "give the name without labels")
-    with opened(url, prefix) as store:
+    with opened(url, prefix, reading=True) as store:
         if all_labels:
             found = read_merged(store, wanted, width, slices=slices)
         else:

@@ -14,6 +14,14 @@ else:  # of which the tool can make a schema there
     from typing_extensions import TypedDict
 
 
+class Answer(TypedDict):
+    """What every answer has."""
+
+    now: float
+    #: What it was made without, as sentences: "127.0.0.1:7003 does not answer".
+    missing: list[str]
+
+
 class Series(TypedDict):
     """Samples, the oldest first, without holes: null where a gauge was not set."""
 
@@ -43,10 +51,9 @@ class LabelledSeries(Series):
     label: str | None
 
 
-class SeriesAnswer(TypedDict):
+class SeriesAnswer(Answer):
     """/api/series."""
 
-    now: float
     precision: int
     #: The window: [start, end).
     start: int
@@ -56,10 +63,9 @@ class SeriesAnswer(TypedDict):
     of: int
 
 
-class NamesAnswer(TypedDict):
+class NamesAnswer(Answer):
     """/api/names."""
 
-    now: float
     names: list[str]
     #: How many match, of which these are the first.
     total: int
@@ -75,10 +81,9 @@ class RankedRow(TypedDict):
     value: float
 
 
-class TopAnswer(TypedDict):
+class TopAnswer(Answer):
     """/api/top."""
 
-    now: float
     rows: list[RankedRow]
     groups: int
     looked_at: int
@@ -115,10 +120,9 @@ class Summary(TypedDict):
     over_time: OverTime | None
 
 
-class SummaryAnswer(TypedDict):
+class SummaryAnswer(Answer):
     """/api/summary."""
 
-    now: float
     precision: int
     start: int
     end: int
@@ -163,10 +167,9 @@ class Logger(TypedDict):
     last: float
 
 
-class MessagesAnswer(TypedDict):
+class MessagesAnswer(Answer):
     """/api/messages."""
 
-    now: float
     changes: list[Change]
     frequent: list[Frequency]
     recent: list[Message]
@@ -183,10 +186,9 @@ class Mark(TypedDict):
     label: str
 
 
-class MarksAnswer(TypedDict):
+class MarksAnswer(Answer):
     """/api/marks."""
 
-    now: float
     marks: list[Mark]
 
 
@@ -226,10 +228,9 @@ class Page(TypedDict):
     values: list[float | None]
 
 
-class PagesAnswer(TypedDict):
+class PagesAnswer(Answer):
     """/api/pages."""
 
-    now: float
     window: Window
     rows: list[Page]
     #: Pages that there are, of those label sets that were looked at.
@@ -269,10 +270,9 @@ class CounterRow(TypedDict):
     partial: bool
 
 
-class CountersAnswer(TypedDict):
+class CountersAnswer(Answer):
     """/api/counters."""
 
-    now: float
     window: Window
     rows: list[CounterRow]
     #: Series that begin as the pattern does; how many were looked at; and rows there are of those.
@@ -341,17 +341,15 @@ class Forecast(TypedDict):
     reason: str
 
 
-class ForecastAnswer(Forecast):
+class ForecastAnswer(Forecast, Answer):
     """/api/forecast."""
 
-    now: float
     name: str
 
 
-class DetailAnswer(TypedDict):
+class DetailAnswer(Answer):
     """/api/detail."""
 
-    now: float
     name: str
     #: "" where nothing is kept under this name; it may come yet.
     kind: Literal["counter", "gauge", "histogram", ""]
@@ -409,12 +407,13 @@ class Cleaner(TypedDict):
     ended: float | None
 
 
-class HealthAnswer(TypedDict):
+class HealthAnswer(Answer):
     """/api/health."""
 
-    now: float
     level: Literal["ok", "warn", "fail"]
     location: str
+    #: What the page asks; a replica may be some moments behind.
+    read_from: Literal["master", "replica"]
     prefix: str
     server: str
     version: str
@@ -438,6 +437,8 @@ class StoreInfo(TypedDict):
     """Which store this is, and what it keeps."""
 
     location: str
+    #: What the page asks; a replica may be some moments behind.
+    read_from: Literal["master", "replica"]
     prefix: str
     version: str
     retention: dict[str, int]
@@ -550,10 +551,9 @@ class OverviewHealth(TypedDict):
     writers: int
 
 
-class OverviewAnswer(TypedDict):
+class OverviewAnswer(Answer):
     """/api/overview."""
 
-    now: float
     store: StoreInfo
     window: Window
     numbers: Numbers

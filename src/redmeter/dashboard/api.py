@@ -51,7 +51,6 @@ _ANSWERS: dict[str, Callable[[Store, Values], Any]] = {
     "/api/pages": panels.pages,
     "/api/counters": panels.counters,
     "/api/detail": panels.detail,
-    "/api/health": panels.health,
 }
 
 
@@ -59,12 +58,19 @@ class Answers:
     """Answers about a store.
 
     Args:
-        store: to read from.
+        store: what the answers are about.
+
+    Attributes:
+        reader: what is asked: the store itself, or the same on a replica.
+
+    Raises:
+        InvalidSetting: see Store.reader.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._watch = Watch(store)
+        self.reader = store.reader
+        self._watch = Watch(self.reader)
 
     def answer(self, endpoint: Endpoint, values: Values) -> Any:
         """Answer a question. Called by several threads.
@@ -72,12 +78,16 @@ class Answers:
         Raises:
             RedmeterError: see refusal_of().
         """
-        link = self.store.link
+        # The page shows what there is, and says what is missing.
+        reader, replica = self.reader.partly(), self.reader is not self.store
+        link = reader.link
         # A caller's client may wait for as long as it likes; a thread of ours may not.
         with contextlib.nullcontext() if link.owned else link.within(PATIENCE):
             if endpoint.path == "/api/overview":
-                return panels.overview(self.store, self._watch, values)
-            return _ANSWERS[endpoint.path](self.store, values)
+                return panels.overview(reader, self._watch, values, replica=replica)
+            if endpoint.path == "/api/health":  # of the one that takes what is written
+                return panels.health(self.store, values)
+            return _ANSWERS[endpoint.path](reader, values)
 
 
 def check_alive(store: Store) -> None:

@@ -141,7 +141,7 @@ class Dashboard(Starlette):
 
     async def _alive(self, request: Request) -> Response:
         def make() -> Body:
-            api.check_alive(_there(self._answers).store)
+            api.check_alive(_there(self._answers).reader)
             return Body(as_json({"status": "ok"}), "application/json", cache="no-store")
 
         try:

@@ -1,7 +1,7 @@
 """Endpoints that answer what a view shows: overview, pages, counters, one series, health."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from redmeter import model
 from redmeter.analysis.forecast import forecast
@@ -33,6 +33,7 @@ def pages(store: Store, values: Values) -> answers.PagesAnswer:
     )
     return {
         "now": now,
+        "missing": store.left_out(),
         "window": words.of_span(found.window),
         "rows": [words.of_page(page) for page in found.rows],
         "found": found.found,
@@ -62,6 +63,7 @@ def counters(store: Store, values: Values) -> answers.CountersAnswer:
     observed = histogram_window(view.histograms, window)
     return {
         "now": view.now,
+        "missing": store.left_out(),
         "window": words.of_span(reading_overview.span_of(window, observed, view.now)),
         "rows": [
             words.of_row(row, found.values_start, found.values_precision) for row in found.rows
@@ -81,6 +83,7 @@ def detail(store: Store, values: Values) -> answers.DetailAnswer:
     hours = [curve for curve in found.curves if curve.precision == 3600]
     return {
         "now": view.now,
+        "missing": store.left_out(),
         "name": name,
         "kind": kind,
         "unit": words.unit_of(name),
@@ -128,8 +131,10 @@ def health(store: Store, _: Values) -> answers.HealthAnswer:
     now = store.clock.wall() + found.clock_difference
     return {
         "now": now,
+        "missing": found.missing,
         "level": found.level,
         "location": found.location,
+        "read_from": _read_from(replica=store.reader is not store),
         "prefix": found.prefix,
         "server": found.server,
         "version": found.version,
@@ -162,16 +167,28 @@ def health(store: Store, _: Values) -> answers.HealthAnswer:
     }
 
 
-def overview(store: Store, watch: reading_overview.Watch, values: Values) -> answers.OverviewAnswer:
-    """Answer /api/overview."""
-    view, found = watch.look(values["precision"], series=values["series"])
+def _read_from(*, replica: bool) -> Literal["master", "replica"]:
+    return "replica" if replica else "master"
+
+
+def overview(
+    store: Store, watch: reading_overview.Watch, values: Values, *, replica: bool
+) -> answers.OverviewAnswer:
+    """Answer /api/overview.
+
+    Args:
+        replica: whether the store is a replica.
+    """
+    view, found = watch.look(values["precision"], series=values["series"], store=store)
     start, width = found.values_start, found.values_precision
     counters = found.counters
     level: Any = found.health.level
     return {
         "now": view.now,
+        "missing": store.left_out(),
         "store": {
             "location": store.location,
+            "read_from": _read_from(replica=replica),
             "prefix": store.keys.prefix,
             "version": view.version,
             "retention": words.by_precision(view.retention),

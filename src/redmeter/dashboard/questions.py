@@ -56,6 +56,7 @@ def series(store: Store, values: Values) -> answers.SeriesAnswer:
     ]
     return {
         "now": now,
+        "missing": store.left_out(),
         "precision": precision,
         "start": first,
         "end": end,
@@ -77,6 +78,7 @@ def _labelled(store: Store, values: Values) -> answers.SeriesAnswer:
     view, found = ask(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
     return {
         "now": view.now,
+        "missing": store.left_out(),
         "precision": precision,
         "start": found.start,
         "end": found.end,
@@ -91,7 +93,12 @@ def _labelled(store: Store, values: Values) -> answers.SeriesAnswer:
 def names(store: Store, values: Values) -> answers.NamesAnswer:
     """Answer /api/names."""
     view, found = catalogue.read_names_now(store, values["pattern"], values["kind"])
-    return {"now": view.now, "names": found[: values["limit"]], "total": len(found)}
+    return {
+        "now": view.now,
+        "missing": store.left_out(),
+        "names": found[: values["limit"]],
+        "total": len(found),
+    }
 
 
 def top(store: Store, values: Values) -> answers.TopAnswer:
@@ -116,6 +123,7 @@ def top(store: Store, values: Values) -> answers.TopAnswer:
     view, rows = ask(store, make)
     return {
         "now": view.now,
+        "missing": store.left_out(),
         "rows": [
             {"key": row.key, "count": row.count, "share": row.share, "value": row.value}
             for row in rows
@@ -159,6 +167,7 @@ def summary(store: Store, values: Values) -> answers.SummaryAnswer:
     ]
     return {
         "now": view.now,
+        "missing": store.left_out(),
         "precision": precision,
         "start": found[0].start,
         "end": max(found[0].start, found[0].end),
@@ -172,6 +181,7 @@ def messages(store: Store, values: Values) -> answers.MessagesAnswer:
     view, found = ask(store, lambda _: talk(store.keys, logger, severity, limit))
     return {
         "now": view.now,
+        "missing": store.left_out(),
         "changes": [words.of_change(change, view.now) for change in found.changes],
         "frequent": [words.of_frequency(one, view.now) for one in found.frequent],
         "recent": [
@@ -189,14 +199,14 @@ def messages(store: Store, values: Values) -> answers.MessagesAnswer:
 def marks(store: Store, values: Values) -> answers.MarksAnswer:
     """Answer /api/marks."""
     now, found = read_marks_now(store, since=values["since"], until=values["until"])
-    return {"now": now, "marks": words.of_marks(found)}
+    return {"now": now, "missing": store.left_out(), "marks": words.of_marks(found)}
 
 
 def forecast(store: Store, values: Values) -> answers.ForecastAnswer:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
     view, found = ask(store, lambda _: expecting(store.keys, name, precision))
-    return {"now": view.now, "name": name, **words.of_forecast(found)}
+    return {"now": view.now, "missing": store.left_out(), "name": name, **words.of_forecast(found)}
 
 
 def _together(message: str, fix: str) -> Refusal:

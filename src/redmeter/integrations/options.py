@@ -27,6 +27,7 @@ class Arguments(TypedDict, total=False):
     recent_messages: int | None
     release: str | None
     embedded_idle: float | None
+    read_from: str | None
     include_paths: str | Sequence[str] | None
     ignore_paths: str | Sequence[str] | None
     count_paths: str | Mapping[str, str] | None

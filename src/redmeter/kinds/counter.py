@@ -10,11 +10,16 @@ from itertools import chain
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
+from redmeter.kinds.packed import Numbers
 from redmeter.kinds.slices import Runs, by_precision, multiples, single, told
 from redmeter.model import Operation, Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
 MAX_COUNT = 2**63 - 1
+
+#: Reads a count; nothing, as of a slice in which nothing was counted, is a zero. A ValueError says
+#: that it is none.
+count_of = Numbers({None: 0}).__getitem__
 
 
 def check_amount(amount: object) -> int:
@@ -32,6 +37,28 @@ def check_amount(amount: object) -> int:
     if not 0 <= amount <= MAX_COUNT:
         raise InvalidValue(amount, "a count is 0 to 2^63 - 1; counters only go up")
     return amount
+
+
+def parse(fields: Sequence[tuple[bytes, bytes]]) -> dict[int, int]:
+    """Read the fields of a counter's hash: slice start -> count.
+
+    A start written as a float (`1585900000.0`, as `now // prec * prec` makes it) is the same
+    slice, and added to it. Fields that are no numbers belong to somebody else.
+    """
+    try:
+        slices = {int(start): count_of(count) for start, count in fields}
+        if len(slices) == len(fields):
+            return slices
+    except ValueError:
+        pass  # some field is no whole number: one by one
+    slices = {}
+    for start_text, count_text in fields:
+        try:
+            start, count = int(float(start_text)), count_of(count_text)
+        except (ValueError, OverflowError):
+            continue
+        slices[start] = max(-MAX_COUNT, min(slices.get(start, 0) + count, MAX_COUNT))
+    return slices
 
 
 def operations(

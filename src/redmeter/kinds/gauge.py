@@ -41,6 +41,18 @@ def check_value(value: object) -> float:
     return number
 
 
+def parse(text: bytes, start: int, precision: int) -> Measured | None:
+    """Read "VALUE TIME"; None where it is something else, or of a time outside of its slice.
+
+    The script that writes takes the same for nothing: see newer() in lua/operations/last.lua.
+    """
+    try:
+        value, time = map(float, text.split(b" "))
+    except ValueError:
+        return None
+    return (time, value) if math.isfinite(value) and start <= time < start + precision else None
+
+
 def operations(
     keys: Keys,
     retention: Mapping[int, int],

@@ -16,7 +16,8 @@ from redmeter.keys import HOUR, slice_start
 #: An hour that has not come: the server then takes the one that it is in.
 THIS_HOUR = 2**40
 
-_NUMBER = late(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*\Z", re.ASCII)
+# It never goes back: texts of other programs may be long.
+_NUMBER = late(r"\s*+[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?\s*+\Z", re.ASCII)
 _ISO = late(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)", re.ASCII)
 
 _DAY = 86400

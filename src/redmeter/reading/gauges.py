@@ -3,9 +3,9 @@
 Only the newest samples of the retention count, as for counters; see series.py.
 """
 
-import math
 from collections.abc import Sequence
 
+from redmeter.kinds import gauge
 from redmeter.model import Series
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.store import Store
@@ -55,14 +55,6 @@ def laid(grid: Grid, name: str, reply: Reply) -> Series[float | None]:
 
 
 def value_of(text: bytes | None, start: int, precision: int) -> float | None:
-    """Read "VALUE TIME"; None where it is something else, or of a time outside of its slice.
-
-    The script that writes takes the same for nothing: see newer() in lua/apply.lua.
-    """
-    if text is None:
-        return None
-    try:
-        value, time = map(float, text.split(b" "))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and start <= time < start + precision else None
+    """Read "VALUE TIME"; None where it is something else: see kinds/gauge.py."""
+    found = None if text is None else gauge.parse(text, start, precision)
+    return found and found[1]

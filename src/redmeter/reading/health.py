@@ -54,6 +54,8 @@ class Health:
     producers: int | None
     #: Those who told of themselves within the last day, the newest first.
     writers: list[Writer] = field(default_factory=list)
+    #: What it was examined without, as sentences: see Store.left_out().
+    missing: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -142,6 +144,7 @@ def examine(store: Store) -> Health:
     else:
         found += reports.writers(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
+    health.missing = store.left_out()
     return health
 
 

@@ -14,7 +14,15 @@ from redmeter.keys import Keys, entry, slice_start
 from redmeter.reading.catalogue import matching, matching_ends
 from redmeter.reading.curves import Curve, asked_counts, counted
 from redmeter.reading.gauges import value_of
-from redmeter.reading.join import Ask, Joined, counts_of, join, of_before, of_window
+from redmeter.reading.join import (
+    Ask,
+    Joined,
+    counts_of,
+    join,
+    of_before,
+    of_field,
+    of_window,
+)
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.partly import there
 from redmeter.reading.series import whole
@@ -28,6 +36,10 @@ from redmeter.store.link import Command, Reply, is_misplaced, pairs, raised
 MAX_LISTED = 1_000
 #: Series of one row that its curve is made of; those of further ones are not in it.
 MAX_DRAWN = 50
+
+#: Part of all of a counter that may lie between a window and the time before, which are not quite
+#: adjacent, or come while one reads.
+LITTLE = 0.05
 
 #: What is listed -> what one of it is called.
 KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
@@ -48,7 +60,8 @@ class Row:
     complete: bool = True
     #: How often it happened within the window; of a gauge, how many of its slices have a sample.
     count: int = 0
-    #: The same within as long a time before; None where nobody keeps that, or it was not read.
+    #: The same within as long a time before; None where nobody keeps that, or it was not read, or
+    #: where a counter began within that time, of which a part is no measure.
     before: int | None = None
     #: Of observed values their mean, of a gauge its newest sample; None where there is none.
     value: float | None = None
@@ -117,6 +130,8 @@ def listing(
     joined = Joined(reply, len(asks), needed=needed)
     groups = _grouped(joined, KINDS[kind], pattern, grouped=grouped)
     total, found = there(number, 0), len(groups)
+    for group in groups:
+        group.compare()
     shown = sorted(groups, key=lambda group: _place(group.row, order))
     if pages:
         found = total
@@ -130,6 +145,8 @@ def listing(
         earlier = window.slices_before(joined.now) if order != "change" else {}
         parts = [_Part(group, slots, earlier, keys) for group in shown]
         _, made = yield from together([_told(parts), redrawn(keys, window, busiest)])
+        for group in shown:
+            group.compare()
     rows = [group.row for group in shown]
     if not any(row.before for row in rows):
         for row in rows:  # nothing is known of the time before
@@ -171,7 +188,10 @@ def _asks(keys: Keys, kind: str, window: Window, *, before: bool) -> list[Ask]:
         return []
     family = keys.count_of("") if kind == "counters" else keys.moments_of("")
     some = [of_window(family, window)]
-    return [*some, of_before(family, window)] if before and window.earlier else some
+    if window.earlier:
+        some += [of_field(keys.total)] if kind == "counters" else []
+        some += [of_before(family, window)] if before else []
+    return some
 
 
 def _is_a_beginning(pattern: str) -> bool:
@@ -180,8 +200,8 @@ def _is_a_beginning(pattern: str) -> bool:
 
 
 def _place(row: Row, order: str) -> tuple[int, str]:
-    by = {"count": row.count, "change": abs(row.count - (row.before or 0))}
-    return -by.get(order, 0), row.name
+    change = 0 if row.before is None else abs(row.count - row.before)
+    return -{"count": row.count, "change": change}.get(order, 0), row.name
 
 
 # --- Sums ----------------------------------------------------------------------------------
@@ -193,19 +213,40 @@ class _Group:
 
     row: Row
     counts: dict[str, int] = field(default_factory=dict)
+    #: How often its counters ever came; None where nobody knows it of all of them.
+    total: int | None = 0
 
     def add(self, name: str, replies: Sequence[Reply]) -> None:
         """Add a series, with what was asked of it."""
         row = self.row
+        if row.kind == "counter" and len(replies) > 1:
+            window, ever, *rest = replies
+            replies = [window, *rest]
+            # Other programs count without grand totals.
+            known = self.total is not None and ever is not None
+            self.total = (self.total or 0) + whole(ever) if known else None
+        else:
+            self.total = None
         wholes = [_sum(row.kind, reply) for reply in replies] or [Sum()]
         if row.kind == "histogram" and wholes[0].count:
-            known = (row.value or 0.0) * row.count
-            row.value = (known + wholes[0].total) / (row.count + wholes[0].count)
+            before = (row.value or 0.0) * row.count
+            row.value = (before + wholes[0].total) / (row.count + wholes[0].count)
         self.counts[name] = wholes[0].count
         row.series = len(self.counts)
         row.count += wholes[0].count
         if len(wholes) > 1:
             row.before = (row.before or 0) + wholes[1].count
+
+    def compare(self) -> None:
+        """Forget the time before where it began within that.
+
+        It did where next to nothing of all that ever came lies before. Where less came than lies
+        within both, other programs count too, and nobody knows.
+        """
+        row = self.row
+        known = row.count + (row.before or 0)
+        if row.before and self.total is not None and 0 <= self.total - known <= LITTLE * known:
+            row.before = None
 
     def names(self) -> list[str]:
         """Return the series of which its curve is, the busiest first."""
@@ -300,4 +341,5 @@ def _values(text: bytes | None) -> int:
 
 def _counts_of_moments(reply: Reply) -> dict[int, int]:
     """Read how many values each slice has."""
-    return {int(start): _values(text) for start, text in pairs(raised(reply)) if start.isdigit()}
+    texts = pairs(raised(reply))
+    return {int(at): _values(text) for at, text in texts if at.isdigit() and len(at) < 20}

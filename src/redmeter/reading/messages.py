@@ -340,7 +340,7 @@ def _counts(reply: Reply) -> dict[str, int]:
     """Read members and scores; those that count nothing are left out."""
     found: dict[str, int] = {}
     for member, number in scored(reply):
-        if 1 <= number < float("inf"):
+        if 1 <= number < 2**63:  # beyond, it is none that was counted
             found[_text(member)] = int(number)
     return found
 

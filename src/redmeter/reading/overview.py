@@ -181,19 +181,25 @@ class Watch:
         """Read it: see read_overview(). May be called by several threads."""
         return self.look(precision, series=series)[1]
 
-    def look(self, precision: int, *, series: Sequence[str] = ()) -> tuple[View, Overview]:
-        """Return how the store stands, too."""
+    def look(
+        self, precision: int, *, series: Sequence[str] = (), store: Store | None = None
+    ) -> tuple[View, Overview]:
+        """Return how the store stands, too.
+
+        Args:
+            store: the same store, where some of it may be left out.
+        """
+        store = store or self._store
         if len(series) > MAX_CURVES:
             raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
         now = self._store.clock.monotonic()
         read, kept = self._kept.get(precision, (-math.inf, None))
         if now - read > (PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE):
             kept = None
-        keys = self._store.keys
         view, (found, panels) = ask(
-            self._store, lambda k: overview(keys, k, precision, series, kept)
+            store, lambda k: overview(store.keys, k, precision, series, kept)
         )
-        if kept is None:
+        if kept is None and not store.left_out():
             self._kept[precision] = now, panels
         return view, found
 

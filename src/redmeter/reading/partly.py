@@ -3,13 +3,16 @@
 What cannot be read is left out, and told: by a warning of the logger "redmeter.reading", which the
 commands show. Where nothing else is there, the error is raised: so it is of a single key.
 Any other error than that of a wrong type takes the whole reading away.
+
+What lies on servers that are away is left out the same way by who goes on without them, and told
+by Store.left_out().
 """
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from redmeter.errors import StoreRefused
+from redmeter.errors import StoreError, StoreRefused
 from redmeter.store.link import Reply, is_misplaced, raised
 
 #: Keys that a warning names.
@@ -61,8 +64,11 @@ def there(reply: Reply, empty: T) -> Reply | T:
     return raised(reply)
 
 
-def _warn(problems: Iterable[StoreRefused]) -> None:
-    keys = list(dict.fromkeys(ascii(problem.key) for problem in problems))
+def _warn(problems: Iterable[StoreError]) -> None:
+    wrong = (problem for problem in problems if isinstance(problem, StoreRefused))
+    keys = list(dict.fromkeys(ascii(problem.key) for problem in wrong))
+    if not keys:
+        return
     more = f" … ({len(keys) - _SHOWN:,} more)" if len(keys) > _SHOWN else ""
     logger.warning(
         "left out, since another program keeps something else under: %s%s",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.keys import Retention
+from redmeter.kinds.counter import count_of
 from redmeter.model import Ranked, Ranking
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
@@ -359,6 +360,6 @@ def _check_rows(limit: int) -> None:
 
 def _whole(value: bytes | None) -> int:
     try:
-        return int(value or 0)
+        return count_of(value or None)
     except ValueError:
         return 0  # somebody else's: see slices_of()

@@ -17,9 +17,25 @@ STUCK = 60.0
 SHOWN = 5
 
 _LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
+#: Why events were lost -> which these are.
+_LOST = {
+    "aged": "events that came too late",
+    "future": "events whose time lies too far ahead",
+    "memory": "events that found no room in a buffer",
+    "series": "gauges that found no room in a buffer",
+    "retention": "events that were meant for another retention",
+    "overflow": "events that a number could not hold any more",
+    "not-finite": "observed values that are no finite numbers",
+    "marks": "marks beyond those that may wait",
+    "WRONGTYPE": "events whose keys hold something else",
+    "not-a-number": "events in whose place another program's texts lie",
+    "denied": "events that the server does not allow to be stored",
+    "OOM": "events for which the server had no memory",
+}
 #: Why events were lost -> what to do about it.
 _FIXES = {
-    "aged": "too late for these: the store was away, a clock is wrong, or at= is of long ago",
+    "aged": "nothing brings them back, and it goes on only where the cause does: the store is away "
+    "for longer than such a chart is wide, a clock is wrong (NTP), or at= is of long ago",
     "future": "let NTP set the writers' clocks, and look at the times that are given to events",
     "memory": f"the buffers were full: raise REDMETER_BUFFER_BYTES, or {_LABELS}",
     "series": f"gauges have too many label sets: {_LABELS}",
@@ -86,16 +102,18 @@ def _lost(found: Sequence[Writer]) -> Iterator[Finding]:
         def amount(writer: Writer, reason: str = reason) -> int:
             return max(writer.lost().get(reason, {}).values(), default=0)
 
+        which = f"{_LOST.get(reason, 'events')} ({_plain(reason)})"
         yield Finding(
             "warn",
             "writers",
-            f"events lost, {_plain(reason)}: {_compact(lost[reason])}; by {_by(found, amount)}",
+            f"{which} are missing: {_missing(lost[reason])}; by {_by(found, amount)}",
             _FIXES.get(reason, _OTHERS),
         )
     if len(ordered) > SHOWN:
         rest = ", ".join(map(_plain, ordered[SHOWN : 2 * SHOWN]))
         more = f" … ({len(ordered) - 2 * SHOWN:,} more)" if len(ordered) > 2 * SHOWN else ""
-        yield Finding("warn", "writers", f"events lost, also: {rest}{more}", _OTHERS)
+        text = f"events are missing for further reasons: {rest}{more}"
+        yield Finding("warn", "writers", text, _OTHERS)
 
 
 def _summed(found: Sequence[Writer]) -> Iterator[Finding]:
@@ -109,7 +127,7 @@ def _summed(found: Sequence[Writer]) -> Iterator[Finding]:
         (
             "dropped",
             "events dropped whole, also from the grand totals",
-            "their reasons are told with the events lost",
+            "why is told with the events that are missing",
         ),
         (
             "overflowed",
@@ -165,17 +183,25 @@ def _waits(writer: Writer) -> float:
     return 0.0 if since is None else writer.seen - since
 
 
-def _compact(events: dict[int, int]) -> str:
-    """Write {1: 12, 5: 12, 60: 3, 0: 3} as "12 at 1s 5s, 3 at 1min total"."""
-    groups: dict[int, list[int]] = {}
-    for precision in sorted(events, key=lambda precision: (precision == 0, precision)):
-        groups.setdefault(events[precision], []).append(precision)
+def _missing(events: dict[int, int]) -> str:
+    """Say where events are missing, and what has them.
+
+    Of {1: 12, 5: 12, 60: 3}: "12 in charts by 1s, 5s; 3 in charts by 1min; all others and the grand
+    totals have them". Of {0: 3}: "3 in grand totals".
+    """
+    groups: dict[int, list[str]] = {}
+    for precision in sorted(set(events) - {0}):
+        groups.setdefault(events[precision], []).append(span(precision))
     parts = []
     for number in sorted(groups, reverse=True):
-        names = [span(precision) if precision else "total" for precision in groups[number]]
-        more = f" … ({len(names) - SHOWN} more)" if len(names) > SHOWN else ""
-        parts.append(f"{number:,} at {' '.join(names[:SHOWN])}{more}")
-    return ", ".join(parts)
+        widths = groups[number]
+        more = f" … ({len(widths) - SHOWN} more)" if len(widths) > SHOWN else ""
+        parts.append(f"{number:,} in charts by {', '.join(widths[:SHOWN])}{more}")
+    if 0 in events:
+        parts.append(f"{events[0]:,} in grand totals")
+    else:
+        parts.append("all others and the grand totals have them")
+    return "; ".join(parts)
 
 
 def _by(found: Sequence[Writer], amount: Callable[[Writer], int]) -> str:

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.keys import Retention, slice_start
-from redmeter.kinds.packed import Numbers
+from redmeter.kinds import counter
+from redmeter.kinds.counter import MAX_COUNT, count_of
 from redmeter.model import Series
 from redmeter.reading.partly import readable
 from redmeter.store import Store, View
@@ -21,9 +22,6 @@ T = TypeVar("T")
 
 #: Most series that one request may ask for.
 MAX_SERIES = 5_000
-
-# A slice in which nothing was counted is a zero.
-_number = Numbers({None: 0}).__getitem__
 
 
 def read_series(
@@ -123,7 +121,8 @@ def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
         return {}
     _, (reply,) = store.read([("HMGET", store.keys.total, *names)])
     try:
-        return {name: int(value or 0) for name, value in zip(names, raised(reply), strict=True)}
+        values = [count_of(value or None) for value in raised(reply)]
+        return dict(zip(names, values, strict=True))
     except ValueError as error:
         raise StoreRefused("not-a-number", f"{store.keys.total}: {error}") from None
 
@@ -150,29 +149,12 @@ def window(
 
 
 def slices_of(reply: Reply) -> dict[int, int]:
-    """Read a counter's hash: slice start -> count.
-
-    A start written as a float (`1585900000.0`, as `now // prec * prec` makes it) is the same
-    slice, and added to it. Fields that are no numbers belong to somebody else.
+    """Read a counter's hash: slice start -> count. See kinds/counter.py.
 
     Raises:
         StoreError: the reply is an error, e.g. WRONGTYPE.
     """
-    fields = pairs(raised(reply))
-    try:
-        slices = {int(start): int(count) for start, count in fields}
-        if len(slices) == len(fields):
-            return slices
-    except ValueError:
-        pass  # some field is no whole number: one by one
-    slices = {}
-    for start_text, count_text in fields:
-        try:
-            start, count = int(float(start_text)), int(count_text)
-        except (ValueError, OverflowError):
-            continue
-        slices[start] = slices.get(start, 0) + count
-    return slices
+    return counter.parse(pairs(raised(reply)))
 
 
 class Grid:
@@ -219,13 +201,14 @@ class Grid:
     def _laid(self, name: str, counts: Sequence[bytes | None]) -> Series[int]:
         oldest = next((at for at, count in enumerate(counts) if count is not None), len(counts))
         start = self._first + oldest * self._precision
-        values = tuple(map(_number, counts[oldest:]))
+        values = tuple(map(count_of, counts[oldest:]))
         return Series(name, self._precision, start, values, partial=bool(values) and self.running)
 
 
 def whole(reply: Reply) -> int:
     """Read a number; 0 where there is none, or somebody else's text."""
     try:
-        return int(reply or 0)
+        number = int(reply or 0)
     except (TypeError, ValueError):
         return 0
+    return number if -MAX_COUNT <= number <= MAX_COUNT else 0

@@ -14,9 +14,9 @@ from redmeter.keys import Keys
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding
 from redmeter.store import Store
-from redmeter.store.cluster import Shard, slot_of
 from redmeter.store.link import Reply, pairs, raised
 from redmeter.store.scatter import Scatter
+from redmeter.store.slots import Shard, slot_of
 
 #: Slots of a cluster.
 SLOTS = 16384

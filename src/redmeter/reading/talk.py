@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from redmeter.analysis import changes as analysis
 from redmeter.keys import Keys
-from redmeter.kinds.message import SEVERITY, parse_name
+from redmeter.kinds.message import SEVERITY, name_of, parse_name
 from redmeter.model import Change, Frequency, LogSource, Message
 from redmeter.reading.join import Ask, Joined, join
 from redmeter.reading.messages import (
@@ -80,7 +80,7 @@ def talk(
     index = ("ZREVRANGE", keys.messages, 0, MAX_LOGGERS - 1, "WITHSCORES")
     number = ("ZCARD", keys.messages)
     if logger is None:
-        asks = _asks(keys)
+        asks = _asks(keys.common_of(""))
         join_of = join(keys.messages, ("ZREVRANGE", 0, MAX_SOURCES - 1), 0, asks)
         view, replies = yield [index, number, join_of]
         hours = _of_join(Joined(replies[2], len(asks), needed=False), severity)
@@ -118,8 +118,12 @@ def talk(
     return found
 
 
-def _asks(keys: Keys) -> list[Ask]:
-    head = keys.common_of("")
+def _asks(head: str) -> list[Ask]:
+    """Ask how often patterns came.
+
+    Args:
+        head: the key of a source, or what stands before the names of all.
+    """
     some = ("0", MAX_PATTERNS - 1, "WITHSCORES")
     return [
         Ask("ZREVRANGE", head, "", some),
@@ -131,9 +135,9 @@ def _asks(keys: Keys) -> list[Ask]:
 
 def _of_sources(keys: Keys, sources: Sequence[Source]) -> list[Command]:
     return [
-        (one.command, f"{one.head}{logger}:{severity}{one.tail}", *one.arguments)
-        for logger, severity in sources
-        for one in _asks(keys)
+        (one.command, f"{one.head}{one.tail}", *one.arguments)
+        for source in sources
+        for one in _asks(keys.common_of(name_of(*source)))
     ]
 
 

@@ -9,14 +9,15 @@ Messages may take what numbers leave, and half of the limit if they leave less; 
 logs that take most, texts are given up first, then patterns are counted as (other). So a flood of
 messages costs no number.
 
-What goes out is taken as Parts, each for one batch. A part that was never sent is put back, and
-merges with what came meanwhile.
+What goes out is taken as Parts, each for one batch, and so for one partition of the store. A part
+that was never sent is put back, and merges with what came meanwhile. Runs lie by partition, but for
+those whose names have a place for the number of the process: that may change until they are taken.
 
 Used by one thread at a time: whoever holds the recorder's lock.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from redmeter.keys import MAX_TIME, Kept, Keys
@@ -30,6 +31,11 @@ from redmeter.recording.widths import Widths
 FIELDS_PER_BATCH = 500
 #: Estimate of what a series takes beside its slices, bytes.
 SERIES_BYTES = 300
+#: Of so many names with the number of the process the partition is remembered.
+REMEMBERED = 10_000
+
+#: Where runs lie whose partition depends on the number of the process.
+UNPLACED = -1
 
 #: Where nothing is kept.
 NOTHING = Kept({}, {})
@@ -39,13 +45,19 @@ Levels = dict[tuple[type[Run], int], dict[str, Run]]
 
 
 class Part:
-    """What one batch is made of. Not changed any more once it was sent."""
+    """What one batch is made of. Not changed any more once it was sent.
 
-    __slots__ = ("_kept", "_levels", "events", "fields")
+    Args:
+        kept: what was kept when it was taken.
+        instance: the number of this process then, for series that have a place for one.
+    """
 
-    def __init__(self, kept: Kept) -> None:
+    __slots__ = ("_instance", "_kept", "_levels", "events", "fields")
+
+    def __init__(self, kept: Kept, instance: int | None = None) -> None:
         self._levels: Levels = {}
         self._kept = kept
+        self._instance = instance
         self.events = self.fields = 0
 
     def add(self, kind: type[Run], width: int, name: str, run: Run, fields: int) -> None:
@@ -64,35 +76,41 @@ class Part:
         """Yield series, precisions that came to be kept since it was taken, and events."""
         return _lacking(self.runs(), self._kept, kept)
 
-    def operations(self, keys: Keys, kept: Kept, instance: int | None = None) -> Operations:
-        """Turn it into the operations of a batch.
-
-        Args:
-            instance: the number of this process, for series that have a place for one.
-        """
+    def operations(self, keys: Keys, kept: Kept) -> Operations:
+        """Turn it into the operations of a batch."""
         made: list[Operation] = []
         # The oldest events first, and those are of no slice at all or of the widest: how long a new
         # hash lives is settled by its newest, and lists keep what comes last.
         for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
-            number = instance if kind.NUMBERED else None
+            number = self._instance if kind.NUMBERED else None
             by_name = {spelled(name, number): run for name, run in runs.items()}
             made += kind.operations(keys, kept, by_name, width)
         return tuple(made)
 
 
 class Buffer:
-    """Runs by kind, width and series.
+    """Runs by partition, kind, width and series.
 
     Args:
         kept: to know what is worth remembering.
         tally: where losses are written down.
         limit: from about how many bytes on slices fade before their time.
+        number_of: returns the number of the partition that a text lies in; None: there is one.
     """
 
-    def __init__(self, kept: Kept, tally: Tally, limit: float) -> None:
+    def __init__(
+        self,
+        kept: Kept,
+        tally: Tally,
+        limit: float,
+        number_of: Callable[[str], int] | None = None,
+    ) -> None:
         self._tally = tally
         self._limit = limit
-        self._levels: Levels = {}
+        self._number_of = number_of
+        self._places: dict[int, Levels] = {0: {}}
+        # For who takes what is unplaced: (name, number of the process) -> number of the partition.
+        self._found: dict[tuple[str, int], int] = {}
         self._kept_now = kept
         self._known: dict[type[Run], Widths] = {}
 
@@ -118,10 +136,27 @@ class Buffer:
         """An estimate of what it takes."""
         return sum(SERIES_BYTES + run.bytes for _, _, _, run in self._runs())
 
+    @property
+    def numbers(self) -> set[int]:
+        """The partitions that something is for, UNPLACED among them."""
+        return {number for number, levels in self._places.items() if any(levels.values())}
+
     def _runs(self) -> Iterator[tuple[type[Run], int, str, Run]]:
-        for (kind, width), runs in self._levels.items():
-            for name, run in runs.items():
-                yield kind, width, name, run
+        for levels in self._places.values():
+            for (kind, width), runs in levels.items():
+                for name, run in runs.items():
+                    yield kind, width, name, run
+
+    def _levels(self, kind: type[Run], name: str) -> Levels:
+        """Return where a run lies."""
+        if self._number_of is None:
+            return self._places[0]
+        unplaced = kind.NUMBERED and needs_instance(name)
+        number = UNPLACED if unplaced else self._number_of(kind.home(name))
+        levels = self._places.get(number)
+        if levels is None:
+            levels = self._places[number] = {}
+        return levels
 
     # In
 
@@ -138,23 +173,27 @@ class Buffer:
         if width != widths.finest:
             gone = widths.lost(widths.finest, width)
             self._tally.lose(AGED, name, gone, kind.events_of(value))
-        self._merge(kind, width, name, second - second % width if width else 0, value)
+        start = second - second % width if width else 0
+        self._merge(self._levels(kind, name), kind, width, name, start, value)
 
     def put_back(self, part: Part) -> None:
         """Put back what was taken and never sent."""
         for kind, width, name, run in part.runs():
-            runs = self._levels.setdefault((kind, width), {})
+            levels = self._levels(kind, name)
+            runs = levels.setdefault((kind, width), {})
             if name in runs:
                 for start, value in run:
-                    self._merge(kind, width, name, start, value)
+                    self._merge(levels, kind, width, name, start, value)
             else:
                 runs[name] = run
 
-    def _merge(self, kind: type[Run], width: int, name: str, start: int, value: Any) -> None:
+    def _merge(
+        self, levels: Levels, kind: type[Run], width: int, name: str, start: int, value: Any
+    ) -> None:
         if not width and not kind.HAS_TOTAL:
             self._tally.dropped += kind.events_of(value)
             return
-        runs = self._levels.get((kind, width))
+        runs = levels.get((kind, width))
         known = runs.get(name) if runs else None
         run = kind() if known is None else known
         try:
@@ -164,7 +203,7 @@ class Buffer:
             self._tally.drop(full.reason, name, lost, kind.events_of(value))
             return
         if known is None:  # only now, so that no run is without a slice
-            self._levels.setdefault((kind, width), {})[name] = run
+            levels.setdefault((kind, width), {})[name] = run
 
     # Getting older
 
@@ -211,7 +250,11 @@ class Buffer:
         )
 
     def _fade(self, now: float, pretended: float) -> None:
-        for (kind, width), runs in list(self._levels.items()):
+        for levels in self._places.values():
+            self._fade_levels(levels, now, pretended)
+
+    def _fade_levels(self, levels: Levels, now: float, pretended: float) -> None:
+        for (kind, width), runs in list(levels.items()):
             if not width:
                 continue
             widths = self._widths(kind)
@@ -226,7 +269,7 @@ class Buffer:
                     if not wider and _kept(widths, start + width - now):
                         wider = widths.widest  # not for the memory's sake: some slice stays
                     if wider == width or (wider and wider % width):  # still fine, or not to be made
-                        self._merge(kind, width, name, start, value)
+                        self._merge(levels, kind, width, name, start, value)
                         continue
                     gone, events = widths.lost(width, wider), kind.events_of(value)
                     early = widths.holding(gone, now - (start + width))
@@ -234,34 +277,53 @@ class Buffer:
                         self._tally.lose(MEMORY, name, early, events)
                         gone = tuple(p for p in gone if p not in early)
                     self._tally.lose(AGED, name, gone, events)
-                    self._merge(kind, wider, name, start - start % wider if wider else 0, value)
+                    wide = start - start % wider if wider else 0
+                    self._merge(levels, kind, wider, name, wide, value)
                 if not run:
                     del runs[name]
             if not runs:
-                del self._levels[kind, width]
+                del levels[kind, width]
 
     # Out
 
-    def take(self, *, numbered: bool = True) -> Part | None:
+    def take(self, number: int = 0, *, instance: int | None = None) -> Part | None:
         """Take out as much as one batch holds; None where nothing is left.
 
         Args:
-            numbered: whether the number of this process is known; what needs it stays otherwise.
+            number: of the partition that the batch is for.
+            instance: the number of this process; what needs it stays where it is not known.
         """
-        part = Part(self._kept_now)
+        part = Part(self._kept_now, instance)
         try:
-            self._fill(part, numbered=numbered)
+            if levels := self._places.get(number):
+                self._fill(part, levels, needs_instance if instance is None else None)
+            if instance is not None and (levels := self._places.get(UNPLACED)):
+                self._fill(part, levels, lambda name: self._number(name, instance) != number)
         except BaseException:  # a fault of ours, or a signal handler's: it is nowhere else
             self.put_back(part)
             raise
         return part if part.fields else None
 
-    def _fill(self, part: Part, *, numbered: bool) -> None:
-        """Move as much into a part as one batch holds."""
-        for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
+    def _number(self, name: str, instance: int) -> int:
+        """Return the partition of a name that has a place for the number of the process."""
+        found = self._found.get((name, instance))
+        if found is None:
+            assert self._number_of is not None, "else nothing is unplaced"
+            if len(self._found) >= REMEMBERED:
+                self._found.clear()
+            found = self._found[name, instance] = self._number_of(spelled(name, instance))
+        return found
+
+    def _fill(self, part: Part, levels: Levels, stays: Callable[[str], bool] | None) -> None:
+        """Move as much into a part as one batch holds.
+
+        Args:
+            stays: whether a series stays that may have a place for the number of the process.
+        """
+        for (kind, width), runs in sorted(levels.items(), key=_oldest_first):
             precisions = self._widths(kind).precisions(width)
             for name in list(runs):
-                if not numbered and kind.NUMBERED and needs_instance(name):
+                if stays is not None and kind.NUMBERED and stays(name):
                     continue
                 run = runs.pop(name)
                 try:
@@ -280,7 +342,7 @@ class Buffer:
                 if name in runs:  # its other half, for the next
                     return
             if not runs:
-                del self._levels[kind, width]
+                del levels[kind, width]
 
 
 def _oldest_first(level: tuple[tuple[type[Run], int], object]) -> tuple[bool, int]:

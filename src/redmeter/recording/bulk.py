@@ -6,13 +6,13 @@ batch counts once, and trouble is raised to whoever waits for the result.
 
 import math
 import random
-from contextlib import nullcontext
+from threading import Lock
 
-from redmeter.errors import AccessDenied, IncompatibleStore, StoreError
 from redmeter.kinds.distribution import Distribution
 from redmeter.model import RecorderHealth
+from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.delivery import Delivery
+from redmeter.recording.delivery import Delivery, Incomplete
 from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
 from redmeter.recording.observations import Distributions
 from redmeter.recording.runs import Sums
@@ -31,8 +31,10 @@ class Bulk:
     def __init__(self, store: Store, *, limit: float = math.inf) -> None:
         self._store = store
         self._tally = Tally(store.clock.wall())
-        self._buffer = Buffer(store.kept, self._tally, limit)
-        self._delivery = Delivery(store, self._buffer, self._tally, nullcontext())
+        spread = len(store.parts) > 1
+        number_of = store.number_of if spread else None
+        self._buffer = Buffer(store.kept, self._tally, limit, number_of)
+        self._delivery = Delivery(store, self._buffer, self._tally, Lock(), patience=math.inf)
 
     def add(self, series: str, second: int, amount: int, now: float) -> None:
         """Count something.
@@ -70,19 +72,21 @@ class Bulk:
         clock = self._store.clock
         started, tries = clock.monotonic(), 0
 
-        def wait(error: StoreError) -> bool:
-            nonlocal tries
+        while True:
+            try:
+                self._delivery.waive()
+                self._delivery.run()
+                return
+            except Incomplete as left:
+                errors, passing = self._delivery.take_errors(), left.passing
             tries += 1
-            if isinstance(error, AccessDenied | IncompatibleStore):
-                return False
+            worst = next((error for error in errors if not is_passing(error)), errors[0])
             again = tries == 1 and self._delivery.in_doubt > 0
-            if clock.monotonic() - started >= timeout and not again:
-                return False
+            over = clock.monotonic() - started >= timeout and not again
+            if over or worst is not errors[0] or not passing:
+                raise worst
             backoff = min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(tries, 8))
             clock.sleep(backoff * random.uniform(0.5, 1.0))
-            return True
-
-        self._delivery.run(wait)
 
     @property
     def in_doubt(self) -> int:

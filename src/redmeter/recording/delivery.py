@@ -1,9 +1,12 @@
-"""Delivery: from the buffer into the store, batch by batch, each exactly once.
+"""Delivery: from the buffer into the store, each event exactly once.
 
-One producer, one batch at a time: a later one would make an earlier one look applied. A batch that
-was sent and not answered stays as it is and comes again under its number, until there is an answer;
-one that was never sent goes back into the buffer, to merge with what comes meanwhile. So an
-outage leaves one batch waiting, and everything else keeps on adding up.
+A store on one server is one partition, and one channel leads there. On a cluster there are 64. The
+batches of all partitions of one server go out together, as pipelines that are done within moments;
+what goes to different servers, at the same time, in threads.
+
+A server or a partition in trouble holds up no other. Its channels keep what is under way, and are
+tried again in their own time; what else is for them stays in the buffer, and adds up. A server that
+hangs is left alone until it is back.
 
 Not for two threads at once: whoever delivers holds the recorder's `sending` lock.
 """
@@ -12,24 +15,42 @@ import json
 import math
 import os
 import socket
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from redmeter.analysis import patterns
-from redmeter.errors import AccessDenied, StoreError, StoreRefused
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept
-from redmeter.model import Operations, Outcome
-from redmeter.recording.buffer import NOTHING, Buffer, Part
+from redmeter.recording.backoff import is_passing
+from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
+from redmeter.recording.channel import Channel
+from redmeter.recording.errands import PATIENCE, Errand, Errands
 from redmeter.recording.instance import NUMBER_SECONDS
-from redmeter.recording.tally import RETENTION, Tally
+from redmeter.recording.tally import Tally
 from redmeter.store import Store
-from redmeter.store.parcel import Parcel
-from redmeter.store.producers import Producer
+from redmeter.store.steps import drive_all
 
-#: A producer that was silent for so long becomes another one, seconds: its watermark may be gone
-#: by the time that a lost reply makes one ask for it, and then nobody could tell.
-SILENCE = 3600.0
+#: Answers that a server gives whichever partition is asked for.
+_OF_ALL = {
+    *("OOM", "LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY"),
+    *("NOAUTH", "WRONGPASS"),
+}
+
+
+class Incomplete(Exception):
+    """Something is left; the events are kept. What went wrong: see Delivery.take_errors().
+
+    Args:
+        passing: whether it may pass by itself within moments.
+        partly: whether other parts of the store are all right, or were not tried.
+    """
+
+    def __init__(self, *, passing: bool, partly: bool) -> None:
+        super().__init__(passing, partly)
+        self.passing = passing
+        self.partly = partly
 
 
 class Delivery:
@@ -37,22 +58,38 @@ class Delivery:
 
     Args:
         lock: held while buffer or tally are used, never while the store is.
+        interval: seconds from one flush to the next.
+        around: what other threads are in while they send.
+        patience: how long a server is waited for that hangs, seconds.
     """
 
     def __init__(
-        self, store: Store, buffer: Buffer, tally: Tally, lock: AbstractContextManager[object]
+        self,
+        store: Store,
+        buffer: Buffer,
+        tally: Tally,
+        lock: AbstractContextManager[object],
+        *,
+        interval: float = 1.0,
+        around: Callable[[], AbstractContextManager[object]] = nullcontext,
+        patience: float = PATIENCE,
     ) -> None:
         self._store = store
         self._buffer = buffer
         self._tally = tally
         self._lock = lock
-        self._producer = Producer()
-        self._parcel: Parcel | None = None
-        self._part = Part(NOTHING)
-        self._answered = 0.0
+        parts = enumerate(store.parts)
+        self._channels = [Channel(number, part, interval) for number, part in parts]
+        self._spread = len(self._channels) > 1
+        #: The partitions of each server.
+        self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
+        self._errands = Errands(around, patience)
+        #: The partitions that failed since run() was called.
+        self._failed: set[int] = set()
+        self._errors: deque[Exception] = deque()
         self._kept: Kept | None = None
         #: Who this is to those who read reports; stays when the producer becomes another one.
-        self.writer = self._producer.id
+        self.writer = self._channels[0].producer.id
         self._told = "{}"
         self._published = -math.inf
         #: The number of this process; needed from the first series on that has a place for it.
@@ -61,120 +98,270 @@ class Delivery:
 
     @property
     def in_doubt(self) -> int:
-        """Events that were sent and not answered."""
-        return self._part.events if self._parcel else 0
+        """Events that are on their way; where nobody sends just now: sent and not answered."""
+        return sum(channel.events for channel in self._channels)
 
-    def send(self) -> bool:
-        """Send one batch: the one that is waiting for an answer, or else the next.
+    def take_errors(self) -> list[Exception]:
+        """Return what went wrong since this was last asked: one of each kind for each server."""
+        errors: list[Exception] = []
+        while self._errors:
+            errors.append(self._errors.popleft())
+        return errors
 
-        Returns:
-            False where there is nothing to send.
+    def waive(self) -> None:
+        """Try everything again with the next run."""
+        for channel in self._channels:
+            channel.backoff.waive()
+
+    def dismiss(self) -> None:
+        """Let the threads end that have nothing to do."""
+        self._errands.dismiss()
+
+    def run(self, *, asked: bool = False) -> None:
+        """Send until nothing is left but for what has to wait.
+
+        Args:
+            asked: someone waits for it: what failed before is tried again as well.
 
         Raises:
-            StoreError: no answer, or it was refused; the events stay. Or it was stored but for
-                what the server does not allow: AccessDenied.
+            Incomplete: something is left, or was not allowed.
         """
-        parcel = self._parcel or self._next()
-        if parcel is None:
-            return False
-        if parcel.sent:
-            self._tally.retried += 1
-        try:
-            outcome = self._store.attempt(parcel)
-        except BaseException as error:
-            if not isinstance(error, StoreError):  # broken off, nobody knows where
-                parcel.may_be_applied(self._store.clock)
-            if parcel.sent:
-                self._parcel = parcel
-            else:
-                self._parcel = None
-                with self._lock:
-                    self._buffer.put_back(self._part)
-            raise
-        self._parcel = None
-        self._settle(outcome)
-        return True
-
-    def _next(self) -> Parcel | None:
-        clock = self._store.clock
-        if self._producer.acknowledged and clock.monotonic() - self._answered > SILENCE:
-            self._producer.renew()
-        if self.needs_instance and clock.monotonic() - self._published > NUMBER_SECONDS:
-            # Before anything is sent under a number that may be another's by now.
-            try:
-                self.publish(self._told)
-            except StoreRefused as error:
-                self.instance = None  # what needs none is sent
-                with self._lock:
-                    self._tally.trouble(error.code, str(error))
+        self._failed = set()
+        if self._spread:
+            if not self._left():
+                return
+            self._look_for_lanes()
+            self._bind(asked=asked)
+        self._renumber(asked=asked)
+        before = set(self._failed) if self._spread else set[int]()
         with self._lock:
             if self._store.kept != self._kept:
                 self._kept = self._store.kept
                 self._buffer.retain(self._kept)
-            part = self._buffer.take(numbered=self.instance is not None)
-        if part is None:
-            return None
-        self._part = part
-        return Parcel(self._producer, partial(self._operations, part))
+        send = partial(self._send, asked=asked, instance=self._usable_instance())
+        self._send_to(self._lanes, send, patient=asked)
+        # On one server what stays without a failure waits for a number.
+        left = self._left() if self._spread else set[int]()
+        if left or self._failed - before:
+            raise self._incomplete(left)
 
-    def _operations(self, part: Part, kept: Kept) -> Operations:
-        return part.operations(self._store.keys, kept, self.instance)
-
-    def _settle(self, outcome: Outcome) -> None:
-        """Write down what became of the batch."""
-        tally, keys, denied = self._tally, self._store.keys, ""
-        self._answered = self._store.clock.monotonic()
+    def _left(self) -> set[int]:
+        """Return the partitions that something is left for."""
         with self._lock:
-            tally.batches += 1
-            if outcome.uncertain:
-                tally.uncertain += self._part.events
-                tally.trouble("uncertain", "what tells whether a batch was stored is gone")
-                return
-            tally.stored += self._part.events
-            tally.last_flush = self._store.clock.wall()
-            for series, lacking, events in self._part.lacking(self._store.kept):
-                tally.lose(RETENTION, series, lacking, events)
-            refused = []
-            for rejection in outcome.rejections:
-                if rejection.reason == "unkept":  # stored, but its time to live was not renewed
-                    tally.trouble(rejection.reason, rejection.detail)
-                    continue
-                if rejection.reason == "denied":
-                    denied = f"{rejection.key}: {rejection.detail}"
-                refused.append(rejection)
-            tally.refuse(keys, refused)
-        if denied:
-            raise AccessDenied("NOPERM", denied)
+            under_way = {channel.number for channel in self._channels if channel.parcel}
+            return under_way | self._buffer.numbers
 
-    def run(self, wait: Callable[[StoreError], bool]) -> None:
-        """Send until nothing is left.
+    def _incomplete(self, left: set[int]) -> Incomplete:
+        failed = set(self._failed)
+        busy = self._errands.busy
+        partly = not all(failed.union(busy).issuperset(lane) for lane in self._lanes)
+        backoffs = [self._channels[number].backoff for number in failed | left if number >= 0]
+        passing = not backoffs or any(backoff.passing for backoff in backoffs)
+        if not partly:  # then it is the flusher that waits
+            self.waive()
+        return Incomplete(passing=passing, partly=partly)
+
+    # Servers
+
+    def _look_for_lanes(self) -> None:
+        """See which partitions each server has; those come first that failed least."""
+        numbers = range(len(self._channels))
+        try:
+            lanes = self._store.lanes()
+        except StoreError as error:
+            self._lanes = [numbers]
+            self._fail(numbers, error)
+        else:
+            backoffs = [channel.backoff for channel in self._channels]
+            self._lanes = sorted(lanes, key=lambda lane: max(backoffs[n].failures for n in lane))
+
+    def _send_to(
+        self,
+        lanes: Sequence[Sequence[int]],
+        do: Callable[[Errand], None],
+        *,
+        patient: bool = False,
+    ) -> None:
+        """Do something about partitions of each server, at the same time.
 
         Args:
-            wait: called after a failure; False gives up.
-
-        Raises:
-            StoreError: see send(); the last one, where it was given up.
+            patient: wait also for what takes longer than others.
         """
-        while True:
-            try:
-                while self.send():
-                    pass
-                return
-            except StoreError as error:
-                if not wait(error):
-                    raise
+        avoided = self._failed | self._errands.busy
+        each = [[number for number in lane if number not in avoided] for lane in lanes]
+        errands = [Errand(numbers, partial(self._guarded, do)) for numbers in each if numbers]
+        self._errands.run(errands, alone=len(self._lanes) == 1, patient=patient)
 
-    def publish(self, report: str, *, ended: bool = False) -> None:
+    def _guarded(self, do: Callable[[Errand], None], errand: Errand) -> None:
+        try:
+            do(errand)
+        except Exception as error:  # noqa: BLE001 - also a fault of ours: it is written down
+            self._fail(errand.numbers, error)
+
+    def _fail(self, numbers: Sequence[int], error: Exception, *, told: bool = False) -> None:
+        """Leave some partitions alone for a while, all of them for the same time.
+
+        Args:
+            told: the same is known of others.
+        """
+        backoffs = [self._channels[number].backoff for number in numbers]
+        with self._lock:
+            longest = max(backoffs, key=lambda backoff: backoff.failures)
+            longest.failed(passing=is_passing(error))
+            for backoff in backoffs:
+                backoff.like(longest)
+            self._failed.update(numbers)
+        if not told:
+            self._errors.append(error)
+
+    def _blame(
+        self, errand: Errand, tried: int, errors: Mapping[int, StoreError], told: set[str]
+    ) -> bool:
+        """Leave alone for a while what failed; tell whether that is all of the server.
+
+        Args:
+            tried: how many partitions were.
+            errors: number of the partition -> what is wrong.
+            told: kinds of errors that were told before.
+        """
+        of_all = next((error for error in errors.values() if _is_of_all(error)), None)
+        if of_all is not None and len(errors) == tried:
+            self._fail(errand.numbers, of_all)
+            return True
+        for number, error in errors.items():
+            kind = kind_of(error)
+            self._fail([number], error, told=kind in told)
+            told.add(kind)
+        return False
+
+    def _bind(self, *, asked: bool) -> None:
+        """Ask all partitions at first what they keep, and see that they agree.
+
+        Each would be asked when something is sent to it. But one that has forgotten what it kept
+        shall not be told what this process would keep, where others know better.
+        """
+        for numbers, bind in (
+            (self._store.unbound, self._store.bind_some),
+            (self._store.behind, self._store.agree),
+        ):
+            if chosen := {n for n in numbers() if self._channels[n].is_due(asked=asked)}:
+                lanes = [[number for number in lane if number in chosen] for lane in self._lanes]
+                self._send_to(lanes, partial(self._bind_some, bind))
+
+    def _bind_some(
+        self, bind: Callable[[Sequence[int]], Mapping[int, StoreError]], errand: Errand
+    ) -> None:
+        self._blame(errand, len(errand.numbers), bind(errand.numbers), set())
+
+    # Sending
+
+    def _send(self, errand: Errand, *, asked: bool, instance: int | None) -> None:
+        """Send all there is for the partitions of one server."""
+        waiting, told = deque(errand.numbers), set[str]()
+        while loaded := self._load(waiting, asked=asked, instance=instance):
+            errand.go_on()
+            errors = self._exchange(loaded)
+            waiting.extend(channel.number for channel in loaded if channel.number not in errors)
+            if self._blame(errand, len(loaded), errors, told):
+                return
+
+    def _load(self, waiting: deque[int], *, asked: bool, instance: int | None) -> list[Channel]:
+        """Have as many batches ready as one pipeline holds, so that others are served soon."""
+        loaded: list[Channel] = []
+        fields = 0
+        with self._lock:
+            while waiting and fields <= FIELDS_PER_BATCH:
+                channel = self._channels[waiting.popleft()]
+                if not channel.is_due(asked=asked):
+                    continue
+                added = channel.load(self._buffer, instance)
+                if added:
+                    fields += added
+                    loaded.append(channel)
+                    self._tally.retried += channel.is_repeated
+        return loaded
+
+    def _exchange(self, loaded: Sequence[Channel]) -> dict[int, StoreError]:
+        """Send what is loaded, as one pipeline, and write down what became of it.
+
+        Returns:
+            Number of the partition -> what is wrong with it.
+        """
+        try:
+            many = {channel.number: channel.sending() for channel in loaded}
+            results = drive_all(loaded[0].partition.link, many)
+        except BaseException:
+            for channel in loaded:
+                channel.broken_off()
+            raise
+        errors: dict[int, StoreError] = {}
+        with self._lock:
+            for channel in loaded:
+                result = results[channel.number]
+                if isinstance(result, StoreError):
+                    channel.unload(self._buffer)
+                    errors[channel.number] = result
+                    continue
+                channel.backoff.succeeded()
+                if denied := channel.settle(result, self._tally):
+                    errors[channel.number] = denied
+        return errors
+
+    # Reports
+
+    def publish(self, report: str, *, ended: bool = False) -> bool:
         """Store what the recorder knows of itself, and get a number where one is needed.
+
+        Returns:
+            False where the server that it is for is in trouble.
 
         Raises:
             StoreError: see Store.publish.
         """
         self._told = report
+        raised: list[StoreError | None] = []
+
+        def publish(_: Errand) -> None:
+            try:
+                self._publish(ended=ended)
+                raised.append(None)
+            except StoreError as error:
+                raised.append(error)
+
+        self._send_to_first(publish, asked=ended)
+        for error in raised:
+            if error is not None:
+                raise error
+        return bool(raised)
+
+    def _publish(self, *, ended: bool) -> None:
         self.instance = self._store.publish(
-            self.writer, report, instance=self.needs_instance, ended=ended
+            self.writer, self._told, instance=self.needs_instance, ended=ended
         )
         self._published = -math.inf if ended else self._store.clock.monotonic()
+
+    def _send_to_first(self, do: Callable[[Errand], None], *, asked: bool) -> None:
+        """Do something about the first partition, where what concerns all of them lies."""
+        avoided = self._failed | self._errands.busy
+        if 0 not in avoided and self._channels[0].is_due(asked=asked):
+            self._send_to([lane for lane in self._lanes if 0 in lane], do)
+
+    def _renumber(self, *, asked: bool) -> None:
+        """Ask for the number of this process again, before it may be another's."""
+        if self.needs_instance and self._usable_instance() is None:
+            self._send_to_first(self._ask_number, asked=asked)
+
+    def _usable_instance(self) -> int | None:
+        aged = self._store.clock.monotonic() - self._published > NUMBER_SECONDS
+        return None if self.needs_instance and aged else self.instance
+
+    def _ask_number(self, _: Errand) -> None:
+        try:
+            self._publish(ended=False)
+        except StoreRefused as error:
+            self.instance = None  # what needs none is sent
+            with self._lock:
+                self._tally.trouble(error.code, str(error))
 
     def report(self, health: Mapping[str, object]) -> str:
         """Write a report for publish(), with what helps a human to find the process.
@@ -183,3 +370,13 @@ class Delivery:
         """
         who = {"host": socket.gethostname(), "pid": str(os.getpid())}
         return json.dumps({**health, "patterns": patterns.VERSION, **who})
+
+
+def kind_of(error: Exception) -> str:
+    """Return what an error is counted as."""
+    return error.code if isinstance(error, StoreRefused) else type(error).__name__
+
+
+def _is_of_all(error: StoreError) -> bool:
+    """Tell whether a server would say the same of all its partitions."""
+    return isinstance(error, StoreUnavailable) or getattr(error, "code", "") in _OF_ALL

@@ -1,9 +1,8 @@
 """Flusher: when a recorder stores what it has, and the one background thread that does it.
 
 A flusher wakes once an interval, or when someone rings; collects what was counted and sends it.
-While the store is away it tries less and less often, at random moments within a range, so that
-many processes do not come back at once; where it is not let in, every 30 s. Meanwhile it goes on
-collecting, so that memory stays small.
+While the store is away it tries less and less often (backoff.py). Meanwhile it goes on collecting,
+so that memory stays small.
 
 All flushers of a process share one thread, which takes them in turns. A store that hangs holds up
 no other: where a turn takes long, another thread goes on with the rest, and who hung joins them
@@ -27,21 +26,13 @@ import time
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 from collections.abc import Callable, Generator
-from random import SystemRandom
-from typing import TypeVar
+from typing import Protocol, TypeVar
+
+from redmeter.recording.backoff import Backoff, chance
 
 #: Whether our thread is a greenlet.
 GREENLETS = start_new_thread.__module__ != "_thread"
 
-# Not the generator of the application, which may have seeded it, and counts on what comes next.
-_chance = SystemRandom()
-
-#: Longest time between two tries while the store is away, seconds.
-LONGEST_BACKOFF = 15.0
-#: Time between two tries where the store does not let us in, or is not what it should be.
-REFUSED_BACKOFF = 30.0
-#: The same where someone asks for a flush.
-REFUSED_PAUSE = 1.0
 #: Longest time that someone may wait for a flush, seconds: what locks can count to, and more.
 LONGEST_WAIT = 1e6
 #: First wait between two tries while someone waits for a flush, seconds; doubled each time.
@@ -64,16 +55,42 @@ def in_background() -> bool:
     return (os.getpid(), get_ident()) in _ours
 
 
+def may_start_threads() -> bool:
+    """Tell whether a thread that is started here ever runs.
+
+    In a thread of gevent's pool it would be a greenlet, and there no other one ever runs.
+    """
+    return not GREENLETS or bool(sys.modules["gevent"].get_hub().loop.default)
+
+
 class Failed(Exception):
     """A try to send failed; the events are kept.
 
     Args:
         passing: whether it may pass by itself within moments.
+        partly: whether it concerns a part of the store, which is tried again in its own time.
     """
 
-    def __init__(self, *, passing: bool) -> None:
-        super().__init__(passing)
+    def __init__(self, *, passing: bool, partly: bool = False) -> None:
+        super().__init__(passing, partly)
         self.passing = passing
+        self.partly = partly
+
+
+class Flush(Protocol):
+    """Collects, and sends until nothing is left."""
+
+    def __call__(self, *, last: bool, asked: bool) -> None:
+        """Do so.
+
+        Args:
+            last: nothing comes after it.
+            asked: someone waits for it.
+
+        Raises:
+            Failed: something is left.
+        """
+        ...
 
 
 class Request:
@@ -207,8 +224,7 @@ class Flusher:
     """When to flush.
 
     Args:
-        flush: collects, and sends until nothing is left; raises Failed. With True as its argument
-            nothing comes after it.
+        flush: see there.
         collect: only collects.
         waiting: whether there is something to collect.
         interval: seconds from one flush to the next.
@@ -216,7 +232,7 @@ class Flusher:
 
     def __init__(
         self,
-        flush: Callable[[bool], None],
+        flush: Flush,
         collect: Callable[[], None],
         waiting: Callable[[], bool],
         interval: float,
@@ -231,11 +247,7 @@ class Flusher:
         self._stepping = allocate_lock()
         self._wake, self._listens, self._rung = 0.0, True, False
         self._requests: deque[Request] = deque()
-        self._failures = 0
-        #: Whether what failed last may pass by itself within moments.
-        self._passing = True
-        self._refused = 0.0
-        self._not_before = 0.0
+        self._backoff = Backoff(interval)
 
     @property
     def running(self) -> bool:
@@ -246,7 +258,7 @@ class Flusher:
     @property
     def failing(self) -> bool:
         """Whether the last try failed."""
-        return self._failures > 0
+        return self._backoff.failures > 0
 
     @property
     def due(self) -> float:
@@ -262,7 +274,7 @@ class Flusher:
         """
         if self.running:
             return True
-        if GREENLETS and not sys.modules["gevent"].get_hub().loop.default:
+        if not may_start_threads():
             return False
         return _current_loop().take(self)
 
@@ -336,7 +348,7 @@ class Flusher:
         if not self._requests and not self._waiting():
             return []  # another thread, started at the same time, has done everything already
         # Processes that were started together shall not all flush in the same moment.
-        flush_at = time.monotonic() + self._interval * _chance.uniform(0.5, 1.0)
+        flush_at = time.monotonic() + self._interval * chance.uniform(0.5, 1.0)
         while True:
             yield max(0.0, flush_at - time.monotonic()), True
             if not self._requests and time.monotonic() < flush_at:  # rung, as much has come
@@ -348,7 +360,7 @@ class Flusher:
                 return requests
             for request in requests:
                 request.answer(ok)
-            flush_at = time.monotonic() + self._interval * _chance.uniform(0.95, 1.05)
+            flush_at = time.monotonic() + self._interval * chance.uniform(0.95, 1.05)
 
     def _flush_where_due(self, ending: bool) -> Steps[tuple[list[Request], bool]]:
         """Flush, where it is time to; return who asked for it, and whether all was stored."""
@@ -358,8 +370,8 @@ class Flusher:
         if requests:
             last = ending or any(request.last for request in requests)
             ok = yield from self._insist(max(request.until for request in requests), last=last)
-        elif time.monotonic() >= self._not_before:
-            ok = self._try(last=ending)
+        elif self._backoff.over:
+            ok = self._try(last=ending, asked=False)
         else:
             self._collect()
         return requests, ok
@@ -379,32 +391,28 @@ class Flusher:
             time.sleep(pause)
 
     def _insist(self, until: float, *, last: bool) -> Steps[bool]:
-        if not self._passing:
-            pause = self._refused + REFUSED_PAUSE - time.monotonic()
+        if not self._backoff.passing:
+            pause = self._backoff.pause
             if time.monotonic() + pause > until:
                 return False
-            yield max(0.0, pause), False
+            yield pause, False
         wait = FIRST_RETRY
-        while not self._try(last=last):
+        while not self._try(last=last, asked=True):
             left = until - time.monotonic()
-            if left <= 0 or not self._passing:
+            if left <= 0 or not self._backoff.passing:
                 return False
-            yield min(left, wait * _chance.uniform(0.5, 1.0)), False
+            yield min(left, wait * chance.uniform(0.5, 1.0)), False
             wait = min(LONGEST_RETRY, 2 * wait)
         return True
 
-    def _try(self, *, last: bool) -> bool:
+    def _try(self, *, last: bool, asked: bool) -> bool:
         try:
-            self._flush(last)
+            self._flush(last=last, asked=asked)
         except Failed as failure:
-            self._failures, self._passing = self._failures + 1, failure.passing
-            if failure.passing:
-                wait = min(LONGEST_BACKOFF, self._interval * 2 ** min(self._failures, 10))
-                wait *= _chance.uniform(0.75, 1.0)
+            if failure.partly:
+                self._backoff.failed_partly(passing=failure.passing)
             else:
-                self._refused = time.monotonic()
-                wait = REFUSED_BACKOFF * _chance.uniform(1.0, 1.25)
-            self._not_before = time.monotonic() + wait
+                self._backoff.failed(passing=failure.passing)
             return False
-        self._failures, self._passing, self._not_before = 0, True, 0.0
+        self._backoff.succeeded()
         return True

@@ -80,6 +80,11 @@ class Log(BySlice[LogHour]):
         return value.events
 
     @staticmethod
+    def home(name: str) -> str:
+        """Return the name of the logger."""
+        return message.parse_name(name)[0]
+
+    @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
         """Return the hours in which patterns are counted, whatever is kept of other kinds."""
         return HOURS

@@ -61,6 +61,11 @@ class Notes(BySlice[list[Mark]]):
         return len(value)
 
     @staticmethod
+    def home(name: str) -> str:  # noqa: ARG004
+        """Return what is in the first partition."""
+        return ""
+
+    @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
         """Return how long marks are kept, to the second, whatever is kept of series."""
         return {1: KEPT_SECONDS}

@@ -10,26 +10,27 @@ handler that finds it held by the thread it interrupted leaves its event in the 
 belongs to whoever talks to the store.
 """
 
+import contextlib
 import math
 import os
 import sys
 import threading
 import time
 from _thread import RLock, allocate_lock, get_ident  # as they are on import: see flusher.py
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
 from redmeter.clock import Clock
-from redmeter.errors import AccessDenied, IncompatibleStore
 from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
 from redmeter.model import Mark, RecorderHealth
 from redmeter.recording import lifecycle
+from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.cells import NOW, Cell, Counter, Gauge
 from redmeter.recording.collecting import ATTENTION, Collector
-from redmeter.recording.delivery import Delivery
+from redmeter.recording.delivery import Delivery, Incomplete
 from redmeter.recording.digesting import Rules
 from redmeter.recording.flusher import Failed, Flusher, Request, in_background
 from redmeter.recording.grouping import Grouping
@@ -95,11 +96,19 @@ class Recorder:
         self._lock = RLock()
         self._sending = allocate_lock()
         self._tally = Tally(self._clock.wall())
-        self._buffer = Buffer(self._store.kept, self._tally, self._limit)
+        number_of = self._store.number_of if len(self._store.parts) > 1 else None
+        self._buffer = Buffer(self._store.kept, self._tally, self._limit, number_of)
         self._collector = Collector(
             self._registry, self._buffer, self._tally, self._lock, self._clock
         )
-        self._delivery = Delivery(self._store, self._buffer, self._tally, self._lock)
+        self._delivery = Delivery(
+            self._store,
+            self._buffer,
+            self._tally,
+            self._lock,
+            interval=self._interval,
+            around=self._at_work,
+        )
         self._delivery.needs_instance = self._registry.per_process
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
         #: not, and need not.
@@ -253,27 +262,34 @@ class Recorder:
         if self._flusher.running or not self._collector.empty():  # it may not have got going yet
             self._flusher.request(lifecycle.EXIT_SECONDS, last=True)
 
-    def _flush(self, last: bool) -> None:
-        """Collect and send all there is.
+    def _flush(self, *, last: bool, asked: bool) -> None:
+        """Collect and send all there is. See flusher.Flush.
 
         Raises:
-            Failed: the store cannot be reached or refuses.
+            Failed: something is left: the store, or a part of it, cannot be reached or refuses.
         """
+        with self._at_work():
+            if not self._sending.acquire(timeout=lifecycle.EXIT_SECONDS):
+                raise Failed(passing=True)  # another thread is at it, and hangs
+            try:
+                self._collect_and_send(last=last, asked=asked)
+            finally:
+                self._sending.release()
+
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """What threads are in while they work for this recorder."""
         self._flushing.add(get_ident())
         before = quiet.get()
         quiet.set(True)
         try:
-            if not self._sending.acquire(timeout=lifecycle.EXIT_SECONDS):
-                raise Failed(passing=True)  # another thread is at it, and hangs
-            try:
-                self._collect_and_send(last)
-            finally:
-                self._sending.release()
+            yield
         finally:
             self._flushing.discard(get_ident())
             quiet.set(before)
 
-    def _collect_and_send(self, last: bool) -> None:
+    def _collect_and_send(self, *, last: bool, asked: bool) -> None:
+        left = None
         try:
             lifecycle.watch(self)
             if last:
@@ -281,14 +297,33 @@ class Recorder:
             elif not self._leaving:
                 self._look()
             self._collector.collect()
-            self._delivery.run(lambda _: False)
-            self._collector.anchor()
-            self._reporter.report(last=last, always=self._registry.per_process)
+            left = self._send(asked=asked)
+            if left is None or left.partly:
+                last = last and left is None
+                self._reporter.report(last=last, always=self._registry.per_process)
         except Exception as error:  # also a fault of ours: it must not end the thread
             self._reporter.trouble(error)
             self._collector.keep()
-            passing = not isinstance(error, AccessDenied | IncompatibleStore)
-            raise Failed(passing=passing) from error
+            raise Failed(passing=is_passing(error)) from error
+        if left is not None:
+            raise Failed(passing=left.passing, partly=left.partly) from left
+        if last:
+            self._delivery.dismiss()
+
+    def _send(self, *, asked: bool) -> Incomplete | None:
+        """Send what was collected; return why something is left."""
+        left = None
+        try:
+            self._delivery.run(asked=asked)
+        except Incomplete as incomplete:
+            left = incomplete
+        for error in self._delivery.take_errors():
+            self._reporter.trouble(error)
+        if left is None:
+            self._collector.anchor()
+        else:
+            self._collector.keep()
+        return left
 
     def _look(self) -> None:
         for look in self._before_flush:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from redmeter.errors import StoreError, StoreRefused
+from redmeter.errors import StoreError
 from redmeter.model import RecorderHealth
-from redmeter.recording.delivery import Delivery
+from redmeter.recording.delivery import Delivery, kind_of
 from redmeter.recording.instance import NUMBER_SECONDS
 from redmeter.recording.tally import Tally
 
@@ -58,16 +58,16 @@ class Reporter:
             return
         self._reported = time.monotonic()  # also where it fails: not with every flush
         try:
-            self._delivery.publish(self._delivery.report(self._health().as_dict()), ended=last)
-            self._report_of = state
+            report = self._delivery.report(self._health().as_dict())
+            if self._delivery.publish(report, ended=last):
+                self._report_of = state
         except StoreError as error:
             self.trouble(error)
 
     def trouble(self, error: Exception) -> None:
         """Write down that storing failed, and say so in the log now and then."""
-        kind = error.code if isinstance(error, StoreRefused) else type(error).__name__
         with self._lock:
-            self._tally.trouble(kind, str(error))
+            self._tally.trouble(kind_of(error), str(error))
         if time.monotonic() - self._said >= LOG_SECONDS:
             self._said = time.monotonic()
             waiting = self._tally.buffered

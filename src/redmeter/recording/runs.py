@@ -100,6 +100,11 @@ class Run(ABC):
         """Return how many events a slice's value stands for."""
 
     @staticmethod
+    def home(name: str) -> str:
+        """Return the text by which a run has its partition: see partitions.py."""
+        return name
+
+    @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:
         """Return what is kept of this kind."""
         return kept.series

@@ -58,10 +58,14 @@ class Wish:
 
     def __init__(self, retention: Retention, histograms: Retention) -> None:
         self.binding = Binding(retention, histograms, "")
+        #: What some partition is known to keep, the one that is right of them: see rank_of().
+        self.known: Binding | None = None
         self._compared = False
 
     def compare(self, found: Binding) -> None:
         """Log where the store's retention is used instead of the configured one."""
+        if self.known is None or found.rank > self.known.rank:
+            self.known = found
         if self._compared:
             return
         self._compared = True

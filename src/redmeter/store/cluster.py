@@ -15,83 +15,38 @@ import random
 import re
 import threading
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
-from redis.crc import key_slot
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.link import Command, Link, Reply
+from redmeter.store.link import Command, Link, Reply, raised
 from redmeter.store.parallel import in_parallel
-
-#: Host and port.
-Address = tuple[str, int]
+from redmeter.store.slots import (
+    SCRIPTS,
+    UNKNOWN_HOST,
+    Address,
+    Shard,
+    Slots,
+    key_of,
+    name_of,
+    slot_of,
+)
 
 #: Times that a command may be sent on by nodes that do not have its slot.
 REDIRECTS = 5
+
+#: Nodes that are asked at once for who has which slots, where that is known as it was.
+ASKED = 3
 
 #: A node that kept us waiting for nothing is left alone for as long, at most so many seconds.
 LEFT_ALONE = 2.0
 
 #: What a node says of a slot: which, and who has it.
 _REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
-_SCRIPTS = {"EVAL", "EVALSHA"}
-#: Their key comes after a word.
-_WORDY = {"MEMORY", "OBJECT"}
-_KEYLESS = {"TIME", "INFO", "CONFIG", "SCAN", "PING", "CLUSTER", "DBSIZE", "SCRIPT", "COMMAND"}
-
-
-def key_of(command: Command) -> str | bytes | None:
-    """Return the key that a command is about; None where it is about none."""
-    name = command[0]
-    if name in _KEYLESS:
-        return None
-    key = command[3 if name in _SCRIPTS else 2 if name in _WORDY else 1]
-    assert isinstance(key, str | bytes)
-    return key
-
-
-class Shard(NamedTuple):
-    """A range of slots, and who has it."""
-
-    first: int
-    last: int
-    master: Address
-    replicas: tuple[Address, ...]
-
-
-class Slots:
-    """Which node has which slots."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self.shards = sorted(shards)
-        self._firsts = [shard.first for shard in self.shards]
-        #: Each once, in the order of their slots.
-        self.masters = list(dict.fromkeys(shard.master for shard in self.shards))
-
-    @classmethod
-    def read(cls, reply: Reply, host: str) -> "Slots":
-        """Read what CLUSTER SLOTS answers.
-
-        Args:
-            host: the one that was asked, which may call itself by no name.
-        """
-        shards = []
-        for first, last, *nodes in reply:
-            at = [((node[0] or b"").decode() or host, int(node[1])) for node in nodes]
-            shards.append(Shard(int(first), int(last), at[0], tuple(at[1:])))
-        return cls(shards)
-
-    def shard(self, slot: int) -> Shard | None:
-        """Return the range that a slot lies in; None where nobody serves it."""
-        at = bisect_right(self._firsts, slot) - 1
-        if at < 0 or slot > self.shards[at].last:
-            return None
-        return self.shards[at]
 
 
 class _Limits(threading.local):
@@ -131,6 +86,8 @@ class ClusterLink:
         #: seconds.
         self._trouble: dict[Address, tuple[float, float]] = {}
         self._limits = _Limits()
+        #: How long to wait for an answer at the end of a process, seconds.
+        self._longest: float | None = None
 
     # Exchanges
 
@@ -148,8 +105,13 @@ class ClusterLink:
                 raise reply
         return replies if take is None else [take(reply) for reply in replies]
 
-    def collect(self, commands: Sequence[Command]) -> list[Reply]:
-        """Do the same; what was not answered has the error as its reply."""
+    def collect(self, commands: Sequence[Command], *, whole: bool = False) -> list[Reply]:
+        """Do the same; what was not answered has the error as its reply.
+
+        Args:
+            whole: scripts read keys that they do not name. Of a node that is yet to get a slot they
+                would find some to be missing, so none is sent there: its reply is TRYAGAIN.
+        """
         try:
             self._look()
         except StoreError as error:
@@ -175,13 +137,20 @@ class ClusterLink:
             for (address, some), answer in zip(groups.items(), answers, strict=True):
                 for number, reply in zip(some, answer, strict=True):
                     replies[number] = reply
-                    if (place := self._redirected(reply, address)) is not None:
-                        waiting[number] = place
-                        asking.discard(number)
-                        if reply.code == "ASK":
-                            asking.add(number)
+                    if (place := self._redirected(reply, address)) is None:
+                        continue
+                    asking.discard(number)
+                    if reply.code == "ASK":
+                        if whole and commands[number][0] in SCRIPTS:
+                            replies[number] = StoreRefused("TRYAGAIN", "its slot is on its way")
+                            continue
+                        asking.add(number)
+                    waiting[number] = place
             if not waiting:
-                break
+                return replies
+        for number in waiting:  # nothing was done, and they may agree in a moment
+            told = StoreRefused("TRYAGAIN", "the nodes do not agree on who has its slot")
+            replies[number] = told
         return replies
 
     def _ask(self, address: Address, commands: Sequence[tuple[Command, bool]]) -> list[Reply]:
@@ -219,7 +188,13 @@ class ClusterLink:
             return None
         self._stale = self._stale or reply.code == "MOVED"
         found = _REDIRECTED.search(reply.detail)
-        return (found[2] or address[0], int(found[3])) if found else None
+        if found is None:
+            return None
+        host, port = found[2] or address[0], int(found[3])
+        if host == UNKNOWN_HOST:
+            known = self._slots.nodes if self._slots else ()
+            host = next((other for other, its in known if its == port), address[0])
+        return host, port
 
     def _place(self, command: Command) -> Address | None:
         assert self._slots is not None, "looked for"
@@ -242,8 +217,10 @@ class ClusterLink:
         """Return the link to one node."""
         link = self._nodes.get(address)
         if link is None:
-            name = f"{_name(address)} (a node of {self.location})"
+            name = f"{name_of(address)} (a node of {self.location})"
             link = Link(partial(self._connect, address), name)
+            if self._longest is not None:
+                link.hurry(self._longest)
             link = self._nodes.setdefault(address, link)
         return link
 
@@ -274,12 +251,12 @@ class ClusterLink:
         masters = self.masters()
         asked = [(command, False) for command in commands]
         replies = in_parallel([partial(self._ask, address, asked) for address in masters])
-        return dict(zip(map(_name, masters), replies, strict=True))
+        return dict(zip(map(name_of, masters), replies, strict=True))
 
     def away(self) -> list[str]:
         """Return which masters did not answer last."""
         masters = self._slots.masters if self._slots else ()
-        return [_name(address) for address in masters if address in self._trouble]
+        return [name_of(address) for address in masters if address in self._trouble]
 
     def shards(self) -> list[Shard]:
         """Return who has which slots.
@@ -315,14 +292,17 @@ class ClusterLink:
             return
         self._stale = False
         problem: StoreError | None = None
-        known = self._slots.masters if self._slots else ()
-        for address in sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble):
+        known = self._slots.nodes if self._slots else ()
+        nodes = sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble)
+        # Others come first the next time; nobody waits for each of a hundred that stand still.
+        for address in nodes[:ASKED] if known else nodes:
             (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)])
-            if isinstance(reply, StoreError):
-                problem = problem or reply
-            elif reply:
-                self._slots, self._stale = Slots.read(reply, address[0]), False
-                return
+            try:
+                if raised(reply):
+                    self._slots, self._stale = Slots.read(reply, address[0]), False
+                    return
+            except StoreError as error:
+                problem = problem or error
         if self._slots is None:
             raise problem or StoreRefused("CLUSTERDOWN", "no node serves any slot")
 
@@ -342,6 +322,7 @@ class ClusterLink:
 
     def hurry(self, seconds: float) -> None:
         """From now on wait no longer than about that for any answer. See Link."""
+        self._longest = seconds if self._longest is None else min(self._longest, seconds)
         for link in list(self._nodes.values()):
             link.hurry(seconds)
 
@@ -351,11 +332,6 @@ class ClusterLink:
             link.close()
 
 
-def _name(address: Address) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def slot_of(key: str | bytes) -> int:
-    """Return the slot of a key: that of its hash tag, where it has one."""
-    return int(key_slot(key if isinstance(key, bytes) else key.encode(errors="surrogatepass")))
+def place_of(error: StoreUnavailable) -> str:
+    """Return which node did not answer: "127.0.0.1:7003"."""
+    return error.location.partition(" ")[0]

@@ -25,7 +25,14 @@ import redis.exceptions as client_errors
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from redmeter.errors import AccessDenied, InvalidSetting, StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import (
+    AccessDenied,
+    InvalidSetting,
+    RedmeterError,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+)
 from redmeter.expressions import late
 from redmeter.store.bounded import bound
 from redmeter.store.tls import advice
@@ -227,7 +234,8 @@ class Link:
             connection.disconnect()
         try:
             _limit(connection, until)
-            self._connect_or_renew(connection)
+            with _understood():
+                self._connect_or_renew(connection)
             _limit(connection, until)
         except BaseException:
             connection.disconnect()
@@ -265,6 +273,8 @@ class Link:
                 assert isinstance(problem, StoreRefused)
                 return StoreRefused(problem.code, problem.detail, _text(command[1]))
             return problem
+        except ValueError as error:
+            raise _unreadable(error) from None
 
     def _open(self) -> "redis.Redis":
         try:
@@ -287,6 +297,10 @@ class Link:
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
         """Ask the same of each server, as collect() does; the only one has no name."""
         return {"": self.collect(commands)}
+
+    def left_out(self) -> list[str]:
+        """Return what one went on without: nothing, there being one server."""
+        return []
 
     def away(self) -> list[str]:
         """Return which servers of several did not answer last: none, there being one."""
@@ -338,6 +352,25 @@ def _limit(connection: Any, until: float | None) -> None:
     socket = getattr(connection, "_sock", None)
     if socket is not None:
         socket.settimeout(left)
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """Have what cannot be understood of a server be an error of the client."""
+    try:
+        yield
+    except ValueError as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: ValueError) -> Exception:
+    """Return what the client should have raised: it trips over -MOVED without a host, for one.
+
+    What says more stays: a certificate that is none of the host's is a ValueError too.
+    """
+    if isinstance(error, OSError | RedmeterError):
+        return error
+    return client_errors.InvalidResponse("a reply that cannot be understood")
 
 
 def _foreign(connection: Any) -> bool:

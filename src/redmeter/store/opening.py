@@ -1,7 +1,7 @@
 """open(): from settings, or from a caller's client, to a Store. Connects to nothing."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,13 +37,16 @@ def open(  # noqa: A001
     timeout: float | None = None,
     embedded_idle: float | None = None,
     read_from: str | None = None,
+    previous_url: str | None = None,
+    previous_prefix: str | None = None,
     clock: Clock = SYSTEM,
 ) -> Store | None:
     """Prepare a store. Connects to nothing and starts nothing before its first use.
 
     Args:
-        url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from: see
-            settings.py; None: from the environment, else the default.
+        url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from,
+            previous_url, previous_prefix: see settings.py; None: from the environment, else the
+            default.
         client: a redis-py client of the caller's, used instead of a URL and never closed.
         clock: where time comes from.
 
@@ -61,6 +64,8 @@ def open(  # noqa: A001
         "timeout": seconds,
         "clock": clock,
     }
+    if settings.resolve("previous_url", previous_url):
+        options["previous"] = _previous(previous_url, previous_prefix, options)
     replica = settings.resolve("read_from", read_from) == "replica"
     if client is not None:
         if url is not None:
@@ -171,6 +176,22 @@ def location_of(client: "redis.Redis") -> str:
     if isinstance(pool, SentinelConnectionPool):
         place = f"{pool.service_name} of the sentinels"
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
+
+
+def _previous(url: str | None, prefix: str | None, options: Mapping[str, Any]) -> Store | None:
+    """Prepare the store that this one was moved from; None where it is `off`."""
+    own = settings.resolve("previous_prefix", prefix)
+    found = open(
+        settings.resolve("previous_url", url),
+        prefix=options["prefix"] if own == settings.SAME else own,
+        timeout=options["timeout"],
+        read_from="master",
+        previous_url="",
+        clock=options["clock"],
+    )
+    if found is not None and len(found.parts) > 1:
+        raise InvalidSetting("previous_url", "is a cluster: what is moved lies on one server")
+    return found
 
 
 def _reader(link: Callable[[], Link | ClusterLink], options: dict[str, Any]) -> Store:

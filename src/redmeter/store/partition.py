@@ -90,7 +90,7 @@ class Partition:
             IncompatibleStore: it has another format.
             StoreError: the server cannot be reached or refuses.
         """
-        wanted = self.bound or self._wish.binding
+        wanted = self.bound or self._wish.known or self._wish.binding
         found = yield from bindings.bind(self.keys, wanted, self._partitions)
         self._wish.compare(found)
         self.bound = found

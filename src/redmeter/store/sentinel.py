@@ -34,8 +34,10 @@ from redmeter.store.urls import Target
 if TYPE_CHECKING:
     import redis
 
-#: How often the sentinels are asked while all is well, seconds; and where they did not answer.
-LOOK_SECONDS, LATER_SECONDS = 1.0, 10.0
+#: How often the sentinels are asked while all is well, seconds.
+LOOK_SECONDS = 1.0
+#: For how long something is left alone that failed: sentinels that are not needed, a replica.
+LATER_SECONDS = 10.0
 #: How long that question may keep an exchange waiting, seconds.
 LOOK_PATIENCE = 0.25
 
@@ -80,18 +82,28 @@ class Sentinels:
             StoreUnavailable: no sentinel answers, or none knows the service.
             AccessDenied: a sentinel wants other credentials.
         """
-        host, port = self._ask(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service), seconds)
-        return Address(_text(host), int(port))
+        told = self._ask(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service), seconds)
+        try:
+            host, port = told
+            return Address(_text(host), int(port))
+        except (ValueError, TypeError):
+            raise self._strange() from None
 
     def replicas(self, seconds: float) -> list[Address]:
         """Return the replicas that are well, and hear from their master. Args, Raises: as above."""
         told = self._ask(("SENTINEL", "REPLICAS", self._service), seconds)
-        found = [{_text(k): _text(v) for k, v in pairs(one)} for one in told]
-        return [
-            Address(one["ip"], int(one["port"]))
-            for one in found
-            if not _ILL & set(one["flags"].split(",")) and one["master-link-status"] == "ok"
-        ]
+        try:
+            found = [{_text(k): _text(v) for k, v in pairs(one)} for one in told]
+            return [
+                Address(one["ip"], int(one["port"]))
+                for one in found
+                if not _ILL & set(one["flags"].split(",")) and one["master-link-status"] == "ok"
+            ]
+        except (ValueError, TypeError, LookupError):
+            raise self._strange() from None
+
+    def _strange(self) -> StoreUnavailable:
+        return StoreUnavailable(self._location, "what the sentinels say cannot be understood")
 
     def pass_on(self) -> None:
         """Ask another one first from now on: this one may not have heard of a failover."""
@@ -149,8 +161,8 @@ class Sentinels:
                 with link.within(LOOK_PATIENCE):
                     (reply,) = link.exchange([("SENTINEL", "MASTERS")])
                 names |= dict.fromkeys(_text(dict(pairs(one))[b"name"]) for one in raised(reply))
-            except StoreError:  # it may not be allowed, and is said by the way
-                continue
+            except (StoreError, ValueError, TypeError, LookupError):
+                continue  # it may not be allowed, or no sentinel, and is said by the way
         return f", only {', '.join(map(ascii, sorted(names)))}" if names else ""
 
 
@@ -177,8 +189,8 @@ class Finder:
         self.patience = patience
         self._replica = replica
         self._last: Address | None = None
-        #: A replica that did not answer: not the next one to be asked.
-        self.avoided: Address | None = None
+        # A replica that did not answer, and until when it is not asked, by the monotonic clock.
+        self._avoided: tuple[Address | None, float] = (None, 0.0)
 
     def client(self) -> "redis.Redis":
         """Return a client of the server that the sentinels name, else of the one named last."""
@@ -188,9 +200,12 @@ class Finder:
             if self._last is None:
                 raise
             allowed = [self._last]
-        others = [address for address in allowed if address != self.avoided]
-        self._last = _chance.choice(others or allowed)
+        self._last = _chance.choice(allowed)
         return self._connect(self._last)
+
+    def avoid(self, address: Address) -> None:
+        """Leave a replica alone for a while."""
+        self._avoided = address, time.monotonic() + LATER_SECONDS
 
     def allowed(self, seconds: float) -> list[Address]:
         """Return the servers of which any will do.
@@ -201,8 +216,9 @@ class Finder:
         found: list[Address] = []
         if self._replica:
             found = self.sentinels.replicas(seconds)
-            if found == [self.avoided]:
-                found = []
+            avoided, until = self._avoided
+            if avoided in found and time.monotonic() < until:
+                found.remove(avoided)
         return found or [self.sentinels.master(seconds)]
 
 
@@ -294,7 +310,7 @@ class SentinelLink(Link):
         client = self._client
         if client is not None:
             if self._replica:
-                self._finder.avoided = _address(client)
+                self._finder.avoid(_address(client))
             super().close()
         self._finder.sentinels.pass_on()
 

@@ -4,13 +4,14 @@ Commands go out together with the two questions that every reading needs answere
 itself: what time is it, and what is kept. What is written goes to a partition: see partition.py.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import RedmeterError, StoreUnavailable
+from redmeter.errors import RedmeterError, StoreError, StoreUnavailable
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.partitions import SpreadKeys, partition_of
 from redmeter.store import binding as bindings
@@ -21,6 +22,9 @@ from redmeter.store.link import Command, Link, Reply, pairs, raised
 from redmeter.store.partition import Partition
 from redmeter.store.scatter import Scatter
 from redmeter.store.steps import drive, drive_all
+
+if TYPE_CHECKING:
+    from redmeter.store.previous import Previous
 
 T = TypeVar("T")
 
@@ -91,6 +95,7 @@ class Store:
         timeout: how long a synchronous write is tried, seconds.
         clock: where the producer's time comes from.
         reader: makes the store that readings ask; None: this one is.
+        previous: the store that this one was moved from; readings add what lies there.
     """
 
     def __init__(
@@ -103,19 +108,22 @@ class Store:
         timeout: float,
         clock: Clock = SYSTEM,
         reader: "Callable[[], Store] | None" = None,
+        previous: "Store | None" = None,
     ) -> None:
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
         wish = Wish(retention, of_histograms)
         #: The names of its keys, for who reads.
         self.keys: Keys
         #: How it is read.
-        self.link: Link | Scatter
+        self.link: Link | Scatter | Previous
         if isinstance(link, ClusterLink):
             spread = SpreadKeys(prefix)
             self.keys, self.link, each = spread, Scatter(link, spread), spread.parts
         else:
             self.keys, self.link = Keys(prefix), link
             each = (self.keys,)
+        if previous is not None:
+            self.link = _both(self.link, self.keys, previous)
         #: Where it is written: see partition.py.
         self.parts = tuple(
             Partition(
@@ -133,6 +141,8 @@ class Store:
         self.timeout = timeout
         self._wish = wish
         self._seen: Kept | None = None
+        #: The store that this one is a part of: see partly().
+        self._origin: Store | None = None
         self._make_reader = reader
         self._reader: Store | None = None
 
@@ -229,19 +239,25 @@ class Store:
         found = bindings.read_meta(dict(pairs(raised(meta))), len(self.parts))
         kept = found or self._wish.binding
         self._seen = kept.kept
+        if self._origin is not None:
+            self._origin._seen = self._seen
         now = int(seconds) + int(microseconds) / 1e6
         return View(now, kept.retention, kept.histograms, kept.version)
 
     def partly(self) -> "Store":
         """Return the same store, of which what lies on servers that are away is left out.
 
-        For who would rather see what there is, and is told what is missing: by away().
+        For who would rather see what there is, and is told what is missing: by left_out().
         """
-        if not isinstance(self.link, Scatter):
+        if isinstance(self.link, Link):
             return self
         found = copy(self)
-        found.link = self.link.partly()
+        found.link, found._origin = self.link.partly(), self
         return found
+
+    def left_out(self) -> list[str]:
+        """Return what it was read without, as sentences: "127.0.0.1:7003 does not answer"."""
+        return self.link.left_out()
 
     # What is kept
 
@@ -280,13 +296,36 @@ class Store:
         if any(part.bound != newest for part in self.parts):
             self._retain(newest)
 
-    def _retain(self, wanted: Binding) -> bool:
-        """Have all partitions keep something else; tell whether nobody else did the same."""
-        many = {
-            number: bindings.retain(part.keys, part.bound, wanted)
-            for number, part in enumerate(self.parts)
-            if part.bound is not None and part.bound != wanted
-        }
+    def unbound(self) -> list[int]:
+        """Return the partitions of which nobody here knows what they keep."""
+        return [number for number, part in enumerate(self.parts) if part.bound is None]
+
+    def bind_some(self, numbers: Sequence[int]) -> dict[int, StoreError]:
+        """Ask some partitions what they keep; return what was wrong with those that did not say."""
+        many = {number: self.parts[number].bind() for number in numbers}
+        found = drive_all(self.parts[0].link, many)
+        return {number: one for number, one in found.items() if isinstance(one, StoreError)}
+
+    def behind(self) -> list[int]:
+        """Return the partitions that keep something else than was chosen last, as far as known."""
+        version = self._known.version
+        parts = enumerate(self.parts)
+        return [number for number, part in parts if part.bound and part.bound.version != version]
+
+    def agree(self, numbers: Sequence[int]) -> dict[int, StoreError]:
+        """Have some partitions keep what was chosen last; return what was wrong with others."""
+        errors = self.bind_some(numbers)
+        with contextlib.suppress(StoreError):  # with the next occasion
+            self._retain(self._known, numbers)
+        return errors
+
+    def _retain(self, wanted: Binding, numbers: Sequence[int] | None = None) -> bool:
+        """Have all, or some, keep something else; tell whether nobody else did the same."""
+        many = {}
+        for number in range(len(self.parts)) if numbers is None else numbers:
+            part = self.parts[number]
+            if part.bound is not None and part.bound != wanted:
+                many[number] = bindings.retain(part.keys, part.bound, wanted)
         changed = True
         for number, reply in drive_all(self.parts[0].link, many).items():
             if raised(reply):
@@ -354,3 +393,11 @@ class Store:
         except StoreUnavailable:
             first.link.recover()
             return publishing.publish(first.link, first.keys, producer, report, **options)
+
+
+def _both(link: Link | Scatter, keys: Keys, previous: Store) -> "Previous":
+    # Who has none need not load what unites two.
+    from redmeter.store.previous import Previous
+
+    assert isinstance(previous.link, Link), "it lies on one server"
+    return Previous(link, keys, previous.link, previous.keys)

@@ -5,6 +5,7 @@ defaults are. Nothing here connects; the errors are told apart by their texts, s
 library keeps nothing else of them.
 """
 
+import re
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,18 +59,19 @@ def advice(location: str, text: str) -> str:
     """Return what mends a connection that failed; "" where TLS has nothing to do with it.
 
     Args:
-        location: where it leads to, see urls.Target.
+        location: where it leads to, see urls.Target; of a node, after how that is called.
         text: of the client library's error.
     """
     for pattern, fix in _MENDED:
         if pattern.search(text):
             return fix
     silent, broken = _SILENT.search(text), _BROKEN.search(text)
-    if location.startswith(("rediss://", "rediss+")) and silent:
+    spoken, plain = (re.search(rf"\b{word}(://|\+)", location) for word in ("rediss", "redis"))
+    if spoken and silent:
         return f"{_SPEAKS} If not: redis://"
-    if location.startswith(("rediss://", "rediss+")) and broken:
+    if spoken and broken:
         return f"{_SPEAKS} It may want a certificate of yours: ssl_certfile, ssl_keyfile"
-    if location.startswith(("redis://", "redis+")) and broken:
+    if plain and broken:
         return "Is the server running, and the URL right? If it wants TLS: rediss://"
     return ""
 

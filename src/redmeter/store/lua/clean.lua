@@ -85,7 +85,11 @@ end
 -- Clean a hash; tell whether something is left of it, or nil where it is none.
 local function clean_hash(entry, key)
   local count = redis.pcall('HLEN', key)
-  if type(count) == 'table' then return nil end
+  if type(count) == 'table' then
+    -- On a cluster, a hash that has gone to another node already, before its slot: not now.
+    if string.find(count.err, 'non local key', 1, true) then error(count.err, 0) end
+    return nil
+  end
   if count == 0 then return false end
   -- Small ones are cheaper to look at than to ask about. Otherwise, what its writers trim and let
   -- expire needs nothing, unless it may expire before it was looked at twice more.

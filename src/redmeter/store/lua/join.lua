@@ -15,8 +15,9 @@
 --                                 widths, ascending, each a multiple of the one before
 --     BEFORE FINE COUNT EARLIER LENGTH WIDTH …   the same of LENGTH seconds right before that
 --                                 window, from slices of EARLIER and of these widths
---   And one whose key is what stands before the name, alone:
+--   And two whose key is not of the name: what stands before it, and the index itself.
 --     FIELD                       what a hash has by the name; nil also where it is no hash
+--     SCORE                       that of the member
 -- Returns the server's clock, seconds and microseconds; the members; and the replies to the
 --   commands, those of the first member first. What a command fails by is its reply; what the
 --   selection fails by stands for the members.
@@ -131,9 +132,11 @@ while at < #ARGV do
     asks[#asks + 1] = slices(parts, head, tail)
   elseif command == 'FIELD' then
     asks[#asks + 1] = function(name)
-      local found = redis.pcall('HGET', head, name)
+      local found = try('HGET', head, name)
       return type(found) ~= 'table' and found
     end
+  elseif command == 'SCORE' then
+    asks[#asks + 1] = function(_, member) return try('ZSCORE', KEYS[1], member) end
   else
     asks[#asks + 1] = function(name)
       return try(command, head .. name .. tail, unpack(arguments))
@@ -146,6 +149,6 @@ if members.err then return {time[1], time[2], members, {}} end
 local replies = {}
 for _, member in ipairs(members) do
   local name = string.sub(member, cut + 1)
-  for _, ask in ipairs(asks) do replies[#replies + 1] = ask(name) end
+  for _, ask in ipairs(asks) do replies[#replies + 1] = ask(name, member) end
 end
 return {time[1], time[2], members, replies}

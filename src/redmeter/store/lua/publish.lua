@@ -42,12 +42,11 @@ end
 sweep('(' .. now + kept, '+inf', SWEPT)  -- the server's clock was far ahead once
 
 local function lowest_free()
-  local taken, dead = {}, {}
+  local living, taken, dead = {}, {}, {}
+  for _, writer in ipairs(call('ZRANGEBYSCORE', KEYS[1], alive, '+inf')) do living[writer] = true end
   local holders = call('HGETALL', KEYS[3])
   for i = 1, #holders, 2 do
-    local seen = call('ZSCORE', KEYS[1], holders[i])
-    local living = seen and tonumber(seen) >= alive
-    local side = living and taken or dead
+    local side = living[holders[i]] and taken or dead
     side[holders[i + 1]] = holders[i]
   end
   local number = 0

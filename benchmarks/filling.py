@@ -1,0 +1,105 @@
+"""Series whose retention is full, made by copying: what a store that runs for months holds.
+
+One series of each kind is filled by the kinds' own operations; DUMP and RESTORE make the others of
+it, as the server would have them itself.
+"""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from batches import Bench
+from redmeter.keys import Kept, Keys
+from redmeter.kinds import counter, gauge, histogram
+from redmeter.kinds.distribution import Distribution
+from redmeter.model import Operations
+from redmeter.store.partition import Partition
+
+#: Values that a service observes in a second, of each series.
+VALUES_PER_SECOND = 600
+#: Counts of a service in a second, of each series.
+COUNTS_PER_SECOND = 400
+#: Values of which the buckets of a slice are made at most: there are hardly more buckets of more.
+MANY = 20_000
+
+#: Kind -> what names its hashes, and its index, of Keys.
+FAMILIES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "counter": (("count",), "known"),
+    "gauge": (("gauge",), "gauges"),
+    "histogram": (("hist", "moments"), "hists"),
+}
+
+
+@lru_cache
+def observed(count: int, seed: int = 0) -> Distribution:
+    """Return the distribution of so many values: log-normal, sigma 1, about half a second."""
+    rng, made = random.Random(seed), Distribution()
+    made.add_all([rng.lognormvariate(-0.7, 1.0) for _ in range(min(count, MANY))])
+    return made
+
+
+def history(keys: Keys, kept: Kept, kind: str, name: str, before: int) -> list[Operations]:
+    """Return operations that fill a series with all slices that ended before a time, newest first.
+
+    Args:
+        before: Unix seconds; the slice that holds it stays free.
+    """
+    made = []
+    retention = kept.histograms if kind == "histogram" else kept.series
+    for precision, samples in retention.items():
+        newest = before // precision * precision
+        starts = [newest - precision * age for age in range(samples, 0, -1)]
+        one: Mapping[int, int] = {precision: samples}
+        if kind == "counter":
+            counts = {name: dict.fromkeys(starts, COUNTS_PER_SECOND * precision)}
+            made.append(counter.operations(keys, one, counts, width=precision))
+        elif kind == "gauge":
+            values = {name: {start: (start + 0.123456, 0.1 + start % 7 / 3) for start in starts}}
+            made.append(gauge.operations(keys, one, values, width=precision))
+        else:
+            spread = {
+                start: observed(VALUES_PER_SECOND * precision, at % 3)
+                for at, start in enumerate(starts)
+            }
+            # The statistics of the hour are of no use here.
+            whole = histogram.operations(keys, one, {name: spread}, width=precision)
+            made.append(tuple(each for each in whole if each.code != "stat"))
+    return made
+
+
+def fill(part: Partition, kept: Kept, kind: str, names: Iterable[str], before: int) -> None:
+    """Fill series, one after the other."""
+    for name in names:
+        for operations in history(part.keys, kept, kind, name, before):
+            outcome = part.write(lambda _, made=operations: made, refuse=False, trim=False)  # type: ignore[misc]
+            assert not outcome.rejections, outcome
+
+
+def copy(
+    bench: Bench,
+    keys: Keys,
+    kept: Kept,
+    kind: str,
+    template: str,
+    targets: Sequence[tuple[Keys, str]],
+) -> None:
+    """Make series like one that is there, each with the keys of its partition."""
+    families, index = FAMILIES[kind]
+    retention = kept.histograms if kind == "histogram" else kept.series
+    pipe = bench.conn.pipeline(transaction=False)
+    for precision, samples in retention.items():
+        for family in families:
+            dumped = bench.conn.dump(getattr(keys, family)(precision, template))
+            assert isinstance(dumped, bytes), "the template is there"
+            life = (samples + 1) * precision * 1000 * 9 // 8
+            for there, name in targets:
+                key = getattr(there, family)(precision, name)
+                pipe.restore(key, life, dumped, replace=True)
+                if len(pipe.command_stack) >= 2000:
+                    pipe.execute()
+        for there, name in targets:
+            pipe.zadd(getattr(there, index), {f"{precision}:{name}": 0})
+    for there, name in targets:
+        if kind == "counter":
+            pipe.hset(there.total, name, "123456789")
+    pipe.execute()

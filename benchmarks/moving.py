@@ -1,0 +1,63 @@
+"""A store is moved: how long it takes, and how long FROM lets another client wait meanwhile."""
+
+import time
+from collections.abc import Iterator
+
+import redis
+
+import measures
+from redmeter.keys import DEFAULT_RETENTION, slice_start
+from redmeter.migrating import migrate
+from redmeter.store import Store, opening
+from support.servers import Server
+from table import Row
+
+COUNTERS, SLICES = 20_000, 6
+
+
+def fill(conn: redis.Redis) -> None:
+    """Store counters at all precisions, with some slices each."""
+    now = time.time()
+    pipe = conn.pipeline(transaction=False)
+    for number in range(COUNTERS):
+        for precision in DEFAULT_RETENTION:
+            newest = slice_start(now, precision)
+            slices = {str(newest - precision * age): age + 1 for age in range(SLICES)}
+            pipe.hset(f"redmeter:count:{precision}:c{number}", mapping=slices)  # type: ignore[arg-type]
+            pipe.zadd("redmeter:known:", {f"{precision}:c{number}": 0})
+        pipe.hset("redmeter:total:", f"c{number}", "21")
+        if number % 100 == 99:
+            pipe.execute()
+    pipe.execute()
+
+
+def _open(url: str) -> Store:
+    store = opening.open(url)
+    assert store is not None, "the URL is not off"
+    return store
+
+
+def moving(conn: redis.Redis, url: str) -> Iterator[Row]:
+    """20,000 counters at seven precisions, to another server of the same machine."""
+    with Server("valkey-9.1") as other:
+        fill(conn)
+        with measures.pinging(url) as alone:
+            time.sleep(3)
+        source, target = _open(url), _open(other.unix_url)
+        with measures.pinging(url) as waits, measures.slowest_call(conn) as calls:
+            report = migrate(source, target)
+        assert report.complete, "nobody else writes"
+        whole = report.total()
+        assert whole.taken == whole.stored + whole.aged, "nothing is lost"
+        yield Row(
+            "migrate, 20,000 counters",
+            f"{report.seconds:.1f} s",
+            f"PING {max(waits) * 1e3:.1f} ms",
+            None,
+            "<= 10 ms",
+            f"{report.pieces:,} hashes of {SLICES} slices, {report.batches:,} batches; longest "
+            f"call {max(calls) * 1e3:.1f} ms; PING alone {max(alone) * 1e3:.1f} ms",
+        )
+
+
+ROWS = {"migrate": moving}

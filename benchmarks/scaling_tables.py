@@ -1,0 +1,156 @@
+"""The tables of docs/scaling.md: costs as they are stated there, and what is computed of them.
+
+A table is text of which the document holds the same, to the letter, so that a test can tell whether
+its figures follow from its costs.
+
+Pure: no I/O.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from capacity import MEMORY, USUAL, Costs, Workload, capacity, checked
+from redmeter.partitions import PARTITIONS
+
+#: How many masters the tables are about.
+MASTERS = (1, 3, 6, 32, 60, 64)
+
+#: Costs by name -> how the document calls them, and the unit: "us" of the server's time, "B" on the
+#: wire, "B in memory".
+LABELS: Mapping[str, tuple[str, str]] = {
+    "batch": ("a batch of nothing", "us"),
+    "alone": ("a batch that comes by itself, more than in a pipeline", "us"),
+    "counters": ("more, where there are counters in it", "us"),
+    "counter": ("a counter, beside its slices", "us"),
+    "counter_slice": ("a slice of a counter", "us"),
+    "gauges": ("more, where there are gauges in it", "us"),
+    "gauge_slice": ("a slice of a gauge", "us"),
+    "histograms": ("more, where there are histograms in it", "us"),
+    "histogram": ("a histogram, beside its slices", "us"),
+    "histogram_slice": ("a slice of a histogram", "us"),
+    "new_slice": ("a slice of a counter or gauge that is new, more", "us"),
+    "report": ("the report of a process", "us"),
+    "batch_bytes": ("a batch of nothing, sent", "B"),
+    "counters_bytes": ("more, where there are counters in it, sent", "B"),
+    "counter_bytes": ("a counter, beside its slices, sent", "B"),
+    "counter_slice_bytes": ("a slice of a counter, sent", "B"),
+    "gauges_bytes": ("more, where there are gauges in it, sent", "B"),
+    "gauge_slice_bytes": ("a slice of a gauge, sent", "B"),
+    "histograms_bytes": ("more, where there are histograms in it, sent", "B"),
+    "histogram_bytes": ("a histogram, beside its slices, sent", "B"),
+    "histogram_slice_bytes": ("a slice of a histogram, sent", "B"),
+    "report_bytes": ("the report of a process, sent", "B"),
+    "counter_memory": ("a counter at seven precisions, 400 a second, full", "B in memory"),
+    "counter_young": ("the same with one slice at each precision", "B in memory"),
+    "gauge_memory": ("a gauge at seven precisions, full", "B in memory"),
+    "histogram_memory": ("a histogram of 600 values a second, full", "B in memory"),
+    "logger_memory": ("a severity of a logger: 100 messages of 50 patterns", "B in memory"),
+    "watermark_memory": ("the watermark of a process in a partition", "B in memory"),
+    "report_memory": ("what a process tells of itself", "B in memory"),
+    "connection_memory": ("a connection", "B in memory"),
+}
+
+#: What a user does when it is too much -> the workload then.
+REMEDIES: Mapping[str, Workload] = {
+    "as it is": USUAL,
+    "a flush every 5 s": USUAL._replace(interval=5.0),
+    "a flush every 10 s": USUAL._replace(interval=10.0),
+    "no seconds: 5 s and wider": USUAL._replace(precisions=USUAL.precisions[1:]),
+    "minutes, hours and days alone": USUAL._replace(precisions=(60, 3600, 86400)),
+    "the last, and a flush every 10 s": USUAL._replace(precisions=(60, 3600, 86400), interval=10.0),
+    "half the label sets": USUAL._replace(counters=14, gauges=1, histograms=4),
+    "no gauges of each process": USUAL._replace(own=0),
+}
+
+
+def costs_table(costs: Costs) -> str:
+    """Write the costs as the document states them."""
+    lines = ["| what | costs |", "|---|---|"]
+    for name, (label, unit) in LABELS.items():
+        lines.append(f"| {label} | {getattr(costs, name):,.{_digits(unit)}f} {unit} |")
+    return "\n".join(lines)
+
+
+def parse_costs(text: str) -> Costs:
+    """Read costs from a text in which their table is.
+
+    Raises:
+        ValueError: one of them is not there.
+    """
+    found = {}
+    for name, (label, unit) in LABELS.items():
+        row = re.search(rf"^\| {re.escape(label)} \| ([\d,.]+) {unit} \|$", text, re.MULTILINE)
+        if row is None:
+            raise ValueError(f"nothing says what {label} costs, in {unit}")
+        found[name] = float(row[1].replace(",", ""))
+    return Costs(**found)
+
+
+def _digits(unit: str) -> int:
+    return 2 if unit == "us" else 0
+
+
+def capacity_table(costs: Costs) -> str:
+    """Write what masters do for the usual workload."""
+    columns = ["masters", "most partitions on one", "batches of a flush", "server time of a flush"]
+    columns += ["processes", "events a second", "into the busiest", "memory of it then"]
+    columns.append(f"series in {MEMORY / 1e9:.0f} GB each")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for masters in MASTERS:
+        found = capacity(costs, USUAL, masters)
+        cells = [
+            f"{masters}",
+            "all, 1" if masters == 1 else f"{found.partitions} of {PARTITIONS}",
+            f"{found.batches:.0f}",
+            f"{found.flush / 1e3:.2f} ms",
+            rounded(found.processes),
+            rounded(found.events),
+            f"{rounded(found.network / 1e6)} Mbit/s",
+            f"{rounded(found.memory / 1e9)} GB",
+            rounded(found.series),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def check_table(costs: Costs, measured: Sequence[tuple[float, float]]) -> str:
+    """Write what a flush was computed to cost, and what it cost in the simulation.
+
+    Args:
+        measured: as checked() returns it, of one server, and of one with 64 partitions.
+    """
+    lines = ["| a flush of a process | computed | measured |", "|---|---|---|"]
+    for spread, (time, sent) in enumerate(measured):
+        where = "64 partitions on one server" if spread else "one server"
+        us, size = checked(costs, spread=bool(spread))
+        lines.append(f"| time of the server, {where} | {us / 1e3:.2f} ms | {time / 1e3:.2f} ms |")
+        lines.append(f"| bytes sent, {where} | {rounded(size)} B | {rounded(sent)} B |")
+    return "\n".join(lines)
+
+
+def parse_check(text: str) -> list[tuple[float, float]]:
+    """Read what was measured from a text in which that table is."""
+    found = re.findall(r"^\| (?:time|bytes) .* \| ([\d,.]+) (?:ms|B) \|$", text, re.MULTILINE)
+    numbers = [float(each.replace(",", "")) for each in found]
+    return [(numbers[at] * 1e3, numbers[at + 1]) for at in (0, 2)]
+
+
+def remedies_table(costs: Costs) -> str:
+    """Write how many processes there may be by what one does."""
+    lines = ["| | processes, one server | six masters | memory of 10,000 |", "|---|---|---|---|"]
+    for what, work in REMEDIES.items():
+        one, six = capacity(costs, work, 1), capacity(costs, work, 6)
+        memory = one.memory / one.processes * 10_000
+        cells = [what, rounded(one.processes), rounded(six.processes)]
+        lines.append(f"| {' | '.join(cells)} | {rounded(memory / 1e9)} GB |")
+    return "\n".join(lines)
+
+
+def rounded(number: float) -> str:
+    """Write a number with two digits that count."""
+    if number == 0:
+        return "0"
+    digits = 1 - math.floor(math.log10(abs(number)))
+    number = round(number, digits)
+    return f"{number:,.{max(0, min(digits, 2))}f}"

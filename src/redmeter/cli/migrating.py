@@ -1,0 +1,213 @@
+"""migrate: a store to another server, database, prefix, or to a cluster."""
+
+import contextlib
+import dataclasses
+import signal
+from collections.abc import Iterator
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from redmeter import migrating, settings
+from redmeter import store as stores
+from redmeter.cli import output
+from redmeter.cli.app import STORE, AsJson, Prefix, command, fail
+from redmeter.errors import InvalidSetting
+from redmeter.keys import Kept
+from redmeter.migrating.report import Report, Survey, differences, shown
+from redmeter.store import Store
+
+_FROM = "The store that is moved; its URL, as of --url elsewhere."
+_TO = "Where to; also redis+cluster://."
+
+
+@command(
+    name="migrate",
+    epilog="Examples: redmeter migrate redis://one/0 redis+cluster://a,b,c --dry-run · "
+    "redmeter migrate redis://one/0 redis+cluster://a,b,c · "
+    "redmeter migrate redis://one/0 redis://one/0 --from-prefix ''",
+)
+def migrate(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FROM", envvar="REDMETER_PREVIOUS_URL", show_envvar=True, help=_FROM
+        ),
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", envvar="REDMETER_URL", show_envvar=True, help=_TO)
+    ],
+    from_prefix: Annotated[
+        str | None,
+        typer.Option(
+            "--from-prefix",
+            envvar="REDMETER_PREVIOUS_PREFIX",
+            show_envvar=True,
+            help="What stands before every key of FROM, where that is another prefix; "
+            '"" for the keys of redmeter.book and the listings.',
+        ),
+    ] = None,
+    prefix: Prefix = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what there is to move; change nothing.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Move a store to another server, database or prefix, or to a cluster, while it is in use.
+
+    First let the writers write to TO, and the readers read both (REDMETER_PREVIOUS_URL). Then what
+    lies in FROM is taken out of there and added to TO; each event counts once, whatever breaks on
+    the way. Ended or killed, the same command goes on. It may be run again for what a late writer
+    still wrote to FROM. TO's retention holds; what TO does not keep stays in FROM.
+    """
+    with _opened(source, target, from_prefix, prefix) as (one, other):
+        if dry_run:
+            _tell_survey(migrating.survey(one, other), json)
+            return
+        for text in _differences(one, other):
+            output.note(text)
+        brake = _Brake()
+        with brake, output.progress("moving") as show:
+            report = migrating.migrate(one, other, progress=show, quit=brake.is_pulled)
+    if json:
+        output.as_json(report.as_dict())
+    else:
+        _tell(report)
+    if brake.pulled and not report.complete:
+        output.note("interrupted; the same command goes on")
+        raise KeyboardInterrupt
+    if report.left:
+        fail(
+            f"{shown(report.left)} of FROM: TO has not stored all of what was taken there",
+            STORE,
+        )
+
+
+class _Brake:
+    """Ctrl-C ends the run after what is under way; a second one ends it at once."""
+
+    def __init__(self) -> None:
+        self.pulled = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._pull)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def is_pulled(self) -> bool:
+        """Whether it was pulled."""
+        return self.pulled
+
+    def _pull(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.pulled:
+            raise KeyboardInterrupt
+        self.pulled = True
+
+
+@contextlib.contextmanager
+def _opened(
+    source: str, target: str, from_prefix: str | None, prefix: str | None
+) -> Iterator[tuple[Store, Store]]:
+    """Open both stores, and close them. Where TO is new, it will keep what FROM keeps."""
+    own = settings.resolve("prefix", prefix)
+    alone: dict[str, Any] = {"read_from": "master", "previous_url": ""}
+    one = stores.open(source, prefix=own if from_prefix is None else from_prefix, **alone)
+    if one is None:
+        raise InvalidSetting("FROM", "off is no store")
+    try:
+        view, _ = one.read()
+        if view.version:
+            alone |= {"retention": view.retention, "histogram_retention": view.histograms}
+        other = stores.open(target, prefix=own, **alone)
+        if other is None:
+            raise InvalidSetting("TO", "off is no store")
+        try:
+            yield one, other
+        finally:
+            other.close()
+    finally:
+        one.close()
+
+
+def _differences(one: Store, other: Store) -> list[str]:
+    """Return what TO keeps otherwise than FROM says, in words."""
+    theirs, ours = one.read()[0], other.read()[0]
+    if not theirs.version:
+        return []
+    return differences(
+        Kept(theirs.retention, theirs.histograms), Kept(ours.retention, ours.histograms)
+    )
+
+
+def _tell_survey(found: Survey, json: bool) -> None:
+    if json:
+        output.as_json(dataclasses.asdict(found))
+        return
+    rows = [
+        (kind, _width(precision), number, found.entries[kind][precision])
+        for kind, some in found.series.items()
+        for precision, number in sorted(some.items())
+    ]
+    output.table(["KIND", "PRECISION", "SERIES", "ENTRIES"], rows, right={1})
+    if found.new:
+        output.line("TO is new, and will keep what FROM keeps")
+    for text in found.differences:
+        output.line(text)
+    _tell_left(found.unkept, found.strange)
+
+
+def _tell(report: Report) -> None:
+    rows = [
+        (
+            *(kind, _width(precision), one.taken, one.stored, one.aged + one.future),
+            f"{one.found:,}" if one.looked_for else "",
+        )
+        for kind, some in report.sums.items()
+        for precision, one in sorted(some.items())
+        if one.taken
+    ]
+    if rows:
+        output.table(
+            ["KIND", "PRECISION", "TAKEN", "STORED", "TOO OLD", "FOUND"], rows, right={1, 5}
+        )
+    whole, many = report.total(), output.many
+    output.line(
+        f"{many(report.pieces, 'piece')} in {many(report.batches, 'batch', 'batches')}, "
+        f"{report.seconds:.1f} s: {whole.taken:,} taken, {whole.stored:,} stored; "
+        f"looked for {whole.looked_for:,}, found {whole.found:,}"
+    )
+    if report.resumed:
+        output.line("with all earlier runs")
+    for count, what in (
+        (whole.refused, "refused by TO, and kept in FROM"),
+        (whole.uncertain, "stored or not, nobody can know: TO has lost who had sent what"),
+        (whole.unread, "not of the form, and not moved"),
+    ):
+        if count:
+            output.line(f"{count:,} {what}")
+    if whole.found > whole.looked_for:
+        output.line("found are more than stored: others wrote the same slices meanwhile")
+    _tell_left(report.unkept, report.strange)
+    if report.stragglers:
+        number = many(report.stragglers, "piece")
+        output.line(f"{number} were written to FROM while it was moved")
+    if not report.complete:
+        output.line("FROM is still written to: let all writers move, then run it again")
+
+
+def _tell_left(unkept: dict[str, dict[int, int]], strange: list[str]) -> None:
+    for kind, some in unkept.items():
+        for precision, number in sorted(some.items()):
+            text = output.many(number, "series", "series")
+            output.line(f"left in FROM, as TO does not keep {_width(precision)}: {text} of {kind}")
+    if strange:
+        output.line(f"left alone, since they are none of ours: {shown(map(ascii, strange))}")
+
+
+def _width(precision: int) -> str:
+    return output.span(precision) if precision else ""

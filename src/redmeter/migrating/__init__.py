@@ -1,0 +1,120 @@
+"""Moving a store to another server, database, prefix or to a cluster, while it is in use.
+
+Writers move first, readers add both stores meanwhile, then what lies in FROM is taken out of there
+and sent to TO, as numbered batches like all that is written: slices add, and a batch that is sent
+twice counts once. What is late, since its writer has not moved yet, makes new keys in FROM, and is
+taken by the next round or run.
+
+A series under way is for a moment in neither store, and never counted in both.
+
+    report.py     what is told             walk.py       which series there are
+    families.py   what is kept by slices   others.py     statistics, messages, marks
+    journal.py    what is written down     reading.py    what was taken is read
+    running.py    take, send, compare, note
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from redmeter.errors import InvalidSetting, StoreError
+from redmeter.keys import Kept
+from redmeter.migrating.journal import Journal, agreed
+from redmeter.migrating.report import MigrationError, Report, Sum, Survey, differences
+from redmeter.migrating.running import Run
+from redmeter.migrating.walk import Passed, Walk
+from redmeter.store import Store
+
+__all__ = ["MigrationError", "Report", "Sum", "Survey", "migrate", "survey"]
+
+
+def survey(source: Store, target: Store) -> Survey:
+    """Look what there is to move; nothing is changed.
+
+    Raises:
+        InvalidSetting: see migrate().
+        StoreError: a server cannot be reached or refuses.
+    """
+    kept = _check(source, target)
+    found = Survey()
+    view, _ = source.read()
+    theirs, _ = target.read()
+    found.new = not theirs.version
+    if view.version:
+        found.differences = differences(Kept(view.retention, view.histograms), kept)
+    seen = set()
+    for page in Walk(source, kept).pages():
+        for unit in page:
+            family, name = unit.family, unit.name
+            if not (isinstance(unit, Passed) or unit.fields):
+                if (family, name) in seen:
+                    continue
+                seen.add((family, name))
+            precision = family.precision(name)
+            if not isinstance(unit, Passed):
+                _add(found.series, family.name, precision, len(unit.fields) or 1)
+                _add(found.entries, family.name, precision, unit.size)
+            elif unit.why:
+                _add(found.unkept, family.name, precision, 1)
+            else:
+                found.strange.append(family.keys(source.keys, name)[0])
+    return found
+
+
+def migrate(
+    source: Store,
+    target: Store,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    quit: Callable[[], bool] = lambda: False,  # noqa: A002
+) -> Report:
+    """Move all that is stored from one store to another, or go on where an earlier run ended.
+
+    Args:
+        source: on one server, in any layout: FROM.
+        target: on a server or a cluster: TO. Its retention holds; where it is new, it begins with
+            the one that it was opened with.
+        progress: called now and then, with how many series are done and about how many there are.
+        quit: asked now and then; once it says True, the run ends after the series under way.
+
+    Raises:
+        InvalidSetting: FROM is a cluster, or the same as TO.
+        MigrationError: another run moves this store, it is on its way to another TO, or TO has not
+            got what it said that it stored.
+        StoreError: a server cannot be reached or refuses. The next run goes on.
+    """
+    _check(source, target)
+    started = source.clock.monotonic()
+    target.binding()
+    journal = Journal(source)
+    found = journal.begin()
+    try:
+        state = agreed(source, target, found)
+        journal.start(state)
+        report = Run(source, target, journal, state, progress=progress, quit=quit).run()
+    except BaseException:
+        with suppress(StoreError):
+            journal.end()
+        raise
+    journal.end(complete=report.complete)
+    report.seconds = source.clock.monotonic() - started
+    return report
+
+
+def _check(source: Store, target: Store) -> Kept:
+    """See that both can be read, and return what TO keeps.
+
+    Raises:
+        InvalidSetting: see migrate().
+    """
+    if len(source.parts) > 1:
+        raise InvalidSetting("FROM", "is a cluster: what is moved lies on one server")
+    if (source.location, source.keys.prefix) == (target.location, target.keys.prefix):
+        raise InvalidSetting("TO", "is the same as FROM: name another server or prefix")
+    source.read()
+    view, _ = target.read()
+    return Kept(view.retention, view.histograms)
+
+
+def _add(counts: dict[str, dict[int, int]], kind: str, precision: int, number: int) -> None:
+    by_precision = counts.setdefault(kind, {})
+    by_precision[precision] = by_precision.get(precision, 0) + number

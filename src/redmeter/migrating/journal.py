@@ -1,0 +1,289 @@
+"""What is written down in FROM while it is moved: who moves it, and how far that has come.
+
+    OWN moving:        hash
+        id             the producer of all batches that go to TO, 128 random bits
+        target         where TO is, for people
+        number         the number of the next batch
+        group          what is taken and has not arrived yet, JSON; the only thing that may be in
+                       doubt after a run was killed
+        sums           what was told so far, JSON
+        complete       1 once a round found nothing more
+    OWN moving:lock    string, the token of the run that is moving; for LOCK seconds at a time
+    OWN moving:N:I:J   what was taken with batch N, under a new name: unit I, key J; once it has
+                       arrived, for KEPT seconds
+
+All steps go through two scripts, take.lua and settle.lua, which do nothing for a run that has lost
+the lock. So a run that stood still for a minute harms nothing when it wakes up.
+
+In TO, `moved:` has the id, so that no other store is taken for it.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from redmeter.errors import StoreRefused
+from redmeter.migrating.report import MigrationError
+from redmeter.migrating.walk import FAMILIES, Unit
+from redmeter.store import Store
+from redmeter.store.link import Command, Reply, mapped, raised
+from redmeter.store.scripts import SETTLE, TAKE
+
+#: How long a run holds the lock after its last step, seconds.
+LOCK = 15.0
+#: How long what has arrived is kept in FROM all the same, seconds; and what is written down.
+KEPT = 86400
+#: How long TO knows who moved to it, seconds.
+KNOWN = 90 * 86400
+#: Pause between two looks at somebody else's lock, seconds.
+_LOOK = 0.5
+
+
+@dataclass(slots=True)
+class Group:
+    """What was taken together and is under way."""
+
+    family: str
+    #: Of its first batch.
+    number: int
+    #: Names and sizes of its units.
+    units: list[tuple[str, int]]
+    #: How many of its rounds have arrived.
+    done: int = 0
+    #: When it was taken, Unix seconds by this machine's clock.
+    since: float = 0.0
+
+    def text(self) -> str:
+        """Return it as JSON."""
+        return json.dumps([self.family, self.number, self.units, self.done, self.since])
+
+    @classmethod
+    def read(cls, text: bytes) -> "Group":
+        """Read what text() returned."""
+        family, number, units, done, since = json.loads(text)
+        if family not in FAMILIES or not (isinstance(number, int) and isinstance(done, int)):
+            raise ValueError(family)
+        pairs = [(str(name), int(size)) for name, size in units]
+        return cls(family, number, pairs, done, float(since))
+
+
+@dataclass(slots=True)
+class State:
+    """What is written down."""
+
+    id: str = ""
+    target: str = ""
+    number: int = 1
+    group: Group | None = None
+    sums: dict[str, Any] = field(default_factory=dict)
+    complete: bool = False
+
+
+class Journal:
+    """Reads and writes it, for one run.
+
+    Args:
+        source: the store that is moved.
+    """
+
+    def __init__(self, source: Store) -> None:
+        self._store = source
+        self._part = source.parts[0]
+        self._token = os.urandom(16).hex()
+        keys = self._part.keys
+        self._moving = keys.moving
+        self._lock = f"{keys.moving}lock"
+
+    # The lock
+
+    def begin(self) -> State:
+        """Take the lock, and return what is written down.
+
+        Raises:
+            MigrationError: another run moves this store.
+            StoreError: the server cannot be reached or refuses.
+        """
+        left: float | None = None
+        clock = self._store.clock
+        while True:
+            words = (self._lock, self._token, "NX", "PX", int(LOCK * 1000))
+            if raised(self._store.link.exchange([("SET", *words)])[0]):
+                break
+            found = int(raised(self._store.ask([("PTTL", self._lock)])[0]))
+            # Who is at work renews it; that of a run that was killed runs out.
+            if left is not None and found > left - _LOOK * 500:
+                raise MigrationError(
+                    f"{self._store.location} is being moved by another run of redmeter migrate: "
+                    "let that one end"
+                )
+            left = found
+            clock.sleep(_LOOK)
+        fields = mapped(raised(self._store.ask([("HGETALL", self._moving)])[0]))
+        raised(self._store.ask([("PERSIST", self._moving)])[0])
+        return state_of(fields)
+
+    def end(self, *, complete: bool = False) -> None:
+        """Give the lock back, and note whether all has arrived."""
+        keys = [self._moving] if complete else []
+        self._settle(keys, {"complete": int(complete)}, release=True)
+
+    # Steps
+
+    def start(self, state: State) -> None:
+        """Write down that a move begins or goes on."""
+        fields: dict[str, str | int] = {"id": state.id, "target": state.target}
+        fields |= {"number": state.number, "sums": json.dumps(state.sums), "complete": 0}
+        self._settle([], fields)
+
+    def moved_keys(self, group: Group) -> list[tuple[str, ...]]:
+        """Return what the keys of each unit of a group are called since they were taken."""
+        shapes = FAMILIES[group.family].shapes
+        return [
+            tuple(f"{self._moving}{group.number}:{i}:{j}" for j in range(len(shapes)))
+            for i in range(len(group.units))
+        ]
+
+    def take(self, group: Group, units: Sequence[Unit], reads: Sequence[Command]) -> list[Reply]:
+        """Take the units of a group, and ask something right behind that.
+
+        Returns:
+            The replies to what was asked.
+
+        Raises:
+            MigrationError: the lock is another's.
+            StoreError: the server cannot be reached or refuses. Then it may have been taken.
+        """
+        family, keys = FAMILIES[group.family], self._part.keys
+        moved = self.moved_keys(group)
+        named: list[str] = []
+        args: list[str | bytes | int] = [self._token, int(LOCK * 1000), group.text()]
+        if units[0].fields:
+            named += [*family.keys(keys, ""), *moved[0]]
+            args += ["fields", *units[0].fields]
+        else:
+            for unit, others in zip(units, moved, strict=True):
+                for pair in zip(family.keys(keys, unit.name), others, strict=True):
+                    named += pair
+            args.append("keys")
+            if family.index(keys):
+                args += [unit.name for unit in units]
+        whole = [self._lock, self._moving, family.index(keys) or self._moving, *named]
+        replies = self._store.ask([TAKE.command(whole, args), *reads])
+        if isinstance(replies[0], StoreRefused) and replies[0].code == "NOSCRIPT":
+            replies = self._store.ask([TAKE.command(whole, args, whole=True), *reads])
+        self._check(replies[0])
+        return replies[1:]
+
+    def progress(self, group: Group, sums: dict[str, Any]) -> None:
+        """Note that another round of a group has arrived."""
+        self._settle([], {"group": group.text(), "sums": json.dumps(sums)})
+
+    def settle(self, group: Group, number: int, sums: dict[str, Any], *, keep: bool) -> None:
+        """Note that a group has arrived.
+
+        Args:
+            number: of the next batch.
+            keep: whether what was taken stays.
+        """
+        moved = [] if keep else [key for some in self.moved_keys(group) for key in some]
+        fields: dict[str, str | int] = {"number": number, "sums": json.dumps(sums)}
+        self._settle(moved, fields, removed=["group"])
+
+    def hold(self) -> None:
+        """Renew the lock."""
+        self._settle([], {})
+
+    def _settle(
+        self,
+        keys: Sequence[str],
+        fields: dict[str, str | int],
+        *,
+        removed: Sequence[str] = (),
+        release: bool = False,
+    ) -> None:
+        args: list[str | int] = [self._token, 0 if release else int(LOCK * 1000), KEPT, len(fields)]
+        for name, value in fields.items():
+            args += (name, value)
+        named = [self._lock, self._moving, *keys]
+        self._check(SETTLE.run(_Asked(self._store), named, [*args, *removed]))
+
+    def _check(self, reply: Reply) -> None:
+        if not raised(reply):
+            raise MigrationError(
+                f"another run of redmeter migrate has gone on with {self._store.location}, "
+                f"since this one stood still for {LOCK:.0f} s: let that one end"
+            )
+
+
+class _Asked:
+    """Exchanges commands that may be repeated: see Store.ask()."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def collect(self, commands: Sequence[Command]) -> list[Reply]:
+        return self._store.ask(commands)
+
+
+def state_of(fields: dict[bytes, bytes]) -> State:
+    """Read what is written down.
+
+    Raises:
+        MigrationError: another program has written there.
+    """
+    text = {name.decode(errors="replace"): value for name, value in fields.items()}
+    group = text.get("group")
+    try:
+        state = State(
+            id=text.get("id", b"").decode(),
+            target=text.get("target", b"").decode(),
+            number=int(text.get("number", b"1")),
+            group=None if group is None else Group.read(group),
+            sums=json.loads(text.get("sums", b"{}")),
+            complete=text.get("complete") == b"1",
+        )
+        if not isinstance(state.sums, dict):
+            raise ValueError("sums are by name")
+    except (ValueError, TypeError, RecursionError):
+        raise MigrationError(
+            "what an earlier run has written down in FROM, under moving:, cannot be read: another "
+            "program has written there. If nothing is under way, delete that key, and begin anew"
+        ) from None
+    return state
+
+
+def agreed(source: Store, target: Store, found: State) -> State:
+    """Return what a run goes by, given what is written down; TO knows of it from now on.
+
+    Raises:
+        MigrationError: FROM is on its way to another store than TO, or TO is FROM itself.
+        StoreError: a server cannot be reached or refuses.
+    """
+    part, clock = target.parts[0], source.clock
+    if found.id and _on(target, [("HEXISTS", part.keys.moved, found.id)])[0]:
+        return found
+    begun = found.group is not None or found.number > 1
+    if found.id and begun and not found.complete:
+        raise MigrationError(
+            f"{source.location} is on its way to {found.target}, and {target.location} has nothing "
+            "of that: go on with the same TO"
+        )
+    state = State(id=os.urandom(16).hex(), target=_place(target))
+    said = json.dumps({"from": _place(source), "since": int(clock.wall())})
+    _on(target, [("HSET", part.keys.moved, state.id, said), ("EXPIRE", part.keys.moved, KNOWN)])
+    (same,) = source.ask([("HEXISTS", source.parts[0].keys.moved, state.id)])
+    if raised(same):
+        _on(target, [("HDEL", part.keys.moved, state.id)])
+        raise MigrationError("TO is the same store as FROM: name another server or prefix")
+    return state
+
+
+def _place(store: Store) -> str:
+    return f"{store.location}, prefix {store.keys.prefix!r}"
+
+
+def _on(target: Store, commands: Sequence[Command]) -> list[Reply]:
+    """Exchange commands on keys of the first partition."""
+    return [raised(reply) for reply in target.parts[0].link.collect(commands)]

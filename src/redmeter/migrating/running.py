@@ -1,0 +1,250 @@
+"""The run: take, send, compare, note; unit by unit, group by group, round by round.
+
+A group is some units of one kind that are taken together. Its items go to TO as batches, one for
+each partition at a time, with the same number: what is more than a batch takes further rounds of
+the same group. A killed run leaves one group under way at most; the next run reads what was taken
+once more, makes the same batches of it, and sends those that are not known to have arrived, under
+their numbers. What had arrived is not applied again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from redmeter.kinds.message import parse_name
+from redmeter.migrating import reading
+from redmeter.migrating.families import Content, Family
+from redmeter.migrating.journal import Group, Journal, State
+from redmeter.migrating.report import MigrationError, Report, Sum
+from redmeter.migrating.sending import Batches, Sender
+from redmeter.migrating.walk import FAMILIES, Passed, Unit, Walk
+from redmeter.store import Store
+from redmeter.store.link import Command, raised
+
+#: Pause after each group, seconds: whoever else waits for FROM shall have its turn.
+REST = 0.0003
+#: Units of a group at most, and partitions of TO that a group is large enough for.
+_UNITS, _SPREAD = 100, 8
+#: Rounds of a run, while something is still written to FROM.
+ROUNDS = 5
+
+
+class Run:
+    """One run of a move.
+
+    Args:
+        state: what is written down; see journal.py.
+        progress: called after each group, with how many units are done, and of about how many.
+        quit: asked after each group; once it says True, the run ends.
+    """
+
+    def __init__(
+        self,
+        source: Store,
+        target: Store,
+        journal: Journal,
+        state: State,
+        *,
+        progress: Callable[[int, int], None] | None,
+        quit: Callable[[], bool],  # noqa: A002
+    ) -> None:
+        self._source, self._target = source, target
+        self._journal, self._state = journal, state
+        self._progress, self._quit = progress, quit
+        self._clock = source.clock
+        self._part = source.parts[0]
+        self.report = Report(resumed=bool(state.sums) or state.group is not None)
+        _fill(self.report, state.sums)
+        self._sender = Sender(target, journal, state.id, self.report)
+        self._sender.acknowledged.update(state.sums.get("acknowledged", ()))
+        #: Units of which nothing but other programs' fields is left, and how many these are.
+        self._foreign: dict[tuple[str, str], int] = {}
+
+    # Rounds
+
+    def run(self) -> Report:
+        """Move all there is; see __init__.migrate()."""
+        report, walk = self.report, Walk(self._source, self._target.kept)
+        if self._state.group is not None:
+            self._go_on(self._state.group)
+        total, done = walk.total(), 0
+        for number in range(ROUNDS):
+            report.unkept.clear()
+            took = False
+            for family, units in self._groups(walk):
+                took = self._move(family, units) or took
+                done += len(units)
+                report.stragglers += len(units) if number else 0
+                if self._progress is not None:
+                    self._progress(done, max(total, done))
+                if self._quit():
+                    return report
+                self._clock.sleep(REST)
+            if not took:
+                self._tidy()
+                report.complete = True
+                break
+        return report
+
+    def _groups(self, walk: Walk) -> Iterator[tuple[Family, list[Unit]]]:
+        """Yield what is taken together."""
+        waiting: dict[Family, list[Unit]] = {}
+        spread = min(len(self._target.parts), _SPREAD)
+        for page in walk.pages():
+            for unit in page:
+                if isinstance(unit, Passed):
+                    self._pass(unit)
+                elif unit.size > self._foreign.get((unit.family.name, unit.name), 0):
+                    units = waiting.setdefault(unit.family, [])
+                    size = sum(each.size for each in units) + unit.size
+                    most = unit.family.limit * spread
+                    if units and (size > most or len(units) == _UNITS or unit.fields):
+                        yield unit.family, waiting.pop(unit.family)
+                        units = waiting.setdefault(unit.family, [])
+                    if unit not in units:
+                        units.append(unit)
+        yield from waiting.items()
+
+    def _pass(self, passed: Passed) -> None:
+        family = passed.family
+        if passed.why:
+            self.report.leave_unkept(family.name, family.precision(passed.name))
+        else:
+            self.report.leave(family.keys(self._part.keys, passed.name)[0])
+
+    def _tidy(self) -> None:
+        """Remove the loggers from FROM's index of which nothing is left there."""
+        keys = self._part.keys
+        members = raised(self._source.ask([("ZRANGE", keys.messages, 0, -1)])[0])
+        for page in _pages(members, 100):
+            asked: list[Command] = []
+            for member in page:
+                source = parse_name(member.decode(errors="replace"))
+                key, _, last, _ = keys.common(*source)
+                asked.append(("EXISTS", key, last, keys.recent(*source), keys.patterns(*source)))
+            there = self._source.ask(asked)
+            gone = [m for m, number in zip(page, there, strict=True) if number == 0]
+            if gone:
+                raised(self._source.ask([("ZREM", keys.messages, *gone)])[0])
+
+    # Groups
+
+    def _move(self, family: Family, units: list[Unit]) -> bool:
+        """Move units; tell whether there was anything to move."""
+        named = [(unit.name, unit.size) for unit in units]
+        group = Group(family.name, self._state.number, named, since=self._clock.wall())
+        moved = self._journal.moved_keys(group)
+        small = sum(unit.size for unit in units) <= reading.AT_ONCE
+        reads = [c for keys in moved for c in reading.whole(family.shapes, keys)] if small else []
+        replies = self._journal.take(group, units, reads)
+        if small:
+            each = _pages(replies, len(family.shapes))
+            parts = [reading.parts_of(family.shapes, some) for some in each]
+        else:
+            parts = self._read(family, moved)
+        return self._send_group(group, parts)
+
+    def _go_on(self, group: Group) -> None:
+        """Go on with what an earlier run had taken."""
+        family = FAMILIES[group.family]
+        self._send_group(group, self._read(family, self._journal.moved_keys(group)), again=True)
+
+    def _read(self, family: Family, moved: Sequence[Sequence[str]]) -> list[list[Any]]:
+        return [reading.stepwise(self._source.ask, family.shapes, keys) for keys in moved]
+
+    def _send_group(
+        self, group: Group, parts: Sequence[Sequence[Any]], *, again: bool = False
+    ) -> bool:
+        """Send a group, from the round on that is not known to have arrived.
+
+        Args:
+            parts: what the keys of each unit hold.
+            again: whether that round may have been sent.
+        """
+        family, report = FAMILIES[group.family], self.report
+        contents = [
+            family.content(name, each, self._sender.now)
+            for (name, _), each in zip(group.units, parts, strict=True)
+        ]
+        rounds = self._rounds(family, contents)
+        wrong: list[str] = []
+        keep = False
+        for number in range(group.done, len(rounds)):
+            since = group.since if again else None
+            found = self._sender.send(family, group.number + number, rounds[number], since=since)
+            again = False
+            keep = keep or not found.stored
+            wrong += found.wrong
+            group.done = number + 1
+            if group.done < len(rounds):
+                self._journal.progress(group, self._written())
+        report.pieces += len(group.units)
+        for content in contents:
+            if content.unread:
+                report.sum_of(family.name, 0).unread += content.unread
+        self._put_back(family, group, contents)
+        if keep or wrong:
+            report.left += [key for keys in self._journal.moved_keys(group) for key in keys]
+        self._state.number = group.number + max(len(rounds), 1)
+        self._journal.settle(group, self._state.number, self._written(), keep=bool(keep or wrong))
+        if wrong:
+            raise MigrationError(
+                f"{self._target.location} has not got what it said that it stored: "
+                f"{'; '.join(wrong[:3])}. What was taken stays in FROM, see its keys "
+                f"{self._journal.moved_keys(group)[0][0]} and following"
+            )
+        return any(content.items for content in contents)
+
+    def _rounds(self, family: Family, contents: Sequence[Content]) -> list[Batches]:
+        """Divide items into batches. The same each time for the same content."""
+        by_part: Batches = {}
+        for content in contents:
+            for item in content.items:
+                text = family.place(item)
+                at = self._target.number_of(text) if text else 0
+                by_part.setdefault(at, []).append(item)
+        rounds: list[Batches] = []
+        for at, items in by_part.items():
+            for number, some in enumerate(_pages(items, family.limit)):
+                if number == len(rounds):
+                    rounds.append({})
+                rounds[number][at] = list(some)
+        return rounds
+
+    def _put_back(self, family: Family, group: Group, contents: Sequence[Content]) -> None:
+        commands: list[Command] = []
+        for (name, _), content in zip(group.units, contents, strict=True):
+            keys = family.keys(self._part.keys, name)
+            commands += [("HSETNX", keys[at], *field) for at, *field in content.foreign]
+            if content.foreign:
+                self._foreign[family.name, name] = len(content.foreign)
+                self.report.leave(keys[0])
+        for page in _pages(commands, reading.STEP):
+            for reply in self._source.ask(page):
+                raised(reply)
+
+    def _written(self) -> dict[str, Any]:
+        """Return what is written down of the report."""
+        report = self.report
+        sums = {
+            kind: {str(precision): asdict(one) for precision, one in some.items()}
+            for kind, some in report.sums.items()
+        }
+        numbers = {"pieces": report.pieces, "batches": report.batches}
+        known = {"left": report.left, "acknowledged": sorted(self._sender.acknowledged)}
+        return {"sums": sums, **numbers, **known}
+
+
+def _pages(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
+
+
+def _fill(report: Report, written: Mapping[str, Any]) -> None:
+    """Take over what an earlier run had written down."""
+    for kind, some in written.get("sums", {}).items():
+        for precision, values in some.items():
+            report.sum_of(kind, int(precision)).add(Sum(**values))
+    report.left += written.get("left", [])
+    report.pieces += written.get("pieces", 0)
+    report.batches += written.get("batches", 0)

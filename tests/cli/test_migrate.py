@@ -1,0 +1,147 @@
+"""migrate: what it does and says, how it ends, and that it goes on."""
+
+import json
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.store import opening
+from support.commands import Home
+from support.moving import fill
+from support.servers import Server
+
+Run = Any
+
+
+@pytest.fixture
+def urls(server: Server) -> tuple[str, str]:
+    """FROM and TO: two databases of one server."""
+    return server.url, server.url.removesuffix("0") + "1"
+
+
+@pytest.fixture
+def total(urls: tuple[str, str]) -> Any:
+    """Reads a grand total of TO."""
+
+    def read(name: str) -> int:
+        with Meter(urls[1]) as meter:
+            return meter.total(name)
+
+    return read
+
+
+def test_a_store_is_moved_and_told_of(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], total: Any
+) -> None:
+    """A line for each kind and precision, with both sums, and a sum of all."""
+    meter.count("hits", 3)
+    done = redmeter("migrate", *urls)
+    assert (done.code, done.err) == (0, "")
+    first, *rows, last = done.out.splitlines()
+    assert first == "KIND\tPRECISION\tTAKEN\tSTORED\tTOO OLD\tFOUND"
+    assert "counters\t1h\t3\t3\t0\t3" in rows
+    assert "totals\t\t3\t3\t0\t3" in rows
+    assert last.startswith("8 pieces in 2 batches, ")
+    assert last.endswith("s: 24 taken, 24 stored; looked for 24, found 24")
+    assert total("hits") == 3
+
+
+def test_a_dry_run_tells_what_there_is(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], client: Any
+) -> None:
+    """Series and slices; what TO does not keep, and how the retentions differ."""
+    meter.count("hits")
+    redmeter("retention", "7=10", "1=0", "--url", urls[1])
+    meter.count("hits")
+    before = {key: client.dump(key) for key in client.keys("*")}
+    done = redmeter("migrate", *urls, "--dry-run")
+    assert {key: client.dump(key) for key in client.keys("*")} == before
+    assert "counters\t1min\t1\t" in done.out
+    assert "counters at 1 s" not in done.out
+    assert "counters and gauges at 1 s: FROM keeps 120 samples, TO none" in done.out
+    assert "left in FROM, as TO does not keep 1s: 1 series of counters" in done.out
+    found = json.loads(redmeter("migrate", *urls, "--dry-run", "--json").out)
+    assert found["unkept"] == {"counters": {"1": 1}}
+    assert not found["new"]
+
+
+def test_a_new_target_keeps_what_the_other_kept(
+    redmeter: Run, meter: Meter, urls: tuple[str, str]
+) -> None:
+    """Whatever this process is configured for."""
+    meter.count("hits")
+    redmeter("retention", "60=33")
+    assert "TO is new, and will keep what FROM keeps" in redmeter("migrate", *urls, "--dry-run").out
+    assert redmeter("migrate", *urls, REDMETER_RETENTION="60=9").code == 0
+    kept = json.loads(redmeter("retention", "--json", "--url", urls[1]).out)
+    assert kept["60"] == 33
+
+
+def test_a_store_without_a_prefix_is_moved(
+    redmeter: Run, urls: tuple[str, str], client: Any, total: Any
+) -> None:
+    """Beside keys that are none of ours, which are named."""
+    now = int(time.time())
+    client.hset("count:60:hits", now // 60 * 60, 4)
+    client.zadd("known:", {"60:hits": 0, "60:text": 0})
+    client.set("count:60:text", "x")
+    done = redmeter("migrate", urls[0], urls[0], "--from-prefix", "")
+    assert done.code == 0
+    assert "left alone, since they are none of ours: 'count:60:text'" in done.out
+    assert client.hgetall("redmeter:count:60:hits") == {str(now // 60 * 60).encode(): b"4"}
+
+
+def test_the_environment_may_name_both_stores(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], total: Any
+) -> None:
+    """So that no password stands on the command line."""
+    meter.count("hits")
+    done = redmeter("migrate", REDMETER_PREVIOUS_URL=urls[0], REDMETER_URL=urls[1])
+    assert done.code == 0
+    assert total("hits") == 1
+
+
+def test_what_is_refused_ends_with_its_own_code(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], server: Server
+) -> None:
+    """And what was taken is not lost."""
+    meter.count("hits")
+    with server.client(db=1) as other:
+        other.set("redmeter:count:60:hits", "theirs")
+    done = redmeter("migrate", *urls)
+    assert done.code == 3
+    assert "1 refused by TO, and kept in FROM" in done.out
+    assert "redmeter:moving:" in done.err
+
+
+def test_one_store_is_no_move(redmeter: Run, urls: tuple[str, str]) -> None:
+    """Nor is none."""
+    assert redmeter("migrate", urls[0], urls[0]).code == 2
+    assert redmeter("migrate", "off", urls[0]).err == "error: FROM: off is no store\n"
+    assert redmeter("migrate", urls[0], "off").code == 2
+    assert redmeter("migrate", urls[0], "redis://127.0.0.1:1/0").code == 3
+
+
+def test_ctrl_c_ends_it_and_the_next_run_goes_on(
+    home: Home, urls: tuple[str, str], server: Server
+) -> None:
+    """What is under way is brought to its end first; the lock is given back."""
+    source = opening.open(urls[0])
+    assert source is not None
+    fill(source, series=400)
+    process = home.start("migrate", *urls)
+    with server.client(db=1) as other:
+        while not other.exists("redmeter:known:"):
+            time.sleep(0.01)
+    ended = process.finish(signal.SIGINT)
+    with server.client() as client:
+        assert not client.exists("redmeter:moving:lock")
+        assert not client.hexists("redmeter:moving:", "group")
+    if ended.code == 130:  # else it was done already
+        assert "the same command goes on" in ended.err
+    assert home.run("migrate", *urls).code == 0
+    assert source.ask([("EXISTS", "redmeter:known:")]) == [0]
+    source.close()

@@ -1,0 +1,144 @@
+"""The page of a store on a cluster, also with a node away: what there is, and what is missing."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from dashboard.conftest import error_of
+from dashboard.test_api import ASKED, validator
+from redmeter import Meter
+from redmeter.dashboard import Dashboard, app
+from redmeter.partitions import partition_of
+from redmeter.store import scatter
+from redmeter.store.link import Link
+from support.asking import asking
+from support.clusters import Cluster
+from support.progress import partitions_on, slot_of
+from support.waiting import eventually
+
+NAMES = [f"n{number}" for number in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept for longer than a moment."""
+    monkeypatch.setattr(app, "KEEP", 0.0)
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[httpx.Client]:
+    """A client of the page of a store that has something of everything, in all partitions."""
+    with Meter(cluster.url, sync=True) as meter:
+        for number, name in enumerate(NAMES):
+            meter.count(name, number + 1)
+            meter.log(f"logger{number}", "late")
+        for status in ("2xx", "5xx"):
+            labels = {"method": "GET", "route": "/cart", "status": status}
+            meter.count("http_requests", 3, labels=labels)
+        meter.observe("http_request_seconds", 0.2, labels={"method": "GET", "route": "/cart"})
+        meter.observe("cart_value", 12.5)
+        meter.gauge("queue_length").set(7.5)
+        meter.mark("v1")
+    cluster.keep_masters()
+    dashboard = Dashboard(f"{cluster.url}?socket_timeout=0.3", access="open")
+    with asking(dashboard) as client:
+        yield client
+    dashboard.close()
+
+
+def counters(client: httpx.Client) -> Any:
+    """Return what the list of counters answers: all of NAMES that there are."""
+    answer = client.get("/api/counters?pattern=n*&limit=200")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_nothing_is_missing_where_all_nodes_answer(client: httpx.Client) -> None:
+    """Each answer says so, in the shape that is promised."""
+    for url in ASKED:
+        answer = client.get(url)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["missing"] == []
+        assert list(validator(url.partition("?")[0]).iter_errors(answer.json())) == []
+
+
+def test_with_a_node_away_the_page_shows_what_there_is(
+    client: httpx.Client, cluster: Cluster
+) -> None:
+    """Every question is answered, and says who does not; once it is back, all is there."""
+    assert len(counters(client)["rows"]) == len(NAMES)
+    node = cluster.nodes[1]
+    cluster.pause(node)
+    away = partitions_on(cluster, node)
+    there = {name for name in NAMES if partition_of(name) not in away}
+    told = [f"{node.address} does not answer"]
+    found = counters(client)
+    assert {row["name"] for row in found["rows"]} == there
+    assert found["missing"] == told
+    for url in ASKED:
+        answer = client.get(url)
+        if answer.status_code == 503:  # all that was asked for lies there
+            assert node.address in error_of(answer)["message"], url
+            continue
+        assert answer.status_code == 200, (url, answer.text)
+        if not url.startswith(("/api/marks", "/api/forecast", "/api/series", "/api/summary")):
+            assert answer.json()["missing"] == told, url
+    for url in ("/api/overview", "/api/counters", "/api/messages", "/api/names", "/api/health"):
+        assert client.get(url).status_code == 200
+    assert client.get("/healthz").status_code == 200
+    levels = {f["level"] for f in client.get("/api/health").json()["findings"]}
+    assert "fail" in levels
+    cluster.resume(node)
+    eventually(lambda: counters(client)["missing"] == [], 10.0)
+    assert len(counters(client)["rows"]) == len(NAMES)
+
+
+def test_a_node_that_stands_still_holds_up_no_other_question(
+    client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is waited for once; while it is left alone, it is not even asked."""
+    counters(client)
+    asked: list[str] = []
+    whole = Link.exchange
+
+    def noted(self: Link, *args: Any) -> Any:
+        asked.append(self.location.partition(" ")[0])
+        return whole(self, *args)
+
+    monkeypatch.setattr(Link, "exchange", noted)
+    node = cluster.nodes[2]
+    cluster.pause(node)
+    counters(client)
+    assert node.address in asked
+    asked.clear()
+    answer = client.get("/api/overview")
+    assert answer.status_code == 200, answer.text
+    assert node.address not in asked
+    assert asked
+
+
+def test_a_slot_that_nobody_serves_is_named(
+    client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies there is missing, and the rest is shown."""
+    monkeypatch.setattr(scatter, "MOVING_TRIES_PARTLY", 1)
+    slot = slot_of(63)
+    home = cluster.node_of(slot)
+    cluster.drop_slot(slot)
+    try:
+        eventually(lambda: counters(client)["missing"] == [f"nobody serves slot {slot}"], 10.0)
+        assert client.get("/api/overview").status_code == 200
+    finally:
+        cluster.serve_slot(slot, home)
+        cluster.wait_ok()
+
+
+def test_all_nodes_away_is_a_503(client: httpx.Client, cluster: Cluster) -> None:
+    """There is nothing to show."""
+    for node in cluster.masters():
+        cluster.pause(node)
+    answer = client.get("/api/overview")
+    assert (answer.status_code, error_of(answer)["code"]) == (503, "store-unavailable")
+    assert client.get("/healthz").status_code == 503

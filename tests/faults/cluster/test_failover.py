@@ -1,0 +1,166 @@
+"""Masters that die, stand still or are cut off under load, and replicas that take their place.
+
+What a master had acknowledged and its replica did not have is gone with it: at most what was
+recorded since its replica was seen to have all. Never anything twice, and nothing of partitions on
+other masters.
+"""
+
+import time
+
+from support.clusters import Cluster
+from support.history import check, check_exact
+from support.progress import at_risk, goes_on, partitions_on, read, replicated
+from support.waiting import eventually
+from support.writers import Writers
+
+
+def recovers(cluster: Cluster, writers: Writers) -> None:
+    """Have all be stored that waits, and see that all partitions go on."""
+    writers.catch_up()
+    goes_on(cluster)
+
+
+def fails_again(writers: Writers) -> None:
+    """Wait until each has waited in vain for an answer once more."""
+    before = [health.troubles.get("StoreUnavailable", 0) for health in writers.healths()]
+
+    def failed() -> bool:
+        now = [health.troubles.get("StoreUnavailable", 0) for health in writers.healths()]
+        return all(new > old for old, new in zip(before, now, strict=True))
+
+    eventually(failed, 20.0, "another try has failed")
+
+
+def test_masters_are_killed_one_after_the_other(any_cluster: Cluster) -> None:
+    """kill -9 under load: the others go on meanwhile; the dead one comes back as a replica."""
+    cluster = any_cluster
+    died: list[tuple[frozenset[int], dict[str, int], float]] = []
+    with Writers(cluster.url, processes=1) as writers:
+        goes_on(cluster)
+        for master in cluster.masters()[:2]:
+            partitions = partitions_on(cluster, master)
+            safe = replicated(cluster, master)
+            cluster.kill(master)
+            died.append((partitions, safe, time.monotonic()))
+            goes_on(cluster, but=partitions)
+            cluster.wait_failover(master)
+            recovers(cluster, writers)
+            cluster.start_again(master)
+            cluster.wait_ok()
+        ledger = writers.finish()
+    risks = [at_risk(ledger, *one) for one in died]
+    check(ledger, read(cluster), missing=lambda series: sum(risk(series) for risk in risks))
+
+
+def test_a_master_that_comes_back_with_its_data_has_lost_nothing(cluster: Cluster) -> None:
+    """Killed and started again before anybody took its place: all that it acknowledged is there."""
+    cluster.keep_masters()
+    master = cluster.nodes[0]
+    cluster.keep_data(master)
+    with Writers(cluster.url) as writers:
+        goes_on(cluster)
+        partitions = partitions_on(cluster, master)
+        cluster.kill(master)
+        goes_on(cluster, but=partitions)
+        cluster.start_again(master)
+        recovers(cluster, writers)
+        ledger = writers.finish()
+    check_exact(ledger, read(cluster))
+
+
+def test_a_master_that_stands_still_for_a_while_loses_nothing(cluster: Cluster) -> None:
+    """SIGSTOP, and nobody takes its place: what was sent is sent again, and counts once."""
+    cluster.keep_masters()
+    master = cluster.nodes[0]
+    with Writers(cluster.url, timeout=0.3) as writers:
+        goes_on(cluster)
+        for _ in range(2):
+            partitions = partitions_on(cluster, master)
+            cluster.pause(master)
+            goes_on(cluster, but=partitions)
+            fails_again(writers)
+            assert any(health.buffered for health in writers.healths())
+            cluster.resume(master)
+            goes_on(cluster)
+        ledger = writers.finish()
+    assert sum(health.retried for health in writers.healths()) > 0
+    check_exact(ledger, read(cluster))
+
+
+def test_a_master_that_stood_still_for_too_long_is_a_replica_afterwards(cluster: Cluster) -> None:
+    """Its place was taken: what nobody had replicated is gone, and nothing counts twice."""
+    master = cluster.nodes[0]
+    with Writers(cluster.url, timeout=0.3) as writers:
+        goes_on(cluster)
+        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
+        cluster.pause(master)
+        stopped = time.monotonic()
+        goes_on(cluster, but=partitions)
+        cluster.wait_failover(master)
+        recovers(cluster, writers)
+        cluster.resume(master)
+        cluster.wait_ok()
+        recovers(cluster, writers)
+        ledger = writers.finish()
+    check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, stopped))
+
+
+def test_a_node_that_nobody_reaches_for_a_while_loses_nothing(networked_cluster: Cluster) -> None:
+    """What was under way arrives late, after it was sent again, and counts once."""
+    cluster = networked_cluster
+    cluster.keep_masters()
+    master = cluster.nodes[1]
+    with Writers(cluster.url, timeout=0.3) as writers:
+        goes_on(cluster)
+        for _ in range(2):
+            partitions = partitions_on(cluster, master)
+            cluster.cut_off(master)
+            goes_on(cluster, but=partitions)
+            fails_again(writers)
+            cluster.heal(master)
+            cluster.wait_ok()
+            goes_on(cluster)
+        ledger = writers.finish()
+    assert sum(health.retried for health in writers.healths()) > 0
+    check_exact(ledger, read(cluster))
+
+
+def test_a_node_that_is_cut_off_is_replaced(networked_cluster: Cluster) -> None:
+    """And is a replica once it is back."""
+    cluster = networked_cluster
+    master = cluster.nodes[1]
+    with Writers(cluster.url, timeout=0.3) as writers:
+        goes_on(cluster)
+        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
+        cluster.cut_off(master)
+        cut = time.monotonic()
+        goes_on(cluster, but=partitions)
+        cluster.wait_failover(master)
+        recovers(cluster, writers)
+        cluster.heal(master)
+        cluster.wait_ok()
+        recovers(cluster, writers)
+        ledger = writers.finish()
+    check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, cut))
+
+
+def test_a_master_that_only_its_clients_reach_loses_what_it_took_until_it_knew(
+    networked_cluster: Cluster,
+) -> None:
+    """It goes on until it finds itself alone; all else is bounded, and nothing counts twice."""
+    cluster = networked_cluster
+    master = cluster.nodes[1]
+    with Writers(cluster.url, timeout=0.3) as writers:
+        goes_on(cluster)
+        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
+        cluster.cut_off(master, clients=False)
+        eventually(lambda: "cluster_state:fail" in master.ask("CLUSTER", "INFO"), 10.0)
+        alone = time.monotonic()
+        cluster.wait_failover(master)
+        recovers(cluster, writers)
+        cluster.heal(master)
+        cluster.wait_ok()
+        recovers(cluster, writers)
+        ledger = writers.finish()
+    missing = check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, alone))
+    assert sum(missing.values()) > 0

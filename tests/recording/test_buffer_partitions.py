@@ -1,0 +1,161 @@
+"""What waits for the partitions of a store on a cluster: nothing is lost, nothing goes astray."""
+
+import math
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redmeter.keys import Kept, Keys
+from redmeter.kinds.message import Group, LogHour
+from redmeter.model import Mark
+from redmeter.partitions import PARTITIONS, partition_of
+from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, Buffer, Part
+from redmeter.recording.instance import spelled
+from redmeter.recording.logs import Log
+from redmeter.recording.marks import Notes
+from redmeter.recording.runs import Last, Lasts, Run, Sums
+from redmeter.recording.tally import Tally
+
+KEYS = Keys()
+NOW = 1_700_000_000.0
+HOUR = int(NOW) // 3600 * 3600
+KEPT = Kept({1: 120, 60: 120, 3600: 48}, {60: 120})
+
+PER_PROCESS = ['m{instance=""}', 'm{a="b",instance=""}', 'n{instance=""}']
+counters = st.sampled_from(["a", "b", 'c{x="1"}', 'c{x="2"}', *PER_PROCESS])
+gauges = st.sampled_from(["a", "g", *PER_PROCESS])
+logs = st.sampled_from(["app:info", "app:error", "a:b:info", 'l{instance=""}:info'])
+numbers = st.none() | st.integers(0, 3)
+
+steps = st.lists(
+    st.tuples(st.just("count"), counters, st.integers(0, 5000))
+    | st.tuples(st.just("many"), counters, st.integers(1, 400))
+    | st.tuples(st.just("set"), gauges, st.integers(0, 100))
+    | st.tuples(st.just("log"), logs, st.integers(1, 3))
+    | st.tuples(st.just("mark"), st.sampled_from(["v1", "v2"]), st.integers(0, 100))
+    | st.tuples(st.just("number"), numbers, st.just(0))
+    | st.tuples(st.just("take"), st.integers(0, 10**6), st.booleans())
+    | st.tuples(st.just("fade"), st.just(""), st.integers(1, 5000)),
+    max_size=30,
+)
+
+
+def home(kind: type[Run], name: str, instance: int | None) -> int:
+    """Return the partition in which it has to lie, once it is stored."""
+    if kind is Notes:
+        return 0
+    if kind is Log:
+        return partition_of(name.rpartition(":")[0])
+    return partition_of(spelled(name, instance))
+
+
+def hour_of(messages: int) -> LogHour:
+    """Return an hour in which so many messages were logged."""
+    hour = LogHour(10)
+    hour.add("hello", Group(messages, NOW, NOW, "hello"))
+    return hour
+
+
+def add(buffer: Buffer, tally: Tally, what: str, name: Any, number: int, now: float) -> None:
+    """Have something happen."""
+    events: list[tuple[type[Run], Any, float, Any]] = []
+    match what:
+        case "count":
+            events.append((Sums, name, now - number, 1))
+        case "many":
+            events += [(Sums, name, now + second, 1) for second in range(number)]
+        case "set":
+            events.append((Lasts, name, now - number, Last(now - number, 1.0)))
+        case "log":
+            events.append((Log, name, HOUR, hour_of(number)))
+        case "mark":
+            events.append((Notes, "marks", now - number, [Mark(now - number, name)]))
+    for kind, series, time, value in events:
+        tally.recorded += kind.events_of(value)
+        buffer.add(kind, series, time, value, now)
+
+
+def events_of(parts: list[Part]) -> Counter[tuple[type[Run], str]]:
+    """Return how many events of each series are in parts."""
+    found: Counter[tuple[type[Run], str]] = Counter()
+    for part in parts:
+        for kind, _, name, run in part.runs():
+            found[kind, name] += run.events
+    return found
+
+
+@settings(max_examples=200)
+@given(steps)
+def test_everything_comes_out_once_and_in_its_partition(steps: list[Any]) -> None:
+    """By the name as it is stored, whatever number the process has then; and fits a batch."""
+    tally = Tally(NOW)
+    buffer = Buffer(KEPT, tally, math.inf, partition_of)
+    instance, sent, now = None, list[Part](), NOW
+
+    def check(part: Part | None, number: int) -> None:
+        if part is None:
+            return
+        assert 0 < part.fields <= FIELDS_PER_BATCH
+        for kind, _, name, _ in part.runs():
+            assert home(kind, name, instance) == number
+            assert instance is not None or kind is Log or name not in PER_PROCESS
+
+    for what, name, number in steps:
+        if what == "number":
+            instance = name
+        elif what == "take":
+            waiting = sorted(buffer.numbers - {UNPLACED}) or [0]
+            chosen = waiting[name % len(waiting)]
+            part = buffer.take(chosen, instance=instance)
+            check(part, chosen)
+            if part and number:
+                buffer.put_back(part)
+            elif part:
+                sent.append(part)
+        elif what == "fade":
+            now += number
+            buffer.fade(now)
+        else:
+            add(buffer, tally, what, name, number, now)
+    instance = 7
+    for number in range(PARTITIONS):
+        while part := buffer.take(number, instance=instance):
+            check(part, number)
+            sent.append(part)
+    assert not buffer.numbers
+    assert sum(events_of(sent).values()) == tally.buffered
+
+
+@given(st.sampled_from(PER_PROCESS), st.integers(0, 50), st.integers(0, 50))
+def test_a_batch_keeps_the_number_that_it_was_taken_for(name: str, one: int, other: int) -> None:
+    """What comes later may go elsewhere, under another number."""
+    buffer = Buffer(KEPT, Tally(NOW), math.inf, partition_of)
+    for instance in (one, other):
+        buffer.add(Lasts, name, NOW, Last(NOW, 1.0), NOW)
+        assert all(buffer.take(number) is None for number in range(PARTITIONS))
+        stored = spelled(name, instance)
+        part = buffer.take(partition_of(stored), instance=instance)
+        assert part is not None
+        keys = [key for made in part.operations(KEYS, KEPT) for key in made.keys]
+        assert {KEYS.series_of(key) for key in keys} >= {(60, stored)}
+        assert not buffer.numbers
+
+
+def test_a_limit_is_for_all_partitions_together() -> None:
+    """Slices fade before their time wherever they lie."""
+    tally = Tally(NOW)
+    buffer = Buffer(KEPT, tally, 40_000, partition_of)
+    for number in range(60):
+        for second in range(120):
+            buffer.add(Sums, f"n{number}", NOW - second, 1, NOW)
+            tally.recorded += 1
+    assert buffer.bytes > 80_000
+    buffer.shrink(NOW)
+    assert buffer.bytes <= 40_000
+    parts = []
+    for number in buffer.numbers:
+        while part := buffer.take(number):
+            parts.append(part)
+    assert sum(events_of(parts).values()) == tally.buffered == 7200

@@ -1,0 +1,115 @@
+"""A cluster whose nodes die, stand still and hand over, and whose slots move."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from redmeter.partitions import TAGS
+from soak.place import HANDED_OVER, Hold
+from support.clusters import Cluster
+from support.nodes import Node
+from support.progress import partitions_on, slot_of
+
+
+class Clustered:
+    """A cluster of three masters, each with a replica. Args: see OneServer."""
+
+    lossy = frozenset({"killed", "stopped for long"})
+    until_end: frozenset[str] = frozenset()
+    touched: frozenset[int] | None = None
+
+    def __init__(self, _: Path, chance: random.Random, hold: Hold, name: str) -> None:
+        # Long enough that no busy machine takes a node for dead.
+        self._cluster = Cluster(name, config={"cluster-node-timeout": 3000})
+        self._chance = chance
+        self._hold = hold
+
+    @property
+    def url(self) -> str:
+        return self._cluster.url
+
+    def start(self) -> None:
+        self._cluster.start()
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    def masters(self) -> frozenset[str]:
+        return frozenset(self._cluster.layout())
+
+    def clients(self) -> list[Any]:
+        return [node.client for node in self._cluster.masters()]
+
+    def faults(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "killed": self._kill,
+            "stopped for long": self._stop_for_long,
+            "stopped": self._stop,
+            "replica killed": self._kill_replica,
+            HANDED_OVER: self._hand_over,
+            "slots moved": self._move,
+            "full": self._fill,
+            "scripts forgotten": lambda: self._ask_one("SCRIPT", "FLUSH"),
+            "connections closed": lambda: self._ask_one("CLIENT", "KILL", "TYPE", "normal"),
+        }
+
+    def _master(self) -> Node:
+        node = self._chance.choice(self._cluster.masters())
+        self.touched = partitions_on(self._cluster, node)
+        return node
+
+    def _ask_one(self, *words: str) -> None:
+        self._master().ask(*words)
+
+    def _kill(self) -> None:
+        node = self._master()
+        self._cluster.kill(node)
+        self._cluster.wait_failover(node)
+        self._hold(self._chance.uniform(0, 2))
+        self._cluster.start_again(node)
+        self._cluster.wait_ok()
+
+    def _stop_for_long(self) -> None:
+        node = self._master()
+        self._cluster.pause(node)
+        self._cluster.wait_failover(node)
+        self._hold(self._chance.uniform(0, 1))
+        self._cluster.resume(node)
+        self._cluster.wait_ok()
+
+    def _stop(self) -> None:
+        node = self._master()
+        self._cluster.pause(node)
+        self._hold(self._chance.uniform(0.3, 1.5))
+        self._cluster.resume(node)
+        self._cluster.wait_ok()
+
+    def _kill_replica(self) -> None:
+        node = self._chance.choice(self._cluster.replicas())
+        self._cluster.kill(node)
+        self._hold(self._chance.uniform(0, 3))
+        self._cluster.start_again(node)
+        self._cluster.wait_ok()
+
+    def _hand_over(self) -> None:
+        """Have a replica take its master's place in good order, with all that it has."""
+        master = self._master()
+        self._chance.choice(self._cluster.replicas(master)).ask("CLUSTER", "FAILOVER")
+        before = time.monotonic()
+        while master.id in self._cluster.layout() and time.monotonic() < before + 10:
+            self._hold(0.1)
+        self._cluster.wait_ok()
+
+    def _move(self) -> None:
+        for partition in self._chance.sample(range(len(TAGS)), 3):
+            slot = slot_of(partition)
+            self._cluster.migrate_slot(slot, self._cluster.other_than(self._cluster.node_of(slot)))
+        self._cluster.wait_ok()
+
+    def _fill(self) -> None:
+        node = self._master()
+        self._cluster.fill(node)
+        self._hold(self._chance.uniform(0.5, 3))
+        self._cluster.unfill(node)

@@ -1,0 +1,226 @@
+"""Journals: what a process records, written down before; and what its recorder says of itself.
+
+A line is in the file, and outlives a SIGKILL, before the event that it tells of is recorded. So of
+a process that was killed the journal knows everything, and its last look at the recorder how much
+of that was stored by then: the rest is all that nobody can know.
+
+    c|o MONOTONIC WALL AMOUNT SERIES    counted; observed, which is one event whatever the amount
+    g   MONOTONIC WALL 0 SERIES         a gauge was set, to level(WALL)
+    m   MONOTONIC WALL 0 LOGGER         a message was logged
+    -   MONOTONIC WALL AMOUNT SERIES    the last one raised, and was not stored: it is none
+    h   MONOTONIC {…}                   what the recorder says
+"""
+
+import json
+import os
+import time
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from redmeter.keys import HOUR
+from redmeter.model import RecorderHealth
+
+ENDING = ".journal"
+
+#: What is written down of a recorder.
+NUMBERS = ("recorded", "stored", "buffered", "uncertain", "dropped", "retried", "overflowed")
+
+#: How much is counted at once, in turn.
+AMOUNTS = (1, 1, 2, 1, 5)
+
+
+def level(wall: float) -> float:
+    """Return what a gauge is set to at a time: so each value tells when it was set."""
+    return round(wall % 10_000, 3)
+
+
+class Said:
+    """What recorders say of themselves, added up.
+
+    Attributes:
+        numbers: as RecorderHealth calls them.
+        losses: (reason, series, precision) -> events.
+        troubles: what -> how often.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: Counter[str] = Counter()
+        self.losses: Counter[tuple[str, str, int]] = Counter()
+        self.troubles: Counter[str] = Counter()
+
+    @classmethod
+    def of(cls, health: RecorderHealth) -> Self:
+        """Return what one says."""
+        said = cls()
+        said.numbers.update({name: getattr(health, name) for name in NUMBERS})
+        said.losses.update(
+            {(one.reason, one.series, one.precision): one.events for one in health.losses}
+        )
+        said.troubles.update(health.troubles)
+        return said
+
+    def __add__(self, other: Self) -> Self:
+        both = type(self)()
+        for name in ("numbers", "losses", "troubles"):
+            setattr(both, name, getattr(self, name) + getattr(other, name))
+        return both
+
+
+class Journal:
+    """What one process writes.
+
+    Args:
+        folder: where all journals lie.
+        slot: which of the writers it is.
+    """
+
+    def __init__(self, folder: Path, slot: str) -> None:
+        path = folder / f"{slot}-{os.getpid()}-{time.monotonic_ns()}{ENDING}"
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+
+    def close(self) -> None:
+        """Write no more."""
+        os.close(self._file)
+
+    def note(self, kind: str, wall: float, name: str, amount: int = 0) -> None:
+        """Write down that something is about to be recorded."""
+        self._write(f"{kind} {time.monotonic():.6f} {wall!r} {amount} {name}")
+
+    def look(self, said: Said, *, last: bool = False) -> None:
+        """Write down what recorders say."""
+        told: dict[str, Any] = {name: said.numbers[name] for name in NUMBERS}
+        told |= {"rss": resident(), "last": last, "troubles": said.troubles}
+        told["losses"] = [(*place, events) for place, events in said.losses.items()]
+        self._write(f"h {time.monotonic():.6f} {json.dumps(told)}")
+
+    def _write(self, line: str) -> None:
+        os.write(self._file, f"{line}\n".encode())
+
+
+def resident() -> int:
+    """Return how much memory this process takes, bytes; 0 where that cannot be told."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Look(NamedTuple):
+    """What a recorder said at a moment."""
+
+    #: By the monotonic clock.
+    time: float
+    #: Events that are in no memory any more: stored, uncertain or dropped.
+    done: int
+    buffered: int
+    rss: int
+
+
+def _time(look: Look) -> float:
+    return look.time
+
+
+class Book:
+    """What one journal says, read as it grows.
+
+    Attributes:
+        slot: which of the writers it is of.
+        pid: its process; began: when it began, monotonic nanoseconds; ended: whether it is gone.
+        recorded: series -> second -> amount, of what is counted and observed.
+        set_at: gauge -> second -> when it was last set.
+        logged: logger -> hour -> messages.
+        events: how many events there are of each series, gauge and logger.
+        refused: how many of these raised, and were not stored.
+        looks: what the recorder said, in the order of time.
+        last: whether the last of these came after everything.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.slot, pid, began = path.name.removesuffix(ENDING).split("-")
+        self.pid, self.began = int(pid), int(began)
+        self.ended = False
+        self.recorded: dict[str, Counter[int]] = defaultdict(Counter)
+        self.set_at: dict[str, dict[int, float]] = defaultdict(dict)
+        self.logged: dict[str, Counter[int]] = defaultdict(Counter)
+        self.events: Counter[str] = Counter()
+        self.refused = 0
+        self.looks: list[Look] = []
+        self.said: dict[str, Any] = {}
+        self.last = False
+        #: Whether it was asked to end by SIGTERM, flushes then and tells no more, and nothing was
+        #: wrong.
+        self.flushed = False
+        self._offset = 0
+
+    @property
+    def amount(self) -> int:
+        """How many events there are."""
+        return self.events.total()
+
+    @property
+    def done(self) -> int:
+        """How many events were in no memory any more, as far as is known."""
+        return self.looks[-1].done if self.looks else 0
+
+    @property
+    def unsettled(self) -> int:
+        """How many events were in memory when it ended, at most."""
+        if self.flushed:
+            return min(max(AMOUNTS), self.amount - self.done)  # the one not yet recorded
+        return self.amount - self.done
+
+    @property
+    def uncertain(self) -> int:
+        """Of how many events its recorder did not know whether they were stored."""
+        return int(self.said.get("uncertain", 0))
+
+    def losses(self) -> Counter[tuple[str, str, int]]:
+        """Return what was lost: (reason, series, precision) -> events."""
+        return Counter({(r, s, p): events for r, s, p, events in self.said.get("losses", ())})
+
+    def done_by(self, moment: float) -> int:
+        """Return what was surely done at a moment."""
+        number = bisect_right(self.looks, moment, key=_time)
+        return self.looks[number - 1].done if number else 0
+
+    def done_after(self, moment: float) -> int:
+        """Return what may have been done at a moment."""
+        number = bisect_left(self.looks, moment, key=_time)
+        return self.looks[number].done if number < len(self.looks) else self.amount
+
+    def read(self) -> None:
+        """Read on."""
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        whole = text.rfind(b"\n") + 1  # a line that was cut off tells of nothing
+        self._offset += whole
+        for line in text[:whole].decode().splitlines():
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        kind, moment, rest = line.split(" ", 2)
+        if kind == "h":
+            said = json.loads(rest)
+            done = said["stored"] + said["uncertain"] + said["dropped"]
+            self.looks.append(Look(float(moment), done, said["buffered"], said["rss"]))
+            self.said, self.last = said, said["last"]
+            return
+        wall, amount, name = rest.split(" ", 2)
+        second = int(float(wall) // 1)
+        if kind == "g":
+            self.set_at[name][second] = float(wall)
+            self.events[name] += 1
+        elif kind == "m":
+            self.logged[name][second // HOUR * HOUR] += 1
+            self.events[name] += 1
+        elif kind == "-":  # it stays an event of the recorder, which dropped it
+            self.recorded[name][second] -= int(amount)
+            self.refused += int(amount)
+        else:
+            self.recorded[name][second] += 1 if kind == "o" else int(amount)
+            self.events[name] += 1 if kind == "o" else int(amount)

@@ -1,0 +1,571 @@
+"""A way to exchange commands with a cluster: to whom each one goes, and whom it is sent on to."""
+
+import itertools
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from redis.cluster import LoadBalancingStrategy, RedisCluster
+
+from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
+from redmeter import store as stores
+from redmeter.partitions import TAGS, partition_of
+from redmeter.reading.catalogue import read_names
+from redmeter.reading.health import examine
+from redmeter.reading.join import Joined, join, of_field, of_window
+from redmeter.reading.series import read_totals
+from redmeter.reading.windows import whole_window
+from redmeter.store import Store, scatter
+from redmeter.store.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
+from redmeter.store.link import Command, Link
+from redmeter.store.scatter import Scatter
+from support.clusters import Cluster
+from support.nodes import Node
+from support.progress import errors, partitions_on, slot_of
+from support.servers import free_port
+from support.waiting import eventually
+
+OpenStore = Callable[..., Store]
+#: One for each partition.
+NAMES = [
+    next(name for n in itertools.count() if partition_of(name := f"n{n}") == part)
+    for part in range(len(TAGS))
+]
+
+
+@pytest.fixture
+def open_store(cluster: Cluster) -> Iterator[OpenStore]:
+    """Open stores on the cluster, closed after the test."""
+    opened: list[Store] = []
+
+    def open_one(url: str = "", **options: Any) -> Store:
+        store = stores.open(url or cluster.url, **options)
+        assert store is not None
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def link(open_store: OpenStore) -> ClusterLink:
+    """A link to the cluster, which knows who has which slots."""
+    link = link_of(open_store(timeout=0.4))
+    link.exchange([("TIME",)])
+    return link
+
+
+def link_of(store: Store) -> ClusterLink:
+    """Return the link of a store, beneath what scatters."""
+    assert isinstance(store.link, Scatter)
+    return store.link.cluster
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many exchanges there were with each node, by its address."""
+    seen: Counter[str] = Counter()
+    whole = Link.exchange
+
+    def counted(self: Link, *args: Any) -> Any:
+        seen[self.location.partition(" ")[0]] += 1
+        return whole(self, *args)
+
+    monkeypatch.setattr(Link, "exchange", counted)
+    return seen
+
+
+def key_in(part: int, family: str = "total:") -> str:
+    """Return a key of a partition."""
+    return f"redmeter:{{{TAGS[part]}}}{family}"
+
+
+def moving(cluster: Cluster, part: int) -> tuple[int, Node, Node]:
+    """Return the slot of a partition, the node that has it, and one that has not."""
+    slot = slot_of(part)
+    source = cluster.node_of(slot)
+    return slot, source, cluster.other_than(source)
+
+
+def fill(store: Store) -> None:
+    """Count each of NAMES by one more than the partition it lies in."""
+    with Meter(store.location, sync=True) as meter:
+        for number, name in enumerate(NAMES):
+            meter.count(name, number + 1)
+
+
+COUNTED = {name: number + 1 for number, name in enumerate(NAMES)}
+
+
+# --- To whom -------------------------------------------------------------------------------
+
+
+def test_each_command_goes_to_the_master_that_has_its_key(
+    link: ClusterLink, cluster: Cluster
+) -> None:
+    """And each reply stands where its command stood; an error is a reply among the others."""
+    sets: list[Command] = [("SET", key_in(part), part) for part in range(64)]
+    assert link.exchange(sets) == [b"OK"] * 64
+    gets: list[Command] = [("GET", key_in(part)) for part in reversed(range(64))]
+    gets.insert(30, ("INCR", "wrong", "number", "of", "arguments"))
+    replies = link.exchange(gets)
+    refused = replies.pop(30)
+    assert isinstance(refused, StoreRefused)
+    assert replies == [b"%d" % part for part in reversed(range(64))]
+    for master in cluster.masters():
+        assert master.client.dbsize() == len(partitions_on(cluster, master))
+        assert errors(master, "MOVED") == 0
+
+
+def test_masters_are_asked_at_the_same_time(
+    link: ClusterLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None waits until another one has answered."""
+    all_three, whole = threading.Barrier(3, timeout=10), Link.exchange
+
+    def met(self: Link, *args: Any) -> Any:
+        all_three.wait()
+        return whole(self, *args)
+
+    monkeypatch.setattr(Link, "exchange", met)
+    assert link.exchange([("GET", key_in(part)) for part in range(64)]) == [None] * 64
+
+
+def test_lanes_are_the_partitions_of_each_master(open_store: OpenStore, cluster: Cluster) -> None:
+    """Each partition in one of them."""
+    lanes = open_store().lanes()
+    assert {frozenset(lane) for lane in lanes} == {
+        partitions_on(cluster, master) for master in cluster.masters()
+    }
+    assert [len(lane) for lane in lanes] == [21, 21, 22] or sorted(map(len, lanes)) == [21, 21, 22]
+
+
+def test_what_no_key_is_about_is_asked_of_a_master_that_is_well(
+    link: ClusterLink, cluster: Cluster
+) -> None:
+    """Of the first that was never in trouble."""
+    cluster.keep_masters()
+    cluster.pause(cluster.nodes[0])
+    with pytest.raises(StoreUnavailable):
+        link.exchange([("PING",)])
+    assert link.exchange([("PING",)]) == [b"PONG"]
+    assert link.away() == [cluster.nodes[0].address]
+
+
+# --- Slots that move -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def at_first_wait(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[], object]]]:
+    """What is done where one would wait for a slot to have moved; that it is, is checked."""
+    todo: list[Callable[[], object]] = []
+    waiting = SimpleNamespace(sleep=lambda _: todo and todo.pop()())
+    monkeypatch.setattr(scatter, "time", waiting)
+    yield todo
+    assert todo == []
+
+
+def test_a_slot_that_has_moved_is_followed_and_remembered(
+    link: ClusterLink, cluster: Cluster
+) -> None:
+    """One MOVED: then the slots are asked for anew."""
+    slot, source, to = moving(cluster, 9)
+    link.exchange([("SET", key_in(9), "there")])
+    cluster.migrate_slot(slot, to)
+    for _ in range(2):
+        assert link.exchange([("GET", key_in(9)), ("GET", key_in(10))]) == [b"there", None]
+    assert errors(source, "MOVED") == 1
+
+
+def test_a_key_that_has_moved_before_its_slot_is_asked_for_there(
+    link: ClusterLink, cluster: Cluster
+) -> None:
+    """ASK, for this key alone: the slot stays where it is, and so do its other keys."""
+    slot, source, to = moving(cluster, 9)
+    both: list[Command] = [("GET", key_in(9, "a")), ("GET", key_in(9, "b"))]
+    link.exchange([("SET", key_in(9, "a"), 1), ("SET", key_in(9, "b"), 2)])
+    cluster.open_slot(slot, to)
+    cluster.move_key(source, to, key_in(9, "b"))
+    for _ in range(2):
+        assert link.exchange(both) == [b"1", b"2"]
+    assert (errors(source, "ASK"), errors(to, "MOVED")) == (2, 0)
+    cluster.move_keys(slot, to)
+    cluster.close_slot(slot, to)
+    assert link.exchange(both) == [b"1", b"2"]
+
+
+def test_keys_of_which_some_have_moved_are_a_matter_of_waiting(
+    open_store: OpenStore, cluster: Cluster, at_first_wait: list[Callable[[], object]]
+) -> None:
+    """TRYAGAIN is a reply of the link's; who reads has it asked again until the slot is there."""
+    store = open_store()
+    slot, source, to = moving(cluster, 9)
+    link_of(store).exchange([("SET", key_in(9, "a"), 1), ("SET", key_in(9, "b"), 2)])
+    cluster.open_slot(slot, to)
+    cluster.move_key(source, to, key_in(9, "b"))
+    both: Command = ("UNLINK", key_in(9, "a"), key_in(9, "b"))
+    (reply,) = link_of(store).exchange([both])
+    assert isinstance(reply, StoreRefused)
+    assert reply.code == "TRYAGAIN"
+
+    def finish() -> None:
+        cluster.move_keys(slot, to)
+        cluster.close_slot(slot, to)
+
+    at_first_wait.append(finish)
+    assert store.link.exchange([both]) == [2]
+
+
+def half_moved(cluster: Cluster, part: int, *families: str) -> Callable[[], object]:
+    """Move some keys of a partition to another node; return what moves the others, and the slot."""
+    slot, source, to = moving(cluster, part)
+    cluster.open_slot(slot, to)
+    keys = [k for f in families for k in source.client.scan_iter(key_in(part, f) + "*", count=1000)]
+    assert keys
+    cluster.move_key(source, to, *keys)
+
+    def finish() -> None:
+        cluster.move_keys(slot, to)
+        cluster.close_slot(slot, to)
+
+    return finish
+
+
+@pytest.mark.parametrize("gone", ["known:", "count:", "total:"])
+def test_a_join_while_its_slot_moves_leaves_nothing_out(
+    gone: str, open_store: OpenStore, cluster: Cluster, at_first_wait: list[Callable[[], object]]
+) -> None:
+    """The index is here and what it names is there, or the other way round: asked again."""
+    store = open_store()
+    fill(store)
+    keys, window = store.keys, whole_window(store.seen.series, 86400)
+    asks = [of_window(keys.count_of(""), window), of_field(keys.total)]
+    selection = ("ZRANGEBYLEX", "[86400:", "(86400;", "LIMIT", 0, 100)
+    wanted = join(keys.known, selection, len("86400:"), asks)
+
+    def ask() -> dict[bytes, int]:
+        found = Joined(store.link.exchange([wanted])[0], 2).readable()
+        return {member: int(total) for member, (slices, total) in found if slices}
+
+    before = ask()
+    assert before == {f"86400:{name}".encode(): count for name, count in COUNTED.items()}
+    at_first_wait.append(half_moved(cluster, 9, gone))
+    assert ask() == before
+
+
+@pytest.mark.parametrize("gone", ["known:", "count:"])
+def test_cleaning_while_a_slot_moves_removes_nothing_that_is_there(
+    gone: str, open_store: OpenStore, cluster: Cluster, at_first_wait: list[Callable[[], object]]
+) -> None:
+    """A hash that is on another node is no hash that is gone: its entry stays."""
+    store = open_store()
+    fill(store)
+    at_first_wait.append(half_moved(cluster, 9, gone))
+    report = cleaning.clean(store)
+    assert (report.entries_removed, report.strange, report.complete) == (0, [], True)
+    assert read_names(store) == sorted(NAMES)
+
+
+def test_nodes_that_send_one_to_each_other_are_asked_a_few_times(
+    link: ClusterLink, cluster: Cluster
+) -> None:
+    """Nothing was done, and it may pass: so TRYAGAIN, and what else is asked is answered."""
+    slot, source, to = moving(cluster, 9)
+    source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
+    refused, other = link.exchange([("GET", key_in(9)), ("GET", key_in(10))])
+    assert isinstance(refused, StoreRefused)
+    assert (refused.code, other) == ("TRYAGAIN", None)
+    assert errors(source, "ASK") + errors(to, "MOVED") == REDIRECTS
+    source.ask("CLUSTER", "SETSLOT", slot, "STABLE")
+
+
+def test_a_slot_that_nobody_serves_is_said(
+    open_store: OpenStore, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies in others is read; what lies there, or in all, is an error."""
+    store = open_store()
+    fill(store)
+    slot, source, _ = moving(cluster, 9)
+    cluster.drop_slot(slot)
+    monkeypatch.setattr(scatter, "MOVING_TRIES", 2)
+    try:
+        link_of(store).recover()
+        refused, value = link_of(store).exchange(
+            [("HGET", key_in(9), NAMES[9]), ("HGET", key_in(10), NAMES[10])]
+        )
+        assert isinstance(refused, StoreRefused)
+        assert (refused.code, value) == ("CLUSTERDOWN", b"11")
+        with pytest.raises(StoreRefused, match="cluster is not complete"):
+            read_names(store)
+        assert read_totals(store, NAMES[:9]) == {name: COUNTED[name] for name in NAMES[:9]}
+        partly = store.partly()
+        assert read_names(partly) == sorted(set(NAMES) - {NAMES[9]})
+        assert partly.left_out() == [f"nobody serves slot {slot}"]
+        found = [f for f in examine(store).findings if f.topic == "cluster" and f.level == "fail"]
+        assert "nobody serves 1 of 16,384 slots" in found[0].text
+    finally:
+        cluster.serve_slot(slot, source)
+        cluster.wait_ok()
+
+
+# --- Nodes that are away -------------------------------------------------------------------
+
+
+def test_a_node_that_stands_still_is_named_and_the_others_are_read(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """What needs it is an error; what does not is answered; once it is back, all is."""
+    store = open_store(timeout=0.3)
+    fill(store)
+    cluster.keep_masters()
+    node = cluster.nodes[1]
+    away = partitions_on(cluster, node)
+    there = [name for number, name in enumerate(NAMES) if number not in away]
+    gone = [name for number, name in enumerate(NAMES) if number in away]
+    cluster.pause(node)
+    for ask in (read_names, lambda store: read_totals(store, gone)):
+        with pytest.raises(StoreUnavailable, match=node.address) as error:
+            ask(store)
+        assert cluster.url in str(error.value)
+    assert read_totals(store, there) == {name: COUNTED[name] for name in there}
+    assert store.link.away() == [node.address]
+    partly = store.partly()
+    assert read_names(partly) == sorted(there)
+    assert partly.left_out() == [f"{node.address} does not answer"]
+    assert store.left_out() == []
+    assert read_totals(partly, NAMES) == {
+        name: 0 if name in gone else COUNTED[name] for name in NAMES
+    }
+    cluster.resume(node)
+    eventually(lambda: read_names(partly) == sorted(NAMES), 2 * LEFT_ALONE + 5)
+    assert read_totals(store, NAMES) == COUNTED
+    assert store.link.away() == []
+
+
+def test_a_node_that_kept_us_waiting_is_left_alone_for_a_while(
+    open_store: OpenStore, cluster: Cluster, asked: Counter[str]
+) -> None:
+    """At once it is said that it does not answer: it is not asked."""
+    partly = open_store(timeout=0.5).partly()
+    read_names(partly)
+    cluster.keep_masters()
+    node = cluster.nodes[2]
+    cluster.pause(node)
+    read_names(partly)
+    waited = asked[node.address]
+    read_names(partly)
+    assert asked[node.address] == waited
+    eventually(lambda: bool(read_names(partly) == [] and asked[node.address] > waited), 10.0)
+
+
+def test_a_reading_that_goes_on_without_those_away_does_not_stumble_over_a_dead_connection(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """A node that closed it answers by another one, and is not away."""
+    store = open_store()
+    fill(store)
+    partly = store.partly()
+    assert read_names(partly) == sorted(NAMES)
+    for node in cluster.masters():
+        node.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    assert read_names(partly) == sorted(NAMES)
+    assert partly.link.away() == []
+
+
+def test_all_nodes_away_is_an_error_also_where_one_goes_on_without_some(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """There is nothing to show."""
+    partly = open_store(timeout=0.2).partly()
+    read_names(partly)
+    for node in cluster.nodes:
+        cluster.pause(node)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            read_names(partly)
+
+
+def test_another_master_is_found_in_place_of_one_that_died(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """Its replica, told by any of the nodes that were known; the dead one is away no more."""
+    store = open_store(f"redis+cluster://{cluster.nodes[0].address}", timeout=1.0)
+    fill(store)
+    assert read_names(store) == sorted(NAMES)
+    for master in cluster.masters():
+        master.ask("WAIT", 1, 5000)
+    cluster.kill(cluster.nodes[0])
+    cluster.wait_failover(cluster.nodes[0])
+    assert read_totals(store, NAMES) == COUNTED
+    assert read_names(store) == sorted(NAMES)
+    assert store.link.away() == []
+
+
+def test_any_of_the_nodes_of_the_url_will_do(cluster: Cluster, open_store: OpenStore) -> None:
+    """One that is gone is passed over; where all are, they are named."""
+    dead = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    store = open_store(f"redis+cluster://{dead[0]},{cluster.nodes[4].address}", timeout=1.0)
+    assert read_names(store) == []
+    with pytest.raises(StoreUnavailable, match=dead[0]):
+        read_names(open_store(f"redis+cluster://{','.join(dead)}", timeout=1.0))
+
+
+def test_who_has_which_slots_is_asked_of_a_node_that_is_well(
+    link: ClusterLink, cluster: Cluster, asked: Counter[str]
+) -> None:
+    """Not of the one that just kept us waiting."""
+    cluster.keep_masters()
+    cluster.pause(cluster.nodes[0])
+    link.collect([("GET", key_in(part)) for part in range(64)])
+    asked.clear()
+    link.recover()
+    assert len(link.masters()) == 3
+    assert asked[cluster.nodes[0].address] == 0
+    assert asked.total() == 1
+
+
+def test_a_process_that_ends_waits_for_no_node_longer_than_told(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for those that it did not know before."""
+    told: list[float] = []
+    monkeypatch.setattr(Link, "hurry", lambda _, seconds: told.append(seconds))
+    link = link_of(open_store(timeout=5.0))
+    link.node(("127.0.0.1", 1))
+    link.hurry(0.7)
+    link.hurry(2.0)
+    link.node(("127.0.0.1", 2))
+    assert told == [0.7, 2.0, 0.7]
+
+
+def test_a_time_limit_holds_for_all_nodes(link: ClusterLink, cluster: Cluster) -> None:
+    """Whatever the settings say."""
+    cluster.keep_masters()
+    link.exchange([("GET", key_in(part)) for part in range(64)])
+    for node in cluster.masters():
+        cluster.pause(node)
+    with link.within(0.05):
+        replies = link.collect([("GET", key_in(part)) for part in range(64)])
+    assert {type(reply) for reply in replies} == {StoreUnavailable}
+
+
+def test_a_fork_does_not_use_the_connections_of_its_parent(open_store: OpenStore) -> None:
+    """Both read all there is, and go on doing so."""
+    store = open_store()
+    fill(store)
+    assert read_names(store) == sorted(NAMES)
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in another process
+        right = False
+        try:
+            right = all(read_totals(store, NAMES) == COUNTED for _ in range(20))
+        finally:
+            os._exit(0 if right else 1)
+    assert all(read_totals(store, NAMES) == COUNTED for _ in range(20))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# --- Replicas ------------------------------------------------------------------------------
+
+
+def calls(node: Node, command: str) -> int:
+    """Return how often a node carried out a command since its cluster was as new."""
+    found = node.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})
+    return int(found["calls"])
+
+
+def test_replicas_are_read_where_one_wants_that(open_store: OpenStore, cluster: Cluster) -> None:
+    """And nothing but: what they answer is what the masters have."""
+    store = open_store(read_from="replica")
+    fill(store)
+    for master in cluster.masters():
+        master.ask("WAIT", 1, 5000)
+    for node in cluster.nodes:
+        node.ask("CONFIG", "RESETSTAT")
+    assert read_names(store.reader) == sorted(NAMES)
+    assert read_totals(store.reader, NAMES) == COUNTED
+    for master in cluster.masters():
+        assert calls(master, "hmget") == calls(master, "zrangebylex") == 0
+    for replica in cluster.replicas():
+        assert calls(replica, "hmget") > 0
+        assert errors(replica, "MOVED") == 0
+
+
+def test_a_replica_that_is_away_is_made_up_for_by_its_master(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """Nothing is missing."""
+    store = open_store(read_from="replica", timeout=0.5)
+    fill(store)
+    for master in cluster.masters():
+        master.ask("WAIT", 1, 5000)
+    assert read_totals(store.reader, NAMES) == COUNTED
+    cluster.pause(cluster.nodes[4])
+    assert read_totals(store.reader, NAMES) == COUNTED
+    assert store.reader.link.away() == []
+
+
+# --- Clients of the caller's ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"decode_responses": True},
+        {"protocol": 3},
+        {"load_balancing_strategy": LoadBalancingStrategy.ROUND_ROBIN},
+    ],
+)
+def test_a_cluster_client_of_the_callers_says_where_and_how(
+    options: dict[str, Any], cluster: Cluster
+) -> None:
+    """Whatever its settings; it is left open, and nothing goes over its own connections."""
+    theirs: Any = RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port, **options)
+    with Meter(client=theirs, sync=True) as meter:
+        for number, name in enumerate(NAMES):
+            meter.count(name, number + 1)
+        meter.log("shop", "paid %s", 12)
+        meter.observe("took", 1.5)
+        assert meter.names() == sorted(NAMES)
+        assert [meter.total(name) for name in NAMES] == list(COUNTED.values())
+        assert meter.summary("took", precision=60).count == 1
+        assert [source.logger for source in meter.loggers()] == ["shop"]
+        assert len(meter.top("n*", precision=60, limit=100)) == 64
+        store = meter._store
+        assert store is not None
+        assert "the caller's client" in store.location
+        found = examine(store)
+        assert (found.series[60], found.level) == (64, "warn")
+    assert theirs.ping()
+    theirs.close()
+
+
+def test_a_cluster_client_of_the_callers_brings_its_user(cluster: Cluster) -> None:
+    """Name and password, which no message has."""
+    for node in cluster.nodes:
+        node.ask("ACL", "SETUSER", "ada", "on", ">hidden-secret", "~*", "+@all")
+    theirs: Any = RedisCluster(
+        host="127.0.0.1", port=cluster.nodes[1].port, username="ada", password="hidden-secret"
+    )
+    try:
+        with Meter(client=theirs, sync=True) as meter:
+            meter.count("hits", 3)
+            assert meter.total("hits") == 3
+            assert "hidden" not in f"{meter!r} {meter._store!r}"
+            for node in cluster.nodes:
+                node.ask("ACL", "SETUSER", "ada", ">other", "<hidden-secret")
+                node.ask("CLIENT", "KILL", "USER", "ada")
+            with pytest.raises(Exception, match=r"WRONGPASS|invalid username") as error:
+                meter.total("hits")
+            assert "hidden" not in str(error.value)
+    finally:
+        theirs.close()
+        for node in cluster.nodes:
+            node.ask("ACL", "DELUSER", "ada")

@@ -1,0 +1,265 @@
+"""How the nodes of a cluster are called, reached and let in; and URLs that lead elsewhere."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable
+from redmeter import store as stores
+from redmeter.reading import health
+from redmeter.reading.catalogue import read_names
+from redmeter.store.link import Reply
+from redmeter.store.slots import Shard, Slots, key_of, name_of, slot_of
+from support.certificates import POSSIBLE
+from support.clusters import Cluster
+from support.layout import SLOTS
+from support.servers import Server, Unavailable
+from support.speaker import Speaker, papers_in
+from support.waiting import eventually
+
+A, B, C = ("10.0.0.1", 7000), ("10.0.0.2", 7000), ("10.0.0.3", 7001)
+
+
+def node(host: bytes | None, port: int, more: Any = ()) -> list[Any]:
+    """Return a node as CLUSTER SLOTS tells of it."""
+    return [host, port, b"0" * 40, more]
+
+
+# --- What CLUSTER SLOTS says ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (node(b"10.0.0.1", 7000), A),
+        (node(b"cache-1.example", 7000), ("cache-1.example", 7000)),
+        (node(b"2001:db8::1", 7000), ("2001:db8::1", 7000)),
+        (node(b"", 7000), ("asked", 7000)),
+        (node(None, 7000, [b"ip", b"10.0.0.1"]), ("asked", 7000)),
+        (node(b"?", 7000, [b"ip", b"10.0.0.1"]), A),
+        (node(b"?", 7000, {b"hostname": b"", b"ip": b"10.0.0.1"}), A),
+        (node(b"?", 7000), ("asked", 7000)),
+        ([b"10.0.0.1", 7000], A),
+    ],
+)
+def test_a_node_is_where_it_says_or_where_it_was_found(told: Reply, shown: Any) -> None:
+    """An address, a host name, nothing; by either protocol, of servers old and new."""
+    slots = Slots.read([[0, SLOTS - 1, told]], "asked")
+    assert slots.masters == [shown]
+
+
+def test_slots_are_found_in_their_ranges() -> None:
+    """In no order told, with holes, with replicas and without."""
+    slots = Slots.read(
+        [
+            [100, 199, node(b"10.0.0.2", 7000)],
+            [0, 99, node(b"10.0.0.1", 7000), node(b"10.0.0.3", 7001)],
+            [300, 300, node(b"10.0.0.1", 7000), node(b"10.0.0.3", 7001)],
+        ],
+        "asked",
+    )
+    assert slots.masters == [A, B]
+    assert slots.nodes == [A, B, C]
+    assert slots.shard(0) == slots.shard(99) == Shard(0, 99, A, (C,))
+    assert slots.shard(150) == Shard(100, 199, B, ())
+    assert slots.shard(300) == Shard(300, 300, A, (C,))
+    for nobodys in (200, 299, 301, SLOTS - 1):
+        assert slots.shard(nobodys) is None
+    assert Slots([]).shard(0) is None
+
+
+@pytest.mark.parametrize("reply", [b"text", 7, [[0, 1]], [[0, 1, b"x"]], [["a", 1, node(b"h", 1)]]])
+def test_what_cannot_be_understood_is_no_answer(reply: Reply) -> None:
+    """Whoever answers there is no node of a cluster."""
+    with pytest.raises(StoreUnavailable, match="cannot be understood"):
+        Slots.read(reply, "10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        (("GET", "a"), "a"),
+        (("HGET", b"a", "b"), b"a"),
+        (("EVAL", "text", 2, "a", "b", "c"), "a"),
+        (("EVALSHA", "sha", 1, "a"), "a"),
+        (("MEMORY", "USAGE", "a"), "a"),
+        (("OBJECT", "ENCODING", "a"), "a"),
+        (("TIME",), None),
+        (("SCAN", 0, "MATCH", "a*"), None),
+        (("INFO",), None),
+    ],
+)
+def test_a_command_is_about_its_key(command: Any, key: Any) -> None:
+    """Which stands first, or after a script, or after a word."""
+    assert key_of(command) == key
+
+
+def test_a_key_with_a_tag_lies_in_the_slot_of_the_tag() -> None:
+    """As in the specification: 123456789 has 12739."""
+    assert slot_of("123456789") == slot_of("a{123456789}b") == slot_of(b"{123456789}") == 0x31C3
+    assert name_of(("::1", 7000)) == "[::1]:7000"
+    assert name_of(A) == "10.0.0.1:7000"
+
+
+# --- Nodes that are called by names --------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["hostname", "unknown-endpoint"])
+@pytest.mark.parametrize("named", [True, False])
+def test_nodes_may_be_called_by_host_names_or_not_at_all(
+    kind: str, named: bool, cluster: Cluster
+) -> None:
+    """Where each has one, where none has one, and where clients are to know by themselves."""
+    for one in cluster.nodes:
+        one.ask("CONFIG", "SET", "cluster-announce-hostname", "localhost" if named else "")
+        one.ask("CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
+    called = {("hostname", True): "localhost", ("hostname", False): "?"}.get((kind, named))
+    eventually(
+        lambda: all(
+            {each[0] for row in one.ask("CLUSTER", "SLOTS") for each in row[2:]} == {called}
+            for one in cluster.nodes
+        )
+    )
+    slot = slot_of("redmeter:{axl}total:")
+    cluster.migrate_slot(slot, cluster.other_than(cluster.node_of(slot)))
+    first = f"redis+cluster://127.0.0.1:{cluster.nodes[0].port}"
+    with Meter(first, sync=True) as meter:
+        for number in range(100):
+            meter.count(f"n{number}")
+        assert len(meter.names()) == 100
+        store = meter._store
+        assert store is not None
+        told = store.link.ask_servers([("PING",)])
+        host = "localhost" if named and kind == "hostname" else "127.0.0.1"
+        assert {place.partition(":")[0] for place in told} == {host}
+        # Now every node calls the others by another name than was known: MOVED says which.
+        cluster.migrate_slot(slot, cluster.nodes[0])
+        assert len(meter.names()) == 100
+
+
+# --- One node ------------------------------------------------------------------------------
+
+
+def clustered(server: Server) -> Server:
+    """Give all slots to a server that was started as a node of a cluster."""
+    with server.client() as client:
+        client.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
+    return server
+
+
+@pytest.fixture
+def lone() -> Iterator[Server]:
+    """A node of a cluster that has no slots yet, and does not know how it is called."""
+    with Server("valkey-9.1", config={"cluster-enabled": "yes"}) as server:
+        yield server
+
+
+def url_of(server: Server, login: str = "") -> str:
+    """Return its address as that of a cluster."""
+    return f"redis+cluster://{login}127.0.0.1:{server.port}"
+
+
+def failure(url: str) -> StoreError:
+    """Return what goes wrong with a store, the same for who writes and who reads."""
+    store = stores.open(url, timeout=1.0)
+    assert store is not None
+    with pytest.raises(StoreError) as error:
+        read_names(store)
+    store.close()
+    with Meter(url, sync=True, timeout=1.0) as meter, pytest.raises(StoreError) as other:
+        meter.count("hits")
+    assert type(error.value) is type(other.value)
+    return other.value
+
+
+def test_a_cluster_of_one_node_that_announces_no_host(lone: Server) -> None:
+    """It has all partitions, and is where it was found; the doctor has no complaint of it."""
+    clustered(lone)
+    with Meter(url_of(lone), sync=True) as meter:
+        meter.count("hits", 3)
+        assert meter.total("hits") == 3
+        assert meter._store is not None
+        found = health.examine(meter._store)
+    told = [(f.level, f.text) for f in found.findings if f.topic == "cluster"]
+    assert told[0] == ("ok", "1 masters, 64 of 64 partitions each")
+
+
+def test_a_cluster_without_slots_is_said(lone: Server) -> None:
+    """It is there, and nothing can be stored."""
+    error = failure(url_of(lone))
+    assert isinstance(error, StoreRefused)
+    assert error.code == "CLUSTERDOWN"
+    assert "no node serves any slot" in str(error)
+
+
+def test_a_cluster_that_is_taken_for_one_server_is_said(cluster: Cluster) -> None:
+    """With the URL that would be right."""
+    for one in cluster.nodes[:3]:
+        error = failure(f"redis://127.0.0.1:{one.port}/0")
+        assert isinstance(error, StoreRefused)
+        assert error.code in ("MOVED", "CROSSSLOT")
+        assert "it is a node of a cluster: write the URL as redis+cluster://" in str(error)
+
+
+def test_one_server_that_is_taken_for_a_cluster_is_said(server: Server) -> None:
+    """With the URL that would be right."""
+    error = failure(url_of(server))
+    assert "it is one server by itself: write the URL as redis://HOST:PORT" in str(error)
+
+
+def test_a_server_that_is_none_of_a_cluster_is_passed_over(
+    server: Server, cluster: Cluster
+) -> None:
+    """Where another one of the URL tells who has which slots."""
+    url = f"{url_of(server)},{cluster.nodes[3].address}"
+    with Meter(url, sync=True) as meter:
+        meter.count("hits")
+        assert meter.total("hits") == 1
+
+
+def test_user_and_password_are_those_of_all_nodes(lone: Server) -> None:
+    """A wrong one is said, and none is shown."""
+    clustered(lone)
+    with lone.client() as client:
+        client.execute_command("ACL", "SETUSER", "ada", "on", ">s3cret-word", "~*", "+@all")
+        client.config_set("requirepass", "an0ther-word")
+    for login in ("ada:s3cret-word@", ":an0ther-word@"):
+        with Meter(url_of(lone, login), sync=True) as meter:
+            meter.count("hits")
+            assert meter.total("hits")
+            assert "word" not in f"{meter!r} {meter._store!r}"
+    for login in ("ada:wr0ng-word@", ""):
+        denied = failure(url_of(lone, login))
+        assert isinstance(denied, AccessDenied)
+        assert "word@" not in str(denied)
+        assert "wr0ng" not in str(denied)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates")
+def test_nodes_are_verified_over_tls(tmp_path: Path) -> None:
+    """By rediss+cluster:// and the file of the CA; a stranger's certificate is refused."""
+    papers = papers_in(tmp_path)
+    try:
+        speaker = Speaker("redis-7.2", papers)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    speaker.server.config += ["--cluster-enabled", "yes", "--tls-cluster", "yes"]
+    with speaker.server:
+        speaker.server.start()
+        clustered(speaker.server)
+        place = f"rediss+cluster://127.0.0.1:{speaker.port}"
+        with Meter(f"{place}?ssl_ca_certs={papers.ca}", sync=True) as meter:
+            meter.count("hits", 2)
+            assert meter.total("hits") == 2
+            assert meter.names() == ["hits"]
+        for url, fix in (
+            (place, "ssl_ca_certs"),
+            (f"{place}?ssl_ca_certs={papers.other_ca}", "ssl_ca_certs"),
+            (f"redis+cluster://127.0.0.1:{speaker.port}", "TLS"),
+        ):
+            broken = failure(url)
+            assert isinstance(broken, StoreUnavailable)
+            assert fix in str(broken), broken

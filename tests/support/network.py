@@ -1,0 +1,258 @@
+"""A network on loopback that can be taken apart: forwarded ports, and who reaches whom.
+
+Each member has an address of its own, 127.0.0.11 and so on, from which it also connects. The ports
+that others know are ours, at 127.0.0.1: whoever connects there is told by its address, and what it
+says is carried on. So a member can be cut off from some or from all, in both directions, without
+rights on the machine (Linux: all of 127.0.0.0/8 is its own).
+
+Nothing is understood of what is carried, unlike in `proxy.py`. What was under way when a member is
+cut off is kept, as a network keeps on sending, and arrives once it is healed: late, and perhaps
+when nobody waits for it any more.
+
+One thread runs an event loop that does everything; the methods return when they are in force.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from support.servers import free_port
+
+T = TypeVar("T")
+
+#: Who connects from here is nobody's member: a client.
+CLIENT = "127.0.0.1"
+
+
+def member_address(number: int) -> str:
+    """Return the address of a member, by its number from 0 on."""
+    return f"127.0.0.{11 + number}"
+
+
+@dataclass(eq=False)
+class _Link:
+    """Two ends of one connection."""
+
+    source: str
+    target: str
+    near: "_End"
+    far: "_End"
+    held: bool = False
+
+
+class _End(asyncio.Protocol):
+    """One end of a connection, which hands on what it hears to the other."""
+
+    def __init__(self, network: "Network", begin: "Callable[[_End], None] | None" = None) -> None:
+        self._network = network
+        self._begin = begin
+        self._clogged = False
+        self._silent = False  # it has said all it had to say
+        self.transport: asyncio.Transport | None = None
+        self.other: _End | None = None
+        self.link: _Link | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take in the transport; the near end then looks for the far one."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport.pause_reading()  # until there are two ends
+        if self._begin is not None:
+            self._begin(self)
+
+    def listen_again(self) -> None:
+        """Read, unless the connection is held or the other end takes no more."""
+        assert self.transport is not None
+        if self.transport.is_closing():
+            return
+        if self._clogged or self.link is None or self.link.held:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def join(self, link: _Link, other: "_End") -> None:
+        """Know the other end, and begin."""
+        self.link, self.other = link, other
+        self.listen_again()
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on."""
+        assert self.other is not None
+        assert self.other.transport is not None
+        if self.link is not None and not self._network.carries(self.link, self):
+            return
+        self.other.transport.write(data)
+
+    def pause_writing(self) -> None:
+        """Have the other end wait."""
+        self._clog(True)
+
+    def resume_writing(self) -> None:
+        """Have the other end go on."""
+        self._clog(False)
+
+    def _clog(self, clogged: bool) -> None:
+        if self.other is not None:
+            self.other._clogged = clogged
+            self.other.listen_again()
+
+    def eof_received(self) -> bool:
+        """Hand on that there is no more; something may still come back."""
+        self._silent = True
+        if self.other is None or self.other.transport is None or self.other._silent:
+            return False
+        with contextlib.suppress(OSError):
+            self.other.transport.write_eof()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the other end too, as this one ended."""
+        if self.other is not None and self.other.transport is not None:
+            (self.other.transport.abort if exc else self.other.transport.close)()
+        if self.link is not None:
+            self._network.forget(self.link)
+
+
+class Network:
+    """Forwarded ports, and who is cut off from whom."""
+
+    def __init__(self) -> None:
+        self._links: set[_Link] = set()
+        self._waiting: list[tuple[str, str, asyncio.Event]] = []
+        self._cut: set[frozenset[str]] = set()
+        self._lossy: dict[str, int] = {}
+        self._listeners: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._owner = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
+        self._thread.start()
+
+    def forward(self, member: str, target: Callable[[], tuple[str, int]], port: int = 0) -> int:
+        """Listen on a port for a member; return which.
+
+        Args:
+            member: its address.
+            target: where it listens, asked with each connection.
+            port: listen there; else on one that is free.
+        """
+        port = port or free_port()
+
+        async def begin() -> None:
+            self._listeners.append(
+                await self._loop.create_server(
+                    lambda: _End(self, partial(self._arrived, member, target)), CLIENT, port
+                )
+            )
+
+        self._run(begin())
+        return port
+
+    def cut(self, one: str, other: str) -> None:
+        """Let nothing pass between two addresses any more."""
+        self._switch(lambda: self._cut.add(frozenset((one, other))))
+
+    def heal(self, one: str, other: str) -> None:
+        """Let what was held between two addresses arrive, and all that follows."""
+        self._switch(lambda: self._cut.discard(frozenset((one, other))))
+
+    def lose_replies(self, member: str, times: int = 1) -> None:
+        """Close a client's connection in place of a member's next answer, so many times."""
+        self._switch(lambda: self._lossy.__setitem__(member, times))
+
+    def losses_left(self, member: str) -> int:
+        """Return how many answers are yet to be lost."""
+        return self._lossy.get(member, 0)
+
+    def close(self) -> None:
+        """Close all connections, and end."""
+        if os.getpid() != self._owner or self._loop.is_closed():
+            return
+
+        async def end() -> None:
+            for listener in self._listeners:
+                listener.close()
+            for link in list(self._links):
+                for one in (link.near, link.far):
+                    if one.transport is not None:
+                        one.transport.abort()
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.sleep(0)
+
+        self._run(end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    # Within the loop
+
+    def carries(self, link: _Link, end: _End) -> bool:
+        """Tell whether what an end said is handed on; where it is not, the connection ends."""
+        if end is link.far and link.source == CLIENT and self._lossy.get(link.target, 0) > 0:
+            self._lossy[link.target] -= 1
+            assert link.near.transport is not None
+            link.near.transport.close()
+            return False
+        return True
+
+    def forget(self, link: _Link) -> None:
+        """Take note that a connection is over."""
+        self._links.discard(link)
+
+    def _is_cut(self, source: str, target: str) -> bool:
+        return frozenset((source, target)) in self._cut
+
+    def _arrived(self, member: str, target: Callable[[], tuple[str, int]], near: _End) -> None:
+        task = self._loop.create_task(self._connect(member, target, near))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connect(
+        self, member: str, target: Callable[[], tuple[str, int]], near: _End
+    ) -> None:
+        assert near.transport is not None
+        source = near.transport.get_extra_info("peername")[0]
+        if self._is_cut(source, member):
+            healed = asyncio.Event()
+            self._waiting.append((source, member, healed))
+            try:
+                await healed.wait()
+            except asyncio.CancelledError:
+                near.transport.abort()
+                raise
+        try:
+            _, far = await self._loop.create_connection(lambda: _End(self), *target())
+        except OSError:
+            near.transport.abort()
+            return
+        link = _Link(source, member, near, far)
+        link.held = self._is_cut(source, member)
+        self._links.add(link)
+        near.join(link, far)
+        far.join(link, near)
+
+    def _switch(self, change: Callable[[], Any]) -> None:
+        async def apply() -> None:
+            change()
+            for link in self._links:
+                link.held = self._is_cut(link.source, link.target)
+                link.near.listen_again()
+                link.far.listen_again()
+            for source, target, healed in self._waiting:
+                if not self._is_cut(source, target):
+                    healed.set()
+            self._waiting = [one for one in self._waiting if not one[2].is_set()]
+
+        self._run(apply())
+
+    def _run(self, work: Any) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(10.0)

@@ -1,0 +1,107 @@
+"""Progress: whether the partitions of a store on a cluster get what is recorded, node by node."""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
+
+import redis
+from redis.crc import key_slot
+
+from redmeter.partitions import TAGS, partition_of
+from support.clusters import Cluster
+from support.history import Ledger, Stored
+from support.nodes import Node
+from support.waiting import eventually
+
+#: Seconds until a partition that is in order has to have more.
+TIMEOUT = 20.0
+
+
+def slot_of(partition: int) -> int:
+    """Return the slot in which a partition lies."""
+    return key_slot(f"{{{TAGS[partition]}}}".encode())
+
+
+def partitions_on(cluster: Cluster, node: Node) -> frozenset[int]:
+    """Return the numbers of the partitions that a node has."""
+    ranges = cluster.layout().get(node.id, ())
+    return frozenset(
+        partition
+        for partition in range(len(TAGS))
+        if any(low <= slot_of(partition) <= high for low, high in ranges)
+    )
+
+
+def totals(cluster: Cluster) -> dict[int, int]:
+    """Return what was counted and is stored, by partition, as far as masters answer."""
+    found: dict[int, int] = {}
+    for master in cluster.masters():
+        numbers = sorted(partitions_on(cluster, master))
+        pipe = master.client.pipeline(transaction=False)
+        for number in numbers:
+            pipe.hvals(f"redmeter:{{{TAGS[number]}}}total:")
+        with contextlib.suppress(redis.ConnectionError):
+            for number, values in zip(numbers, pipe.execute(raise_on_error=False), strict=True):
+                if not isinstance(values, redis.RedisError):
+                    found[number] = sum(int(value) for value in values)
+    return found
+
+
+def goes_on(cluster: Cluster, but: AbstractSet[int] = frozenset()) -> None:
+    """Wait until each partition has more than now, twice, but for some."""
+    expected = set(range(len(TAGS))) - but
+    for _ in range(2):
+        before: dict[int, int] = {}
+        waiting = set(expected)
+
+        def more(before: dict[int, int], waiting: set[int]) -> bool:
+            for number, total in totals(cluster).items():
+                if total > before.setdefault(number, total):
+                    waiting.discard(number)
+            return not waiting
+
+        try:
+            eventually(partial(more, before, waiting), TIMEOUT)
+        except AssertionError:
+            raise AssertionError(f"no more within {TIMEOUT} s in {sorted(waiting)}") from None
+
+
+def replicated(cluster: Cluster, master: Node) -> dict[str, int]:
+    """Return what a master has of each series, once its replica has it as well."""
+    stored = Stored.read([master.client])
+    offset = int(master.info("replication")["master_repl_offset"])
+    (replica,) = cluster.replicas(of=master)
+
+    def caught_up() -> bool:
+        return int(replica.info("replication")["slave_repl_offset"]) >= offset
+
+    eventually(caught_up, TIMEOUT, f"{replica} has what {master} has")
+    return {series: stored.amount(series) for _, series in stored.slices}
+
+
+def at_risk(
+    ledger: Ledger, partitions: AbstractSet[int], safe: Mapping[str, int], until: float
+) -> Callable[[str], int]:
+    """Return what a failover may cost: what was not replicated yet and may have been stored.
+
+    Args:
+        partitions: those of the master that was lost.
+        safe: what was replicated of each of its series: see replicated().
+        until: from when on it cannot have taken anything any more, monotonic.
+    """
+    recorded = ledger.between(0.0, until)
+    return lambda series: (
+        recorded[series] - safe.get(series, 0) if partition_of(series) in partitions else 0
+    )
+
+
+def errors(node: Node, code: str) -> int:
+    """Return how often a node has answered with an error since its cluster was as new."""
+    found = node.info("errorstats").get(f"errorstat_{code}", {"count": 0})
+    return int(found["count"])
+
+
+def read(cluster: Cluster) -> Stored:
+    """Return all that the masters have."""
+    return Stored.read(master.client for master in cluster.masters())
