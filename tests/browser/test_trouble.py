@@ -13,6 +13,7 @@ from browser.conftest import Homes, Open, ready, serve
 from redmeter import Meter
 from redmeter.reading.overview import LOOKED_AT
 from redmeter.store import embedded
+from support.clusters import Cluster
 from support.commands import Home
 from support.servers import Server
 
@@ -45,6 +46,36 @@ def test_the_store_goes_away_and_comes_back(
         expect(button).to_contain_text("Live")
         # A server that was started anew is empty, and that is shown, too.
         expect(page.get_by_text("Nothing is kept under this name").or_(row)).to_be_visible()
+        page.context.close()
+    finally:
+        home.close()
+
+
+def test_a_node_of_a_cluster_goes_away_and_comes_back(
+    open_page: Open, cluster: Cluster, tmp_path: Path
+) -> None:
+    """The page shows what there is, says who does not answer, and goes on by itself."""
+    cluster.keep_masters()
+    home = Home(tmp_path, f"{cluster.url}?socket_timeout=0.3")
+    try:
+        with Meter(cluster.url, sync=True) as meter:
+            for number in range(40):
+                meter.count(f"beats{number}", 7)
+        page = ready(open_page("?view=counters&range=1", of=serve(home)))
+        rows = page.get_by_role("row", name=re.compile("^beats"))
+        expect(rows).to_have_count(40)
+        node = cluster.nodes[1]
+        cluster.pause(node)
+        banner = page.locator(".banner")
+        expect(banner).to_contain_text(
+            f"{node.address} does not answer: what lies there is missing"
+        )
+        expect(rows).not_to_have_count(40)
+        expect(rows).not_to_have_count(0)
+        expect(page.locator("button.live")).to_contain_text("Live")
+        cluster.resume(node)
+        expect(banner).to_have_count(0, timeout=30_000)
+        expect(rows).to_have_count(40)
         page.context.close()
     finally:
         home.close()

@@ -13,7 +13,7 @@ from redmeter.kinds.distribution import Distribution
 from redmeter.recording.bulk import Bulk
 from redmeter.store import Store
 from soak.journal import AMOUNTS, Said
-from soak.writers import FINISH, PAUSE, TIMEOUT, Writer
+from soak.writers import BULK, FINISH, MIXED, PAUSE, TIMEOUT, Writer
 
 #: The file that says how far off the clock of `stepped` is, seconds.
 CLOCK = "clock"
@@ -77,6 +77,8 @@ def stepped(slot: str, folder: Path, url: str, seed: str) -> None:
         for number in range(3):
             writer.count(f"stepped.{number}", AMOUNTS[turn % len(AMOUNTS)])
             turn += 1
+        writer.count(writer.random.choice(MIXED), 1)
+        writer.count(writer.random.choice(BULK), 1)
         writer.observe("seen.stepped", AMOUNTS[turn % len(AMOUNTS)])
         writer.count_at(f"odd.{turn % 4}", 1, writer.random.choice(AGO))
         writer.pause()
@@ -137,7 +139,7 @@ def _serve(writer: Writer, turns: int, chance: str) -> None:
 
 
 def bulk(slot: str, folder: Path, url: str, seed: str) -> None:
-    """Store what happened within the last half hour, many events at once, again and again."""
+    """Store what happened within the last two hours, many events at once, again and again."""
     writer, store = InBulk(slot, folder, url, seed), stores.open(url, timeout=TIMEOUT)
     assert store is not None
     while writer.going_on:
@@ -172,9 +174,9 @@ class InBulk(Writer):
         now = store.clock.wall()
         self._current = bulk = Bulk(store)
         for _ in range(40):
-            second = int((now - self.random.uniform(0, 1800)) // 1)
+            second = int((now - self.random.uniform(0, 7000)) // 1)
             if self.random.random() < 0.8:
-                series, amount = f"bulk.{self.random.randrange(6)}", self.random.randint(1, 5)
+                series, amount = self.random.choice(BULK), self.random.randint(1, 5)
                 self.journal.note("c", second, series, amount)
                 bulk.add(series, second, amount, now)
             else:

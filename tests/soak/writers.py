@@ -31,6 +31,10 @@ FINISH = 60.0
 #: What all writers count and observe together.
 SHARED = tuple(f"shared.{number}" for number in range(10))
 SEEN = tuple(f"seen.{number}" for number in range(4))
+#: What those count whose clocks are right, and `stepped`, which must not spoil it.
+MIXED = ("mixed.0", "mixed.1")
+#: What `bulk` counts of the past, and `stepped` as well.
+BULK = tuple(f"bulk.{number}" for number in range(4))
 #: What is logged; the pattern by which it is counted.
 MESSAGE = "job %d is done"
 
@@ -123,6 +127,7 @@ class Writer:
         for _ in range(4):
             self.count(next(shared), next(amounts))
         self.count(self._own, 1)
+        self.count(self.random.choice(MIXED), 1)
         self.count(self._brief, 1)
         self.observe(next(seen), next(amounts))
         self.set(f'level{{writer="{self.slot}"}}')

@@ -282,10 +282,10 @@ def test_by_tls_sentinels_and_master_are_verified(
             (url.replace("rediss", "redis"), "If it wants TLS: rediss"),
         ):
             with pytest.raises(StoreUnavailable, match=fix):
-                open_meter(wrong, timeout=0.3).count("hits")
+                open_meter(wrong, timeout=1.0).count("hits")
         speaker.show(papers.renamed)
         with pytest.raises(StoreUnavailable, match="a name that the server's certificate is for"):
-            open_meter(known, timeout=0.3).count("hits")
+            open_meter(known, timeout=1.0).count("hits")
 
 
 def test_nothing_is_connected_to_before_the_first_use() -> None:

@@ -62,6 +62,9 @@ class _End(asyncio.Protocol):
         """Take in the transport; the near end then looks for the far one."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
+        if not self._network.takes(self):
+            transport.abort()
+            return
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport.pause_reading()  # until there are two ends
         if self._begin is not None:
@@ -116,8 +119,7 @@ class _End(asyncio.Protocol):
         """End the other end too, as this one ended."""
         if self.other is not None and self.other.transport is not None:
             (self.other.transport.abort if exc else self.other.transport.close)()
-        if self.link is not None:
-            self._network.forget(self.link)
+        self._network.forget(self)
 
 
 class Network:
@@ -125,6 +127,9 @@ class Network:
 
     def __init__(self) -> None:
         self._links: set[_Link] = set()
+        self._ends: set[_End] = set()
+        self._closing = False
+        self._all_gone = asyncio.Event()
         self._waiting: list[tuple[str, str, asyncio.Event]] = []
         self._cut: set[frozenset[str]] = set()
         self._lossy: dict[str, int] = {}
@@ -177,16 +182,18 @@ class Network:
             return
 
         async def end() -> None:
+            self._closing = True
             for listener in self._listeners:
                 listener.close()
-            for link in list(self._links):
-                for one in (link.near, link.far):
-                    if one.transport is not None:
-                        one.transport.abort()
-            for task in list(self._tasks):
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
                 task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-            await asyncio.sleep(0)
+            await asyncio.gather(*others, return_exceptions=True)
+            for one in self._ends:
+                assert one.transport is not None
+                one.transport.abort()
+            if self._ends:
+                await self._all_gone.wait()
 
         self._run(end())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -204,9 +211,19 @@ class Network:
             return False
         return True
 
-    def forget(self, link: _Link) -> None:
+    def takes(self, end: _End) -> bool:
+        """Take note of a connection; False where there shall be no more."""
+        if not self._closing:
+            self._ends.add(end)
+        return not self._closing
+
+    def forget(self, end: _End) -> None:
         """Take note that a connection is over."""
-        self._links.discard(link)
+        self._ends.discard(end)
+        if self._closing and not self._ends:
+            self._all_gone.set()
+        if end.link is not None:
+            self._links.discard(end.link)
 
     def _is_cut(self, source: str, target: str) -> bool:
         return frozenset((source, target)) in self._cut

@@ -1,10 +1,10 @@
 """Is the store well? What `redmeter doctor` says, and how it knows.
 
-Asked in three round trips, each bounded: what each server says of itself; how large the indexes
-are, which also shows whether another program's counters lie beside ours, and what writers tell of
+Asked in two round trips, each bounded: what the server says of itself, how large the indexes are,
+which also shows whether another program's counters lie beside ours, and what writers tell of
 themselves; then a sample of counters, gauges, histograms and messages, and what there is by
 precision. Nothing here needs CONFIG, which managed services forbid; where the server allows it,
-more is said. Of a cluster each master is judged, and where one is away the rest is examined.
+more is said. Of a cluster each master is asked before, and where one is away the rest is examined.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from redmeter.partitions import SpreadKeys
 from redmeter.reading import findings, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
-from redmeter.reading.servers import Servers
+from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
 from redmeter.reading.writers import Writer
 from redmeter.store import Store
 from redmeter.store.link import Command, Reply, raised
@@ -72,10 +72,13 @@ def examine(store: Store) -> Health:
         StoreError: the server cannot be reached, or does not let us in.
     """
     keys = store.keys
-    servers, reader = Servers(store), store.reader is not store
+    reader, spread = store.reader is not store, len(store.parts) > 1
+    masters = ask_masters(store) if spread else {}
     store = store.partly()
+    own = () if spread else QUESTIONS
     view, replies = store.read(
         [
+            *own,
             ("TYPE", keys.known),
             ("ZCARD", keys.known),
             ("ZRANDMEMBER", keys.known, SAMPLE),
@@ -88,7 +91,8 @@ def examine(store: Store) -> Health:
             *writing.questions(keys),
         ]
     )
-    kind, number, drawn, cleaned, index, totals, *others = replies
+    servers = Servers(store, masters or {"": replies[: len(own)]})
+    kind, number, drawn, cleaned, index, totals, *others = replies[len(own) :]
     beside_us = others[: len(_beside(keys))]
     bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
     scanned, *more = others[len(beside_us) :]

@@ -5,7 +5,7 @@ by the name of the one that it is about.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from redmeter.store.link import Reply, pairs, raised
 from redmeter.store.scatter import Scatter
 from redmeter.store.slots import Shard, slot_of
 
+#: What each is asked: what time it is, and what it says of itself, as far as it does.
+QUESTIONS = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
 #: Slots of a cluster.
 SLOTS = 16384
 #: How many times its fair share of the partitions a master may have, and one.
@@ -54,17 +56,27 @@ class Server:
         yield from findings.persistence(self.info, self.config)
 
 
+def ask_masters(store: Store) -> Mapping[str, Sequence[Reply]]:
+    """Ask the masters of a cluster QUESTIONS, in one round trip.
+
+    Raises:
+        StoreError: none can be reached.
+    """
+    store.link.recover()  # who has which slots may have changed since it was asked
+    return store.link.ask_servers(QUESTIONS)
+
+
 class Servers:
-    """All servers of a store, asked in one round trip.
+    """All servers of a store.
+
+    Args:
+        asked: what each replied to QUESTIONS, by name.
 
     Raises:
         StoreError: none can be reached, or none lets us in.
     """
 
-    def __init__(self, store: Store) -> None:
-        if isinstance(store.link, Scatter):
-            store.link.recover()  # who has which slots may have changed since it was asked
-        asked = store.link.ask_servers([("TIME",), ("INFO",), ("CONFIG", "GET", "*")])
+    def __init__(self, store: Store, asked: Mapping[str, Sequence[Reply]]) -> None:
         here = store.clock.wall()
         self._servers: list[Server] = []
         #: Why those that are away are.

@@ -5,7 +5,7 @@ result. So the same code writes one batch by itself, or many batches in step, as
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from redmeter.errors import StoreError
 from redmeter.store.link import Command, Reply
@@ -48,25 +48,22 @@ def drive_all(link: Collects, many: Mapping[K, Steps[T]]) -> dict[K, T | StoreEr
     Returns:
         What each returned, or the error of ours that it raised.
     """
+    # No function within this one: its annotations would be made with each call, also by an
+    # interpreter that is ending, and can import nothing any more.
     results: dict[K, T | StoreError] = {}
-    asked: dict[K, Command] = {}
-
-    def go(key: K, steps: Steps[T], reply: Any) -> None:
-        try:
-            asked[key] = steps.send(reply)
-        except StopIteration as end:
-            results[key] = end.value
-        except StoreError as error:
-            results[key] = error
-
+    replies: dict[K, Reply] = dict.fromkeys(many)
     try:
-        for key, steps in many.items():
-            go(key, steps, None)
-        while asked:
-            before, asked = asked, {}
-            replies = link.collect(list(before.values()))
-            for key, reply in zip(before, replies, strict=True):
-                go(key, many[key], reply)
+        while replies:
+            asked: dict[K, Command] = {}
+            for key, reply in replies.items():
+                try:
+                    asked[key] = many[key].send(reply)
+                except StopIteration as end:
+                    results[key] = end.value
+                except StoreError as error:
+                    results[key] = error
+            found = link.collect(list(asked.values())) if asked else []
+            replies = dict(zip(asked, found, strict=True))
     finally:
         for steps in many.values():
             steps.close()

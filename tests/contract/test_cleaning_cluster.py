@@ -1,0 +1,218 @@
+"""Cleaning and forgetting on a cluster: all partitions, and none waits for a node that is away."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
+from redmeter import store as stores
+from redmeter.keys import entry
+from redmeter.partitions import partition_of
+from redmeter.reading.catalogue import read_names
+from redmeter.store import Store
+from redmeter.store.link import Command
+from support.clusters import Cluster
+from support.nodes import Node
+from support.progress import partitions_on
+
+#: Counters of long ago, in all partitions and on all masters, and those that are alive.
+OLD = [f"old{number}" for number in range(200)]
+LIVE = [f"live{number}" for number in range(100)]
+
+OpenStore = Callable[..., Store]
+
+
+@pytest.fixture
+def open_store(cluster: Cluster) -> Iterator[OpenStore]:
+    """Open stores on the cluster, closed after the test."""
+    opened: list[Store] = []
+
+    def open_one(**options: Any) -> Store:
+        store = stores.open(cluster.url, **options)
+        assert store is not None
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+def dirty(store: Store) -> None:
+    """Leave what other writers may leave: old hashes, entries without one; and live ones."""
+    now, commands = int(time.time()) // 60 * 60, list[Command]()
+    for names, start in ((OLD, 60), (LIVE, now)):
+        for name in names:
+            keys = store.part(name).keys
+            commands.append(("ZADD", keys.known, 0, entry(60, name), 0, entry(300, name)))
+            commands.append(("HSET", keys.count(60, name), start, 1, start - 60, 1))
+    assert set(map(type, store.parts[0].link.collect(commands))) == {int}
+
+
+def left(store: Store) -> dict[str, int]:
+    """Return how many names there are of each kind."""
+    names = read_names(store.partly())
+    return {kind: sum(name.startswith(kind) for name in names) for kind in ("old", "live")}
+
+
+def on(cluster: Cluster, node: Node, names: list[str]) -> int:
+    """Return how many of some names lie on a node."""
+    return sum(partition_of(name) in partitions_on(cluster, node) for name in names)
+
+
+def test_a_pass_walks_all_partitions(open_store: OpenStore) -> None:
+    """Nothing old is left anywhere, nothing live is gone; when it ended is noted once."""
+    store = open_store()
+    dirty(store)
+    sizes: list[int] = []
+    report = cleaning.clean(store, progress=lambda _, size: sizes.append(size))
+    assert report.complete
+    assert report.looked_at == 600
+    assert (report.slices_removed, report.hashes_removed) == (400, 200)
+    assert report.entries_removed == 500  # 200 with a hash that was old, 300 with none
+    assert (max(sizes), left(store)) == (600, {"old": 0, "live": 100})
+    (ended,) = store.ask([("HGET", store.keys.cleaned, "redmeter:")])
+    assert abs(int(ended) - time.time()) < 60
+
+
+def test_a_pass_that_runs_out_of_time_goes_on_where_it_stopped(open_store: OpenStore) -> None:
+    """Index by index, partition by partition; and ends."""
+    store = open_store()
+    dirty(store)
+    passes = cursor = removed = 0
+    while True:
+        report = cleaning.clean(store, budget=0, cursor=cursor)
+        passes, cursor, removed = passes + 1, report.cursor, removed + report.entries_removed
+        if report.complete:
+            break
+    assert passes > 64
+    assert (removed, left(store)) == (500, {"old": 0, "live": 100})
+
+
+def test_a_node_that_is_away_is_told_once_the_others_are_cleaned(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """What lies there is cleaned when it is back; that a pass ended is not noted before."""
+    store = open_store(timeout=0.3)
+    dirty(store)
+    cluster.keep_masters()
+    node = cluster.nodes[1]
+    kept = on(cluster, node, OLD)
+    cluster.pause(node)
+    with pytest.raises(StoreUnavailable, match=node.address):
+        cleaning.clean(store)
+    (ended,) = store.ask([("HGET", store.keys.cleaned, "redmeter:")])
+    assert ended is None
+    assert left(store)["old"] == 0
+    cluster.resume(node)
+    assert 0 < kept == left(open_store())["old"]
+    assert cleaning.clean(open_store()).complete
+    assert left(open_store()) == {"old": 0, "live": 100}
+
+
+def test_a_node_that_goes_away_during_a_pass_holds_up_nothing(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """It is given up with all that lies there, after one wait."""
+    store = open_store(timeout=0.3)
+    dirty(store)
+    cluster.keep_masters()
+    node = cluster.nodes[2]
+    kept, waited = on(cluster, node, OLD), []
+
+    def went_on(report: cleaning.Report, size: int) -> None:
+        if not waited:
+            cluster.pause(node)
+        waited.append(size)
+
+    with pytest.raises(StoreUnavailable, match=node.address):
+        cleaning.clean(store, progress=went_on)
+    assert waited[-1] < waited[0]
+    cluster.resume(node)
+    assert left(open_store())["old"] == kept
+
+
+def test_a_cleaner_goes_on_beside_a_node_that_is_away(
+    open_store: OpenStore, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Pass after pass: one that ended with the trouble begins anew, and it is logged."""
+    store = open_store(timeout=0.2)
+    dirty(store)
+    cluster.keep_masters()
+    node = cluster.nodes[0]
+    cluster.pause(node)
+    rounds: list[int] = []
+
+    def quit_after_two() -> bool:
+        return len([r for r in caplog.records if "tried again in a minute" in r.message]) == 2
+
+    with caplog.at_level(logging.WARNING), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cleaning, "INTERVAL", 0.0)
+        cleaning.run(store, quit=quit_after_two, on_pass=lambda report: rounds.append(1))
+    assert rounds == []
+    assert all(node.address in r.message for r in caplog.records if "tried again" in r.message)
+    assert left(store)["old"] == 0
+
+
+def test_an_index_that_is_another_programs_holds_up_no_other(open_store: OpenStore) -> None:
+    """It is told at the end."""
+    store = open_store()
+    dirty(store)
+    part = store.parts[partition_of(LIVE[0])]
+    store.link.exchange([("DEL", part.keys.known), ("SET", part.keys.known, "a text")])
+    with pytest.raises(StoreRefused, match="something else"):
+        cleaning.clean(store)
+    store.link.exchange([("DEL", part.keys.known)])
+    assert left(store)["old"] == 0
+
+
+def test_what_is_forgotten_is_gone_from_its_partition(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """A series with all that belongs to it, a logger, a mark; nothing else, and no key is left."""
+    store = open_store()
+    with Meter(cluster.url, sync=True) as meter:
+        for name in ("hits", "others"):
+            meter.count(name, 3)
+            meter.gauge(name).set(2)
+            meter.observe(name, 1.5)
+        for logger in ("shop", "app"):
+            meter.log(logger, "paid %s", 12)
+            meter.log(logger, "late", severity="error")
+        for mark in ("v1", "v2"):
+            meter.mark(mark)
+        assert cleaning.forget(store, "hits")
+        assert not cleaning.forget(store, "hits")
+        assert cleaning.forget_logger(store, "shop")
+        assert not cleaning.forget_logger(store, "shop")
+        assert cleaning.forget_mark(store, "v1") == 1
+        assert cleaning.forget_mark(store, "v1") == 0
+        for kind in ("counters", "gauges", "histograms"):
+            assert meter.names(kind=kind) == ["others"]
+        assert (meter.total("hits"), meter.total("others")) == (0, 3)
+        assert {source.logger for source in meter.loggers()} == {"app"}
+        assert [mark.label for mark in meter.marks()] == ["v2"]
+    assert not [key for _, key in cluster.keys() if ":hits" in key or ":shop" in key]
+
+
+def test_a_series_is_forgotten_though_another_node_is_away(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """One that lies there is not, and that is said."""
+    store = open_store(timeout=0.3)
+    dirty(store)
+    cluster.keep_masters()
+    node = cluster.nodes[1]
+    away = partitions_on(cluster, node)
+    gone = next(name for name in LIVE if partition_of(name) in away)
+    there = next(name for name in LIVE if partition_of(name) not in away)
+    cluster.pause(node)
+    assert cleaning.forget(store, there)
+    with pytest.raises(StoreUnavailable, match=node.address):
+        cleaning.forget(store, gone)
+    cluster.resume(node)
+    assert there not in read_names(open_store())
+    assert gone in read_names(open_store())
