@@ -176,8 +176,8 @@ def gauges(ledger: Ledger, slices: dict[tuple[int, str], dict[int, str]]) -> Ite
                 yield f"{where}: nobody set it to {text}"
             elif time != last[start] and not ledger.may_miss[name]:
                 yield f"{where}: last set at {last[start]}, stored is {time}"
-    for name in set_at:
-        if not ledger.may_miss[name] and (1, name) not in slices:
+    for name in set(set_at) - {name for _, name in slices}:
+        if not ledger.may_miss[name]:
             yield f"{name} is not stored"
 
 

@@ -78,6 +78,10 @@ Url = Annotated[
         "Without it: the embedded server in your data directory.",
     ),
 ]
+Partly = Annotated[
+    bool,
+    typer.Option("--partly", help="On a cluster: go on without what lies on nodes that are away."),
+]
 Prefix = Annotated[
     str | None,
     typer.Option(
@@ -142,18 +146,27 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 @contextlib.contextmanager
-def opened(url: str | None, prefix: str | None, *, reading: bool = False) -> Iterator[Store]:
+def opened(
+    url: str | None, prefix: str | None, *, reading: bool = False, partly: bool = False
+) -> Iterator[Store]:
     """Open the store that the options name, and close it.
 
     Args:
         reading: only to ask: of a replica, where the setting `read_from` says so.
+        partly: go on without what lies on servers that are away, and tell what is missing.
     """
     store = stores.open(url, prefix=prefix)
     if store is None:
         raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
     try:
         with output.left_out():
-            yield store.reader if reading else store
+            chosen = store.reader if reading else store
+            chosen = chosen.partly() if partly else chosen
+            try:
+                yield chosen
+            finally:
+                for told in chosen.left_out():
+                    output.note(f"warning: {told}: what lies there is missing")
     finally:
         store.close()
 

@@ -12,6 +12,7 @@ from redmeter.cli import chart, output
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
+    Partly,
     Precision,
     Prefix,
     Url,
@@ -46,6 +47,7 @@ def names(
     kind: Annotated[
         str | None, typer.Option("--kind", help="Only counters, gauges or histograms.")
     ] = None,
+    partly: Partly = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -59,7 +61,7 @@ def names(
         raise InvalidSetting(
             "PATTERN", "is empty and matches nothing: leave it out for all, or give one as 'http_*'"
         )
-    with opened(url, prefix, reading=True) as store:
+    with opened(url, prefix, reading=True, partly=partly) as store:
         rows: list[tuple[str, str, int | None]] = []
         for each in _KINDS if kind is None else [kind]:
             rows += _named(store, pattern, each)

@@ -11,7 +11,7 @@ from rich.text import Text
 from redmeter import cleaning
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
-from redmeter.errors import InvalidSetting
+from redmeter.errors import InvalidSetting, StoreError
 from redmeter.keys import Retention, parse_changes
 from redmeter.names import canonical
 from redmeter.reading import health as reading
@@ -72,12 +72,19 @@ def clean(
                 cleaning.run(store, quit=lambda: False, on_pass=lambda done: _tell(done, json))
             output.note("ended")
         else:
+            seen: list[cleaning.Report] = []
             with output.progress("cleaning") as show:
-                report = cleaning.clean(
-                    store,
-                    budget=float("inf"),
-                    progress=lambda done, size: show(done.looked_at, size),
-                )
+
+                def went_on(done: cleaning.Report, size: int) -> None:
+                    show(done.looked_at, size)
+                    seen[:] = [done]
+
+                try:
+                    report = cleaning.clean(store, budget=float("inf"), progress=went_on)
+                except StoreError:
+                    if seen and not json:  # a part of a cluster was away; the others are cleaned
+                        _tell(seen[0], json)
+                    raise
             _tell(report, json)
 
 

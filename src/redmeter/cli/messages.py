@@ -13,7 +13,7 @@ from rich.text import Text
 
 from redmeter.analysis.changes import changes as find_changes
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
+from redmeter.cli.app import NOT_FOUND, AsJson, Partly, Prefix, Url, command, fail, opened
 from redmeter.errors import InvalidSetting, InvalidValue
 from redmeter.kinds.message import check_logger, severity_of
 from redmeter.model import Change, Frequency, LogSource, Message
@@ -58,6 +58,7 @@ def logs(
     limit: Annotated[
         int, typer.Option("--limit", "-l", min=1, help="How many patterns and changes.")
     ] = 10,
+    partly: Partly = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -77,7 +78,7 @@ def logs(
         severity = _severity(severity)
     if logger is not None:
         logger = check_logger(logger)
-    with opened(url, prefix, reading=True) as store:
+    with opened(url, prefix, reading=True, partly=partly) as store:
         found = _Found(store, logger, severity, asked, recent or _RECENT, limit)
         if json:
             output.as_json(found.as_dict())

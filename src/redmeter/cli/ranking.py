@@ -13,6 +13,7 @@ from redmeter.cli import chart, output, units
 from redmeter.cli.app import (
     NOT_FOUND,
     AsJson,
+    Partly,
     Precision,
     Prefix,
     Url,
@@ -78,6 +79,7 @@ def top(
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = 10,
+    partly: Partly = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -99,7 +101,7 @@ def top(
         raise InvalidSetting("--by", f"{missing}, e.g. redmeter top http_requests --by route")
     order = "failing" if wrong else order or "count"
     name = "*" if name is None else name
-    with opened(url, prefix, reading=True) as store:
+    with opened(url, prefix, reading=True, partly=partly) as store:
         first, last = (
             moment(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))

@@ -28,6 +28,8 @@ class Arguments(TypedDict, total=False):
     release: str | None
     embedded_idle: float | None
     read_from: str | None
+    previous_url: str | None
+    previous_prefix: str | None
     include_paths: str | Sequence[str] | None
     ignore_paths: str | Sequence[str] | None
     count_paths: str | Mapping[str, str] | None

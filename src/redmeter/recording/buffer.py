@@ -174,7 +174,8 @@ class Buffer:
             gone = widths.lost(widths.finest, width)
             self._tally.lose(AGED, name, gone, kind.events_of(value))
         start = second - second % width if width else 0
-        self._merge(self._levels(kind, name), kind, width, name, start, value)
+        levels = self._places[0] if self._number_of is None else self._levels(kind, name)
+        self._merge(levels, kind, width, name, start, value)
 
     def put_back(self, part: Part) -> None:
         """Put back what was taken and never sent."""

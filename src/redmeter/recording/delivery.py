@@ -134,10 +134,6 @@ class Delivery:
             self._bind(asked=asked)
         self._renumber(asked=asked)
         before = set(self._failed) if self._spread else set[int]()
-        with self._lock:
-            if self._store.kept != self._kept:
-                self._kept = self._store.kept
-                self._buffer.retain(self._kept)
         send = partial(self._send, asked=asked, instance=self._usable_instance())
         self._send_to(self._lanes, send, patient=asked)
         # On one server what stays without a failure waits for a number.
@@ -270,6 +266,9 @@ class Delivery:
         loaded: list[Channel] = []
         fields = 0
         with self._lock:
+            if self._store.kept != self._kept:
+                self._kept = self._store.kept
+                self._buffer.retain(self._kept)
             while waiting and fields <= FIELDS_PER_BATCH:
                 channel = self._channels[waiting.popleft()]
                 if not channel.is_due(asked=asked):

@@ -22,7 +22,7 @@ from typing import Any
 
 import redis
 
-from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.link import Command, Link, Reply, raised
 from redmeter.store.parallel import in_parallel
 from redmeter.store.slots import (
@@ -47,6 +47,11 @@ LEFT_ALONE = 2.0
 
 #: What a node says of a slot: which, and who has it.
 _REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
+
+
+#: The next command is for a slot that the node is but to get; readings are answered by replicas.
+_ASKING: Command = ("ASKING",)
+_READONLY: Command = ("READONLY",)
 
 
 class _Limits(threading.local):
@@ -160,15 +165,14 @@ class ClusterLink:
             reason = "it has just kept us waiting for nothing"
             return [StoreUnavailable(link.location, reason) for _ in commands]
         # A replica sends readings on to its master, until it is told that it may answer.
-        sent: list[Command] = [("READONLY",)] if self._replicas else []
+        sent: list[Command] = [_READONLY] if self._replicas else []
         for command, asking in commands:
-            sent += [("ASKING",), command] if asking else [command]
+            sent += [_ASKING, command] if asking else [command]
         limit = contextlib.nullcontext() if until is None else link.within(until - time.monotonic())
         with limit:
             replies = link.collect(sent)
         if len(sent) > len(commands):
-            mine = (("ASKING",), ("READONLY",))
-            replies = [r for c, r in zip(sent, replies, strict=True) if c not in mine]
+            replies = _answers(sent, replies)
         if any(isinstance(reply, StoreUnavailable) for reply in replies):
             # Half of the time may be spent waiting for a node that stands still, no more.
             now = time.monotonic()
@@ -330,6 +334,21 @@ class ClusterLink:
         """Close the connections; the next exchange would open others."""
         for link in list(self._nodes.values()):
             link.close()
+
+
+def _answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
+    """Return the replies to all but our own words; who may not say one is told that instead."""
+    found, always, once = list[Reply](), None, None
+    for command, reply in zip(sent, replies, strict=True):
+        denied = reply if isinstance(reply, AccessDenied) else None
+        if command == _READONLY:
+            always = denied
+        elif command == _ASKING:
+            once = denied
+        else:
+            found.append(once or always or reply)
+            once = None
+    return found
 
 
 def place_of(error: StoreUnavailable) -> str:

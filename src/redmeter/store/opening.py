@@ -65,7 +65,10 @@ def open(  # noqa: A001
         "clock": clock,
     }
     if settings.resolve("previous_url", previous_url):
-        options["previous"] = _previous(previous_url, previous_prefix, options)
+        try:
+            options["previous"] = _previous(previous_url, previous_prefix, options)
+        except InvalidSetting as error:  # told to who reads; counting needs no other store
+            options["reader"] = partial(_unreadable, error)
     replica = settings.resolve("read_from", read_from) == "replica"
     if client is not None:
         if url is not None:
@@ -73,10 +76,12 @@ def open(  # noqa: A001
         if isinstance(client, RedisCluster):
             check_cluster_prefix(options["prefix"])
             of_client = partial(clients_cluster, client, seconds)
-            reader = partial(_reader, partial(of_client, replicas=True), options)
-            return Store(of_client(), reader=reader if replica else None, **options)
+            if replica:
+                reader = partial(_reader, partial(of_client, replicas=True), dict(options))
+                options.setdefault("reader", reader)
+            return Store(of_client(), **options)
         if replica:
-            options["reader"] = partial(_no_replicas, "a client of yours")
+            options.setdefault("reader", partial(_no_replicas, "a client of yours"))
         check_client(client)
         return Store(Link(lambda: client, location_of(client), owned=False), **options)
     target = urls.parse(settings.resolve("url", url))
@@ -98,15 +103,19 @@ def open(  # noqa: A001
         from redmeter.store import sentinel
 
         link = partial(sentinel.link_to, target, settled, _connect_node)
-        reader = partial(_reader, partial(link, replica=True), options)
-        return Store(link(), reader=reader if replica else None, **options)
+        if replica:
+            reader = partial(_reader, partial(link, replica=True), dict(options))
+            options.setdefault("reader", reader)
+        return Store(link(), **options)
     if target.kind == "cluster":
         check_cluster_prefix(options["prefix"])
         nodes = partial(_connect_node, settled), target.nodes, target.location
-        reader = partial(_reader, partial(ClusterLink, *nodes, replicas=True), options)
-        return Store(ClusterLink(*nodes), reader=reader if replica else None, **options)
+        if replica:
+            reader = partial(_reader, partial(ClusterLink, *nodes, replicas=True), dict(options))
+            options.setdefault("reader", reader)
+        return Store(ClusterLink(*nodes), **options)
     if replica:
-        options["reader"] = partial(_no_replicas, target.location)
+        options.setdefault("reader", partial(_no_replicas, target.location))
     if path is None:
         return Store(Link(partial(_connect, settled), target.location), **options)
     idle = settings.resolve("embedded_idle", embedded_idle)
@@ -196,6 +205,10 @@ def _previous(url: str | None, prefix: str | None, options: Mapping[str, Any]) -
 
 def _reader(link: Callable[[], Link | ClusterLink], options: dict[str, Any]) -> Store:
     return Store(link(), **options)
+
+
+def _unreadable(error: InvalidSetting) -> Store:
+    raise error
 
 
 def _no_replicas(what: str) -> Store:

@@ -1,0 +1,250 @@
+"""The commands on a store that lies on a cluster, also with one of its nodes away."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cli.conftest import Run
+from redmeter import Meter
+from redmeter import store as stores
+from redmeter.partitions import TAGS, partition_of
+from support.clusters import Cluster
+from support.commands import Done, Home
+from support.nodes import Node
+from support.progress import partitions_on, slot_of
+
+NAMES = [f"n{number}" for number in range(40)]
+
+
+@pytest.fixture
+def filled(cluster: Cluster) -> Cluster:
+    """A cluster with something of everything."""
+    with Meter(cluster.url, sync=True) as meter:
+        for number, name in enumerate(NAMES):
+            meter.count(name, number + 1)
+            meter.log(f"logger{number}", "late", severity="error")
+        for route in ("/", "/cart"):
+            labels = {"method": "GET", "route": route}
+            meter.count("http_requests", 3, labels=labels | {"status": "2xx"})
+            meter.observe("http_request_seconds", 0.2, labels=labels)
+        meter.gauge("queue_length").set(7.5)
+        meter.mark("v1")
+    cluster.keep_masters()
+    return cluster
+
+
+@pytest.fixture
+def run(redmeter: Run, cluster: Cluster) -> Run:
+    """A command on the cluster's store."""
+
+    def on_cluster(*arguments: str, **options: Any) -> Done:
+        url = f"{cluster.url}?socket_timeout=0.3"
+        return redmeter(*arguments, "--url", url, **options)
+
+    return on_cluster
+
+
+@pytest.fixture
+def away(filled: Cluster) -> Iterator[Node]:
+    """A node that stands still."""
+    node = filled.nodes[1]
+    filled.pause(node)
+    yield node
+    filled.resume(node)
+
+
+def told(done: Done) -> Any:
+    """Return the JSON that a command printed."""
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+# --- All nodes there -----------------------------------------------------------------------
+
+
+def test_what_is_read_is_read_of_all_partitions(filled: Cluster, run: Run) -> None:
+    """Names with totals, series, rankings, summaries, messages, marks, forecasts."""
+    listed = {row["name"]: row["total"] for row in told(run("names", "--json"))}
+    assert {name: listed[name] for name in NAMES} == {n: at + 1 for at, n in enumerate(NAMES)}
+    assert len(listed) == 40 + 2 + 2 + 1
+    assert run("series", *NAMES[:3]).code == 0
+    rows = told(run("top", "n*", "--limit", "3", "--json"))["rows"]
+    assert [row["key"] for row in rows] == ["n39", "n38", "n37"]
+    routes = told(run("top", "http_requests", "--by", "route", "--json"))["rows"]
+    assert sorted(row["key"] for row in routes) == ["/", "/cart"]
+    assert told(run("summary", "http_request_seconds", "--all-labels", "--json"))
+    logs = told(run("logs", "--json", "--limit", "50"))
+    assert len(logs["common"]) == 40
+    assert "v1" in run("mark", "--list").out
+
+
+def test_what_changes_something_reaches_its_partition(filled: Cluster, run: Run) -> None:
+    """A mark, a pass of the cleaner, what is to be forgotten."""
+    assert run("mark", "v2").code == 0
+    assert "v2" in run("mark", "--list").out
+    assert told(run("clean", "--json"))["complete"]
+    assert run("clean", "--forget", "n7").code == 0
+    assert run("clean", "--forget-logger", "logger7").code == 0
+    assert run("mark", "--remove", "v1").code == 0
+    assert "n7" not in [row["name"] for row in told(run("names", "--json"))]
+    assert run("clean", "--forget", "n7").code == 1
+    with Meter(filled.url) as meter:
+        assert "logger7" not in {source.logger for source in meter.loggers()}
+        assert [mark.label for mark in meter.marks()] == ["v2"]
+
+
+def test_a_log_is_replayed_to_all_partitions(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    """And stored once."""
+    log = tmp_path / "access.log"
+    line = '1.2.3.4 - - [01/Jan/2024:00:00:{:02}] "GET /p{} HTTP/1.1" 200 5 "-" "-"\n'
+    log.write_text(
+        "".join(line.format(n % 60, n % 20).replace("] ", " +0000] ") for n in range(300))
+    )
+    done = run("replay", str(log), "--shift-to-now")
+    assert done.code == 0, done.err
+    with Meter(cluster.url) as meter:
+        assert meter.total("hits") == 300
+        rows = meter.top("http_requests", by="route", precision=86400, limit=50)
+        assert sum(row.count for row in rows) == 300
+    tags = {key.partition("}")[0] for _, key in cluster.keys("redmeter:{*}count:*")}
+    assert len(tags) > 5
+
+
+def test_a_change_of_the_retention_reaches_all_partitions(filled: Cluster, run: Run) -> None:
+    """Whoever writes goes by it, whichever partition it is."""
+    assert told(run("retention", "60=77", "--json"))["60"] == 77
+    for node in filled.masters():
+        for key in node.client.scan_iter("redmeter:*meta:", count=1000):
+            assert "60=77" in node.client.hget(key, "retention")
+
+
+def test_the_doctor_tells_of_the_masters(filled: Cluster, run: Run) -> None:
+    """What is well once; what is not by the node that it is about."""
+    filled.nodes[2].ask("CONFIG", "SET", "maxmemory", "50mb")
+    filled.nodes[2].ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    found = told_health(run("doctor", "--json"))
+    assert any("(and 2 more masters)" in one["text"] for one in found["server"])
+    assert found["cluster"][0]["text"] == "3 masters, 21 to 22 of 64 partitions each"
+    (memory,) = (one for one in found["memory"] if one["level"] != "ok")
+    assert memory["text"].startswith(filled.nodes[2].address)
+
+
+def test_the_doctor_tells_of_uneven_slots(cluster: Cluster, run: Run) -> None:
+    """One master with most of them has most of the load."""
+    to, moved = cluster.nodes[0], [slot_of(part) for part in range(24, 40)]
+    for slot in moved:
+        cluster.migrate_slot(slot, to)
+    found = told_health(run("doctor", "--json"))["cluster"]
+    assert (found[0]["level"], "rebalance" in found[0]["fix"]) == ("warn", True)
+    assert "the fullest has far more than its share" in found[0]["text"]
+
+
+def told_health(done: Done) -> dict[str, list[dict[str, str]]]:
+    """Return what the doctor found, by topic."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for one in json.loads(done.out)["findings"]:
+        found.setdefault(one["topic"], []).append(one)
+    return found
+
+
+def test_up_serves_the_page_and_cleans(filled: Cluster, tmp_path: Path) -> None:
+    """Of a store that lies elsewhere nothing is started but these two."""
+    home = Home(tmp_path, filled.url)
+    try:
+        up = home.start("up", "--port", "0")
+        place = re.search(r"http://\S+", up.out(1))
+        assert place is not None
+        names = httpx.get(f"{place[0].rstrip('/')}/api/names?pattern=n*").json()
+        assert names["total"] == 40
+        key = f"redmeter:{{{TAGS[0]}}}cleaned:"
+        until = time.monotonic() + 20
+        while not filled.node_of(key).client.exists(key) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert filled.node_of(key).client.hget(key, "redmeter:")
+    finally:
+        home.close()
+
+
+# --- One of them away ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("names",), ("top",), ("logs",), ("retention", "60=77"), ("retention", "60=77", "--json")],
+)
+def test_a_command_that_needs_a_node_that_is_away_names_it(
+    command: tuple[str, ...], away: Node, filled: Cluster, run: Run
+) -> None:
+    """Nothing is half told, and nothing half changed."""
+    done = run(*command)
+    assert (done.code, done.out) == (3, "")
+    assert away.address in done.err
+    filled.resume(away)
+    assert "77" not in json.loads(run("retention", "--json").out).values()
+
+
+def test_what_lies_elsewhere_is_read_and_written(away: Node, filled: Cluster, run: Run) -> None:
+    """A series and a mark need their own partition alone."""
+    gone = partitions_on(filled, away)
+    there = [name for name in NAMES if partition_of(name) not in gone][:3]
+    assert 0 not in gone
+    assert run("series", *there).code == 0
+    assert run("mark", "v3").code == 0
+    assert run("clean", "--forget", there[0]).code == 0
+
+
+def test_partly_shows_what_there_is_and_says_what_is_missing(
+    away: Node, filled: Cluster, run: Run
+) -> None:
+    """Where one asks for that."""
+    gone = partitions_on(filled, away)
+    there = {name for name in NAMES if partition_of(name) not in gone}
+    warning = f"warning: {away.address} does not answer: what lies there is missing"
+    names = run("names", "n*", "--partly", "--json")
+    assert {row["name"] for row in told(names)} == there
+    top = run("top", "n*", "--partly", "--limit", "50", "--json")
+    assert {row["key"] for row in told(top)["rows"]} == there
+    logs = run("logs", "--partly", "--json", "--limit", "50")
+    assert 0 < len(told(logs)["common"]) < 40
+    for done in (names, top, logs):
+        assert warning in done.err
+
+
+def test_cleaning_tells_what_was_done_before_it_says_who_is_away(away: Node, run: Run) -> None:
+    """The others are cleaned."""
+    done = run("clean")
+    assert done.code == 3
+    assert "looked at; removed" in done.out
+    assert away.address in done.err
+
+
+def test_the_doctor_fails_where_a_node_is_away_and_examines_the_rest(away: Node, run: Run) -> None:
+    """Which one it is, what that means, and what to do."""
+    done = run("doctor", "--json")
+    assert done.code == 1
+    failing = [one for one in told_health(done)["cluster"] if one["level"] == "fail"]
+    assert failing[0]["text"].startswith(f"{away.address} does not answer")
+    assert failing[0]["fix"]
+    assert json.loads(done.out)["series"]["60"] > 20
+    assert f"{away.address} does not answer" in run("doctor").out
+
+
+def test_a_partition_that_missed_a_change_follows_when_it_is_used_again(
+    filled: Cluster, run: Run
+) -> None:
+    """As if its node had gone away in the middle of the change."""
+    assert run("retention", "60=66").code == 0
+    part = stores.open(filled.url).parts[30]  # type: ignore[union-attr]
+    node = filled.node_of(part.keys.meta)
+    before = node.client.hgetall(part.keys.meta)
+    assert run("retention", "60=77").code == 0
+    node.client.hset(part.keys.meta, mapping=before)
+    assert json.loads(run("retention", "--json").out)["60"] == 77
+    assert run("retention", "300=55").code == 0
+    assert node.client.hget(part.keys.meta, "retention").split()[2:4] == ["60=77", "300=55"]
