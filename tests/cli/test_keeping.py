@@ -293,8 +293,10 @@ def test_doctor_tells_of_the_writers(redmeter: Run, meter: Meter, client: Any) -
     lines = [line for line in done.out.splitlines() if " writers " in line]
     assert lines == [
         "ok    writers      1 seen within 3min, 1 within a day",
-        "warn  writers      events that came too late (aged) are missing: 12 in charts by 1s; all "
-        "others and the grand totals have them; by web-1 pid 7",
+        (
+            "warn  writers      events that came too late (aged) are missing: 12 in charts by 1s; "
+            "all others and the grand totals have them; by web-1 pid 7"
+        ),
     ]
     assert "-> nothing brings them back" in done.out
     (told,) = json.loads(redmeter("doctor", "--json").out)["writers"]

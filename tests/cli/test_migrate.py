@@ -41,9 +41,9 @@ def test_a_store_is_moved_and_told_of(
     done = redmeter("migrate", *urls)
     assert (done.code, done.err) == (0, "")
     first, *rows, last = done.out.splitlines()
-    assert first == "KIND\tPRECISION\tTAKEN\tSTORED\tTOO OLD\tFOUND"
-    assert "counters\t1h\t3\t3\t0\t3" in rows
-    assert "totals\t\t3\t3\t0\t3" in rows
+    assert first == "KIND\tPRECISION\tTAKEN\tSTORED\tTOO OLD\tLOOKED FOR\tFOUND"
+    assert "counters\t1h\t3\t3\t0\t3\t3" in rows
+    assert "totals\t\t3\t3\t0\t3\t3" in rows
     assert last.startswith("8 pieces in 2 batches, ")
     assert last.endswith("s: 24 taken, 24 stored; looked for 24, found 24")
     assert total("hits") == 3
@@ -115,6 +115,28 @@ def test_what_is_refused_ends_with_its_own_code(
     assert done.code == 3
     assert "1 refused by TO, and kept in FROM" in done.out
     assert "redmeter:moving:" in done.err
+
+
+def test_what_the_target_refused_is_named_with_its_key(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], server: Server
+) -> None:
+    """Nothing else is, though it was taken with it; the next run tells it again."""
+    for name in ("hits", "other"):
+        meter.count(name)
+    with server.client(db=1) as other:
+        other.set("redmeter:count:60:hits", "theirs")
+    for _ in range(2):
+        done = redmeter("migrate", *urls)
+        assert "(counters 60:hits)" in done.err
+        assert "other" not in done.err
+
+
+def test_where_nothing_is_to_be_moved_that_is_told(redmeter: Run, urls: tuple[str, str]) -> None:
+    """As a rule a URL or a prefix is wrong then; and what a new TO will keep, FROM does not say."""
+    told = redmeter("migrate", *urls, "--dry-run").out
+    assert "FROM has nothing to move" in told
+    assert "TO is new, and FROM does not say what it keeps" in told
+    assert "FROM has nothing to move" in redmeter("migrate", *urls).out
 
 
 def test_one_store_is_no_move(redmeter: Run, urls: tuple[str, str]) -> None:

@@ -13,7 +13,8 @@ from redmeter.keys import entry
 from redmeter.partitions import partition_of
 from redmeter.reading.catalogue import read_names
 from redmeter.store import Store
-from redmeter.store.link import Command
+from redmeter.store import cluster as clusters
+from redmeter.store.link import Command, Link
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import partitions_on
@@ -114,14 +115,23 @@ def test_a_node_that_is_away_is_told_once_the_others_are_cleaned(
 
 
 def test_a_node_that_goes_away_during_a_pass_holds_up_nothing(
-    open_store: OpenStore, cluster: Cluster
+    open_store: OpenStore, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is given up with all that lies there, after one wait."""
     store = open_store(timeout=0.3)
     dirty(store)
     cluster.keep_masters()
     node = cluster.nodes[2]
-    kept, waited = on(cluster, node, OLD), list[int]()
+    kept, waited, asked = on(cluster, node, OLD), list[int](), list[str]()
+    whole = Link.exchange
+
+    def noted(self: Link, *args: Any) -> Any:
+        if node.server.paused:
+            asked.append(self.location.partition(" ")[0])
+        return whole(self, *args)
+
+    monkeypatch.setattr(Link, "exchange", noted)
+    monkeypatch.setattr(clusters, "LEFT_ALONE", 0.0)
 
     def went_on(report: cleaning.Report, size: int) -> None:
         if not waited:
@@ -131,6 +141,7 @@ def test_a_node_that_goes_away_during_a_pass_holds_up_nothing(
     with pytest.raises(StoreUnavailable, match=node.address):
         cleaning.clean(store, progress=went_on)
     assert waited[-1] < waited[0]
+    assert asked.count(node.address) == 1
     cluster.resume(node)
     assert left(open_store())["old"] == kept
 

@@ -115,6 +115,7 @@ def test_other_programs_are_left_alone(client: Any, bare: Store, target: Store) 
     assert client.hgetall("redmeter:count:60:mixed") == {str(now).encode(): b"2"}
     assert {"count:60:text", "count:60:apples", "count:60:mixed"} <= {*report.strange}
     assert b"60*60:hits" in client.zrange("known:", 0, -1)
+    assert report.total().unread == 0
 
 
 def test_what_the_listings_write_late_is_taken_later(

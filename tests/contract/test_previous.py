@@ -244,3 +244,24 @@ def test_a_cluster_is_no_previous_store() -> None:
     assert store is not None
     with pytest.raises(InvalidSetting, match="previous_url: is a cluster"):
         _ = store.reader
+
+
+@pytest.mark.parametrize("prefix", [None, "redmeter:"])
+def test_a_store_is_not_its_own_previous_one(prefix: str | None) -> None:
+    """All would be read twice."""
+    own = "redis://127.0.0.1:1"
+    store = opening.open(own, previous_url=f"{own}/0", previous_prefix=prefix)
+    assert store is not None
+    with pytest.raises(InvalidSetting, match="previous_url: is this store itself"):
+        _ = store.reader
+    other = opening.open(own, previous_url=own, previous_prefix="other:")
+    assert other is not None
+    assert other.reader is other
+
+
+def test_a_previous_url_that_cannot_be_read_is_named_as_such() -> None:
+    """As one that is right stands beside it."""
+    store = opening.open("redis://127.0.0.1:1/0", previous_url="nonsense://127.0.0.1")
+    assert store is not None
+    with pytest.raises(InvalidSetting, match="previous_url: unknown scheme"):
+        _ = store.reader

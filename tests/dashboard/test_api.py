@@ -93,14 +93,14 @@ def test_an_answer_about_an_empty_store_is_too(url: str, client: httpx.Client) -
 
 
 @pytest.mark.parametrize("url", ASKED)
-def test_an_answer_takes_two_round_trips_at_most_and_health_three(
+def test_an_answer_takes_two_round_trips_at_most(
     url: str, client: httpx.Client, filled: Meter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it shows; what the store keeps is known, as after the first answer."""
     assert client.get("/healthz").status_code == 200
     with exchanges(monkeypatch) as seen:
         assert client.get(url).status_code == 200
-    assert 1 <= len(seen) <= (3 if url == "/api/health" else 2)
+    assert 1 <= len(seen) <= 2
 
 
 # --- Figures -------------------------------------------------------------------------------

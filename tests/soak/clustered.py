@@ -103,7 +103,7 @@ class Clustered:
         self._cluster.wait_ok()
 
     def _move(self) -> None:
-        for partition in self._chance.sample(range(len(TAGS)), 3):
+        for partition in self._chance.sample(range(len(TAGS)), 8):
             slot = slot_of(partition)
             self._cluster.migrate_slot(slot, self._cluster.other_than(self._cluster.node_of(slot)))
         self._cluster.wait_ok()

@@ -19,7 +19,6 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 from support.servers import free_port
@@ -49,9 +48,8 @@ class _Link:
 class _End(asyncio.Protocol):
     """One end of a connection, which hands on what it hears to the other."""
 
-    def __init__(self, network: "Network", begin: "Callable[[_End], None] | None" = None) -> None:
+    def __init__(self, network: "Network") -> None:
         self._network = network
-        self._begin = begin
         self._clogged = False
         self._silent = False  # it has said all it had to say
         self.transport: asyncio.Transport | None = None
@@ -59,16 +57,12 @@ class _End(asyncio.Protocol):
         self.link: _Link | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take in the transport; the near end then looks for the far one."""
+        """Take in the transport, and wait until there are two ends."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        if not self._network.takes(self):
-            transport.abort()
-            return
+        self._network.note(self)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport.pause_reading()  # until there are two ends
-        if self._begin is not None:
-            self._begin(self)
+        transport.pause_reading()
 
     def listen_again(self) -> None:
         """Read, unless the connection is held or the other end takes no more."""
@@ -133,7 +127,7 @@ class Network:
         self._waiting: list[tuple[str, str, asyncio.Event]] = []
         self._cut: set[frozenset[str]] = set()
         self._lossy: dict[str, int] = {}
-        self._listeners: list[asyncio.Server] = []
+        self._listeners: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._owner = os.getpid()
         self._loop = asyncio.new_event_loop()
@@ -150,12 +144,12 @@ class Network:
         """
         port = port or free_port()
 
+        listener = socket.create_server((CLIENT, port))
+        listener.setblocking(False)
+
         async def begin() -> None:
-            self._listeners.append(
-                await self._loop.create_server(
-                    lambda: _End(self, partial(self._arrived, member, target)), CLIENT, port
-                )
-            )
+            self._listeners.append(listener)
+            self._loop.add_reader(listener, self._accept, listener, member, target)
 
         self._run(begin())
         return port
@@ -184,15 +178,17 @@ class Network:
         async def end() -> None:
             self._closing = True
             for listener in self._listeners:
+                self._loop.remove_reader(listener)
                 listener.close()
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in others:
+            await asyncio.sleep(0)  # who has just connected is told
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.gather(*self._tasks)
             for one in self._ends:
                 assert one.transport is not None
                 one.transport.abort()
-            if self._ends:
+            while self._ends:
+                self._all_gone.clear()
                 await self._all_gone.wait()
 
         self._run(end())
@@ -211,11 +207,9 @@ class Network:
             return False
         return True
 
-    def takes(self, end: _End) -> bool:
-        """Take note of a connection; False where there shall be no more."""
-        if not self._closing:
-            self._ends.add(end)
-        return not self._closing
+    def note(self, end: _End) -> None:
+        """Take note of a connection."""
+        self._ends.add(end)
 
     def forget(self, end: _End) -> None:
         """Take note that a connection is over."""
@@ -228,28 +222,39 @@ class Network:
     def _is_cut(self, source: str, target: str) -> bool:
         return frozenset((source, target)) in self._cut
 
-    def _arrived(self, member: str, target: Callable[[], tuple[str, int]], near: _End) -> None:
-        task = self._loop.create_task(self._connect(member, target, near))
+    def _accept(
+        self, listener: socket.socket, member: str, target: Callable[[], tuple[str, int]]
+    ) -> None:
+        try:
+            accepted, _ = listener.accept()
+        except OSError:  # gone again
+            return
+        accepted.setblocking(False)
+        task = self._loop.create_task(self._connect(accepted, member, target))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _connect(
-        self, member: str, target: Callable[[], tuple[str, int]], near: _End
+        self, accepted: socket.socket, member: str, target: Callable[[], tuple[str, int]]
     ) -> None:
-        assert near.transport is not None
-        source = near.transport.get_extra_info("peername")[0]
-        if self._is_cut(source, member):
-            healed = asyncio.Event()
-            self._waiting.append((source, member, healed))
-            try:
-                await healed.wait()
-            except asyncio.CancelledError:
-                near.transport.abort()
-                raise
+        """Look for the other end, once whoever connects may reach the member."""
+        if self._closing:
+            accepted.close()
+            return
+        near = _End(self)
         try:
+            source = accepted.getpeername()[0]
+            await self._loop.connect_accepted_socket(lambda: near, accepted)
+            if self._is_cut(source, member):
+                healed = asyncio.Event()
+                self._waiting.append((source, member, healed))
+                await healed.wait()
             _, far = await self._loop.create_connection(lambda: _End(self), *target())
-        except OSError:
-            near.transport.abort()
+        except (OSError, asyncio.CancelledError):
+            if near.transport is not None:
+                near.transport.abort()
+            else:
+                accepted.close()
             return
         link = _Link(source, member, near, far)
         link.held = self._is_cut(source, member)

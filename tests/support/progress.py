@@ -48,10 +48,10 @@ def totals(cluster: Cluster) -> dict[int, int]:
     return found
 
 
-def goes_on(cluster: Cluster, but: AbstractSet[int] = frozenset()) -> None:
-    """Wait until each partition has more than now, twice, but for some."""
+def goes_on(cluster: Cluster, but: AbstractSet[int] = frozenset(), times: int = 2) -> None:
+    """Wait until each partition has more than now, but for some; and again, so many times."""
     expected = set(range(len(TAGS))) - but
-    for _ in range(2):
+    for _ in range(times):
         before: dict[int, int] = {}
         waiting = set(expected)
 

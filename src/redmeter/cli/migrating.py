@@ -20,6 +20,7 @@ from redmeter.store import Store
 
 _FROM = "The store that is moved; its URL, as of --url elsewhere."
 _TO = "Where to; also redis+cluster://."
+_NOTHING = "FROM has nothing to move: are its URL and prefix (--from-prefix) right?"
 
 
 @command(
@@ -78,10 +79,8 @@ def migrate(
         output.note("interrupted; the same command goes on")
         raise KeyboardInterrupt
     if report.left:
-        fail(
-            f"{shown(report.left)} of FROM: TO has not stored all of what was taken there",
-            STORE,
-        )
+        left = [f"{key} ({ascii(what)[1:-1]})" for key, what in report.left.items()]
+        fail(f"TO has not stored all of what stays in FROM under {shown(left)}", STORE)
 
 
 class _Brake:
@@ -154,8 +153,14 @@ def _tell_survey(found: Survey, json: bool) -> None:
         for precision, number in sorted(some.items())
     ]
     output.table(["KIND", "PRECISION", "SERIES", "ENTRIES"], rows, right={1})
-    if found.new:
+    if not (found.series or found.unkept):
+        output.line(_NOTHING)
+    if found.new and found.told:
         output.line("TO is new, and will keep what FROM keeps")
+    elif found.new:
+        output.line(
+            "TO is new, and FROM does not say what it keeps: TO will keep what is configured"
+        )
     for text in found.differences:
         output.line(text)
     _tell_left(found.unkept, found.strange)
@@ -165,7 +170,7 @@ def _tell(report: Report) -> None:
     rows = [
         (
             *(kind, _width(precision), one.taken, one.stored, one.aged + one.future),
-            f"{one.found:,}" if one.looked_for else "",
+            *((one.looked_for, one.found) if one.looked_for else ("", "")),
         )
         for kind, some in report.sums.items()
         for precision, one in sorted(some.items())
@@ -173,7 +178,9 @@ def _tell(report: Report) -> None:
     ]
     if rows:
         output.table(
-            ["KIND", "PRECISION", "TAKEN", "STORED", "TOO OLD", "FOUND"], rows, right={1, 5}
+            ["KIND", "PRECISION", "TAKEN", "STORED", "TOO OLD", "LOOKED FOR", "FOUND"],
+            rows,
+            right={1, 5, 6},
         )
     whole, many = report.total(), output.many
     output.line(
@@ -181,12 +188,14 @@ def _tell(report: Report) -> None:
         f"{report.seconds:.1f} s: {whole.taken:,} taken, {whole.stored:,} stored; "
         f"looked for {whole.looked_for:,}, found {whole.found:,}"
     )
+    if not (report.pieces or report.unkept):
+        output.line(_NOTHING)
     if report.resumed:
         output.line("with all earlier runs")
     for count, what in (
         (whole.refused, "refused by TO, and kept in FROM"),
         (whole.uncertain, "stored or not, nobody can know: TO has lost who had sent what"),
-        (whole.unread, "not of the form, and not moved"),
+        (whole.unread, "not of the form, and not moved: gone from FROM in a day"),
     ):
         if count:
             output.line(f"{count:,} {what}")

@@ -40,6 +40,7 @@ def survey(source: Store, target: Store) -> Survey:
     theirs, _ = target.read()
     found.new = not theirs.version
     if view.version:
+        found.told = True
         found.differences = differences(Kept(view.retention, view.histograms), kept)
     seen = set()
     for page in Walk(source, kept).pages():
@@ -95,7 +96,7 @@ def migrate(
         with suppress(StoreError):
             journal.end()
         raise
-    journal.end(complete=report.complete)
+    journal.end(complete=report.complete, keep=bool(report.left))
     report.seconds = source.clock.monotonic() - started
     return report
 

@@ -36,7 +36,7 @@ class Content(NamedTuple):
     items: list[Item]
     #: What others keep in a hash of ours, to be put back: number of the key, field, value.
     foreign: Sequence[tuple[int, bytes, bytes]] = ()
-    #: How much of it is not of the form.
+    #: How much else is not of the form, and goes with what was taken.
     unread: int = 0
 
 
@@ -96,6 +96,10 @@ class Family:
         """
         raise NotImplementedError
 
+    def unit(self, item: Item) -> str:
+        """Return the name of the unit that an item is of."""
+        return item.name
+
     def place(self, item: Item) -> str:
         """Return the text that says in which partition of TO an item goes."""
         return item.name
@@ -135,9 +139,12 @@ class Sliced(Family):
     def kept(self, kept: Kept) -> Mapping[int, int]:
         return kept.series
 
+    def unit(self, item: Item) -> str:
+        return f"{item.precision}:{item.name}"
+
     def key(self, keys: Keys, item: Item) -> str:
         """Return the key of the hash that an item lies in."""
-        return f"{self.head(keys)}{item.precision}:{item.name}"
+        return self.head(keys) + self.unit(item)
 
     def told(self, keys: Keys, item: Item) -> list[tuple[str, str]]:
         return [(self.key(keys, item), str(item.start))]
@@ -200,7 +207,7 @@ class Counters(Sliced):
             fields = [(start, n) for start, n in fields if _is_slice(start, n, precision)]
         slices = sorted(counter.parse(fields).items())
         items = [Item(series, precision, start, count, count) for start, count in slices]
-        return Content(items, foreign, len(foreign))
+        return Content(items, foreign)
 
     def written(
         self, keys: Keys, retention: Mapping[int, int], values: Any, width: int
@@ -323,6 +330,9 @@ class Totals(Family):
             except ValueError:
                 unread += 1
         return Content(items, unread=unread)
+
+    def unit(self, item: Item) -> str:
+        return ""
 
     def operations(self, keys: Keys, kept: Kept, items: Sequence[Item]) -> Operations:
         return counter.operations(keys, {}, {item.name: {0: item.value} for item in items}, width=0)

@@ -20,7 +20,7 @@ In TO, `moved:` has the id, so that no other store is taken for it.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,9 +124,13 @@ class Journal:
         raised(self._store.ask([("PERSIST", self._moving)])[0])
         return state_of(fields)
 
-    def end(self, *, complete: bool = False) -> None:
-        """Give the lock back, and note whether all has arrived."""
-        keys = [self._moving] if complete else []
+    def end(self, *, complete: bool = False, keep: bool = False) -> None:
+        """Give the lock back, and note whether all has arrived.
+
+        Args:
+            keep: whether what is written down stays, since it says what was left.
+        """
+        keys = [self._moving] if complete and not keep else []
         self._settle(keys, {"complete": int(complete)}, release=True)
 
     # Steps
@@ -180,14 +184,16 @@ class Journal:
         """Note that another round of a group has arrived."""
         self._settle([], {"group": group.text(), "sums": json.dumps(sums)})
 
-    def settle(self, group: Group, number: int, sums: dict[str, Any], *, keep: bool) -> None:
+    def settle(
+        self, group: Group, number: int, sums: dict[str, Any], *, keep: Container[str] = ()
+    ) -> None:
         """Note that a group has arrived.
 
         Args:
             number: of the next batch.
-            keep: whether what was taken stays.
+            keep: keys of what was taken that stay.
         """
-        moved = [] if keep else [key for some in self.moved_keys(group) for key in some]
+        moved = [key for some in self.moved_keys(group) for key in some if key not in keep]
         fields: dict[str, str | int] = {"number": number, "sums": json.dumps(sums)}
         self._settle(moved, fields, removed=["group"])
 

@@ -57,8 +57,8 @@ class Report:
     unkept: dict[str, dict[int, int]] = field(default_factory=dict)
     #: Keys that look like ours and are not; left alone.
     strange: list[str] = field(default_factory=list)
-    #: What was taken stays in FROM under these keys, since TO has not stored all of it.
-    left: list[str] = field(default_factory=list)
+    #: Key -> kind and name: what was taken stays in FROM there, since TO has not stored all of it.
+    left: dict[str, str] = field(default_factory=dict)
     #: Whether the last round found nothing more.
     complete: bool = False
     #: Whether an earlier run had begun.
@@ -104,8 +104,9 @@ class Survey:
     strange: list[str] = field(default_factory=list)
     #: How the retentions differ, in words.
     differences: list[str] = field(default_factory=list)
-    #: Whether TO has nothing yet.
+    #: Whether TO has nothing yet, and whether FROM says what it keeps.
     new: bool = False
+    told: bool = False
 
 
 def differences(source: Kept, target: Kept) -> list[str]:

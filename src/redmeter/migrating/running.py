@@ -64,6 +64,7 @@ class Run:
 
     def run(self) -> Report:
         """Move all there is; see __init__.migrate()."""
+        self._forget()
         report, walk = self.report, Walk(self._source, self._target.kept)
         if self._state.group is not None:
             self._go_on(self._state.group)
@@ -168,12 +169,11 @@ class Run:
         ]
         rounds = self._rounds(family, contents)
         wrong: list[str] = []
-        keep = False
         for number in range(group.done, len(rounds)):
             since = group.since if again else None
             found = self._sender.send(family, group.number + number, rounds[number], since=since)
             again = False
-            keep = keep or not found.stored
+            self._keep(group, {family.unit(item) for item in found.missing})
             wrong += found.wrong
             group.done = number + 1
             if group.done < len(rounds):
@@ -183,10 +183,10 @@ class Run:
             if content.unread:
                 report.sum_of(family.name, 0).unread += content.unread
         self._put_back(family, group, contents)
-        if keep or wrong:
-            report.left += [key for keys in self._journal.moved_keys(group) for key in keys]
+        if wrong:
+            self._keep(group, {name for name, _ in group.units})
         self._state.number = group.number + max(len(rounds), 1)
-        self._journal.settle(group, self._state.number, self._written(), keep=bool(keep or wrong))
+        self._journal.settle(group, self._state.number, self._written(), keep=report.left)
         if wrong:
             raise MigrationError(
                 f"{self._target.location} has not got what it said that it stored: "
@@ -194,6 +194,21 @@ class Run:
                 f"{self._journal.moved_keys(group)[0][0]} and following"
             )
         return any(content.items for content in contents)
+
+    def _keep(self, group: Group, names: set[str]) -> None:
+        """Note that what was taken of some units stays in FROM."""
+        for (name, _), keys in zip(group.units, self._journal.moved_keys(group), strict=True):
+            if name in names:
+                self.report.left |= dict.fromkeys(keys, f"{group.family} {name}".strip())
+        self._forget()
+
+    def _forget(self) -> None:
+        """Tell no more of what was left, and is not there any more: somebody has seen to it."""
+        left, told = self.report.left, dict[str, str]()
+        for page in _pages([*left], reading.STEP):
+            there = self._source.ask([("EXISTS", key) for key in page])
+            told |= {key: left[key] for key, one in zip(page, there, strict=True) if raised(one)}
+        self.report.left = told
 
     def _rounds(self, family: Family, contents: Sequence[Content]) -> list[Batches]:
         """Divide items into batches. The same each time for the same content."""
@@ -245,6 +260,6 @@ def _fill(report: Report, written: Mapping[str, Any]) -> None:
     for kind, some in written.get("sums", {}).items():
         for precision, values in some.items():
             report.sum_of(kind, int(precision)).add(Sum(**values))
-    report.left += written.get("left", [])
+    report.left |= written.get("left", {})
     report.pieces += written.get("pieces", 0)
     report.batches += written.get("batches", 0)

@@ -35,8 +35,8 @@ Batches = dict[int, list[Item]]
 class Sent(NamedTuple):
     """What became of some batches."""
 
-    #: Whether all that TO should have is stored, as far as anybody can know.
-    stored: bool
+    #: What TO should have and has not, or may not have: refused, or uncertain.
+    missing: list[Item]
     #: What is not in TO although it was stored, in words.
     wrong: list[str]
 
@@ -83,7 +83,8 @@ class Sender:
         outcomes = self._apply(family, number, live, since)
         after = self._look(looks)
         leaving = self._gone(family, self.now + _LEAVING)
-        all_stored, wrong = True, []
+        missing: list[Item] = []
+        wrong: list[str] = []
         for at, items in batches.items():
             self._age(family, items, live.get(at, ()))
         for at, items in live.items():
@@ -91,11 +92,11 @@ class Sender:
             held = family.held(keys, items, before[at], after[at])
             if since is not None:
                 held = [min(n, item.events) for n, item in zip(held, items, strict=False)]
-            stored = self._note(family, keys, items, outcome)
-            all_stored = all_stored and stored is not None
+            stored, lacking = self._note(family, keys, items, outcome)
+            missing += lacking
             if held:
-                wrong += self._compare(family, items, held, stored or set(), leaving)
-        return Sent(all_stored, wrong)
+                wrong += self._compare(family, items, held, stored, leaving)
+        return Sent(missing, wrong)
 
     # On its way
 
@@ -176,15 +177,15 @@ class Sender:
 
     def _note(
         self, family: Family, keys: Keys, items: Sequence[Item], outcome: Outcome
-    ) -> set[int] | None:
+    ) -> tuple[set[int], list[Item]]:
         """Note what became of what was sent.
 
         Returns:
-            The numbers of the items that were stored; None where some should be stored and are not.
+            The numbers of the items that were stored, and those that should be stored and are not.
         """
         reasons = {(r.key, r.field): r.reason for r in outcome.rejections if r.reason != "unkept"}
         stored: set[int] = set()
-        complete = True
+        missing: list[Item] = []
         for number, item in enumerate(items):
             whole = self._report.sum_of(family.name, item.precision)
             whole.taken += item.events
@@ -200,12 +201,12 @@ class Sender:
             elif reason == "future":
                 whole.future += item.events
             else:
-                complete = False
+                missing.append(item)
                 if reason == "uncertain":
                     whole.uncertain += item.events
                 else:
                     whole.refused += item.events
-        return stored if complete else None
+        return stored, missing
 
     def _compare(
         self,

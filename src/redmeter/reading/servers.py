@@ -14,8 +14,8 @@ from redmeter.keys import Keys
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding
 from redmeter.store import Store
+from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Reply, pairs, raised
-from redmeter.store.scatter import Scatter
 from redmeter.store.slots import Shard, slot_of
 
 #: What each is asked: what time it is, and what it says of itself, as far as it does.
@@ -90,7 +90,8 @@ class Servers:
             self._servers.append(Server(name, difference, _info(raised(info)), _map(config)))
         if not self._servers:
             raise next(iter(self._away.values()))
-        self._shards = store.link.cluster.shards() if isinstance(store.link, Scatter) else None
+        link = store.parts[0].link
+        self._shards = link.shards() if isinstance(link, ClusterLink) else None
         self._parts = [part.keys for part in store.parts]
 
     @property

@@ -7,7 +7,7 @@ forked child.
 
 Two locks. `_lock` guards buffer and tally; it is held for moments, never during I/O, and a signal
 handler that finds it held by the thread it interrupted leaves its event in the list. `_sending`
-belongs to whoever talks to the store.
+belongs to whoever delivers, and has threads do so for each server of a cluster (errands.py).
 """
 
 import contextlib

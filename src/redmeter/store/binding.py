@@ -46,11 +46,14 @@ class Binding(NamedTuple):
 def rank_of(version: str) -> tuple[int, int]:
     """Return what tells which of two partitions is right that keep something else each.
 
-    The one with the higher rank: what somebody chose is above what a partition began with, then the
-    later one.
+    The one with the higher rank: what somebody chose is above what a partition began with. What was
+    chosen later is right; but what was there first, or a partition that has forgotten what it kept
+    would bring the others what some new process is configured for.
     """
     number = int(version) if version.isdecimal() else 0
-    return number % 2, number
+    if not number:
+        return -1, 0
+    return (1, number) if number % 2 else (0, -number)
 
 
 class Wish:

@@ -11,13 +11,14 @@ Which master has which slots is asked of the node that was in trouble least late
 """
 
 import contextlib
-import random
+import math
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
+from random import SystemRandom
 from typing import Any
 
 import redis
@@ -45,13 +46,20 @@ ASKED = 3
 #: A node that kept us waiting for nothing is left alone for as long, at most so many seconds.
 LEFT_ALONE = 2.0
 
+#: A replica that could not answer is passed over for so many seconds.
+LATER = 10.0
+
 #: What a node says of a slot: which, and who has it.
 _REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
-
+#: What a replica says that its master may know better: it has nothing yet, or hears from nobody.
+_OF_REPLICAS = {"LOADING", "MASTERDOWN", "CLUSTERDOWN"}
 
 #: The next command is for a slot that the node is but to get; readings are answered by replicas.
 _ASKING: Command = ("ASKING",)
 _READONLY: Command = ("READONLY",)
+
+# Not the generator of the application, which may have seeded it.
+_chance = SystemRandom()
 
 
 class _Limits(threading.local):
@@ -90,6 +98,8 @@ class ClusterLink:
         #: Nodes that did not answer last: since when, and until when they are left alone, monotonic
         #: seconds.
         self._trouble: dict[Address, tuple[float, float]] = {}
+        #: Nodes that said that the cluster is down, and when: what they know of it may be old.
+        self._doubted: dict[Address, float] = {}
         self._limits = _Limits()
         #: How long to wait for an answer at the end of a process, seconds.
         self._longest: float | None = None
@@ -120,8 +130,10 @@ class ClusterLink:
         try:
             self._look()
         except StoreError as error:
+            error.sent = False  # none of these was
             return [copy(error) for _ in commands]
         replies: list[Reply] = [None] * len(commands)
+        until = self._limits.until
         waiting: dict[int, Address | None] = dict.fromkeys(range(len(commands)))
         asking: set[int] = set()
         for _ in range(REDIRECTS):
@@ -134,7 +146,7 @@ class ClusterLink:
                 else:
                     groups.setdefault(place, []).append(number)
             jobs = [
-                partial(self._ask, address, [(commands[n], n in asking) for n in some])
+                partial(self._ask, address, [(commands[n], n in asking) for n in some], until)
                 for address, some in groups.items()
             ]
             answers = in_parallel(jobs)
@@ -142,7 +154,9 @@ class ClusterLink:
             for (address, some), answer in zip(groups.items(), answers, strict=True):
                 for number, reply in zip(some, answer, strict=True):
                     replies[number] = reply
-                    if (place := self._redirected(reply, address)) is None:
+                    place = self._redirected(reply, address)
+                    place = place or self._made_up_for(commands[number], reply, address)
+                    if place is None:
                         continue
                     asking.discard(number)
                     if reply.code == "ASK":
@@ -158,9 +172,16 @@ class ClusterLink:
             replies[number] = told
         return replies
 
-    def _ask(self, address: Address, commands: Sequence[tuple[Command, bool]]) -> list[Reply]:
-        """Exchange commands with one node: each with whether the node is but to get its slot."""
-        link, until, started = self.node(address), self._limits.until, time.monotonic()
+    def _ask(
+        self, address: Address, commands: Sequence[tuple[Command, bool]], until: float | None
+    ) -> list[Reply]:
+        """Exchange commands with one node.
+
+        Args:
+            commands: each with whether the node is but to get its slot.
+            until: when it has to end: the thread may be another one than that of who asks.
+        """
+        link, started = self.node(address), time.monotonic()
         if started < self._trouble.get(address, (0.0, 0.0))[1]:
             reason = "it has just kept us waiting for nothing"
             return [StoreUnavailable(link.location, reason) for _ in commands]
@@ -187,7 +208,7 @@ class ClusterLink:
         if not isinstance(reply, StoreRefused):
             return None
         if reply.code == "CLUSTERDOWN":
-            self._stale = True
+            self._stale, self._doubted[address] = True, time.monotonic()
         if reply.code not in ("MOVED", "ASK"):
             return None
         self._stale = self._stale or reply.code == "MOVED"
@@ -200,6 +221,20 @@ class ClusterLink:
             host = next((other for other, its in known if its == port), address[0])
         return host, port
 
+    def _made_up_for(self, command: Command, reply: Reply, address: Address) -> Address | None:
+        """Return the master of a replica that cannot answer now; None where it did."""
+        if not self._replicas or not isinstance(reply, StoreRefused):
+            return None
+        key = key_of(command)
+        if reply.code not in _OF_REPLICAS or key is None or self._slots is None:
+            return None
+        shard = self._slots.shard(slot_of(key))
+        if shard is None or shard.master == address:
+            return None
+        now = time.monotonic()
+        self._trouble[address] = now, now
+        return shard.master
+
     def _place(self, command: Command) -> Address | None:
         assert self._slots is not None, "looked for"
         key = key_of(command)
@@ -208,12 +243,22 @@ class ClusterLink:
         shard = self._slots.shard(slot_of(key))
         if shard is None:
             return None
-        if self._replicas and (well := [r for r in shard.replicas if r not in self._trouble]):
-            return random.choice(well)
+        if self._replicas:
+            before = time.monotonic() - LATER
+            well = [r for r in shard.replicas if self._last_trouble(r) < before]
+            if well:
+                return _chance.choice(well)
         return shard.master
 
     def _last_trouble(self, address: Address) -> float:
-        return self._trouble.get(address, (0.0, 0.0))[0]
+        since, _ = self._trouble.get(address, (-math.inf, 0.0))
+        return max(since, self._doubted.get(address, -math.inf))
+
+    def rest_of(self, key: str) -> float:
+        """Return for how long the node that has a key is still left alone, seconds."""
+        shard = self._slots.shard(slot_of(key)) if self._slots else None
+        _, until = self._trouble.get(shard.master, (0.0, 0.0)) if shard else (0.0, 0.0)
+        return max(0.0, until - time.monotonic())
 
     # Nodes
 
@@ -254,7 +299,8 @@ class ClusterLink:
         """
         masters = self.masters()
         asked = [(command, False) for command in commands]
-        replies = in_parallel([partial(self._ask, address, asked) for address in masters])
+        until = self._limits.until
+        replies = in_parallel([partial(self._ask, address, asked, until) for address in masters])
         return dict(zip(map(name_of, masters), replies, strict=True))
 
     def away(self) -> list[str]:
@@ -300,7 +346,7 @@ class ClusterLink:
         nodes = sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble)
         # Others come first the next time; nobody waits for each of a hundred that stand still.
         for address in nodes[:ASKED] if known else nodes:
-            (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)])
+            (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)], self._limits.until)
             try:
                 if raised(reply):
                     self._slots, self._stale = Slots.read(reply, address[0]), False
@@ -345,8 +391,9 @@ def _answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
             always = denied
         elif command == _ASKING:
             once = denied
-        else:
-            found.append(once or always or reply)
+        else:  # a master that got the slot meanwhile carries it out all the same
+            sent_on = isinstance(reply, StoreRefused) and reply.code in ("MOVED", "ASK")
+            found.append((once or always or reply) if sent_on else reply)
             once = None
     return found
 

@@ -310,6 +310,10 @@ class Link:
         """Return the numbers of keys, those of one server together."""
         return [list(range(len(keys)))]
 
+    def rest_of(self, key: str) -> float:  # noqa: ARG002
+        """Return for how long the server that has a key is still left alone, seconds: never."""
+        return 0.0
+
     def recover(self) -> None:
         """Do what may help, after an exchange broke."""
         if self._restarts:
@@ -325,8 +329,10 @@ class Link:
         now = self._longest
         if self._client is not None:
             now = self._client.connection_pool.connection_kwargs.get("socket_timeout")
-        # Not for next to nothing: another connection may be more than can be had at shutdown.
-        if now is None or seconds < 0.9 * now:
+        # Not for next to nothing: another connection may be more than can be had at shutdown, and
+        # once modules are taken apart it surely is.
+        enough = 0.5 if sys.is_finalizing() else 0.9
+        if now is None or seconds < enough * now:
             self._longest = seconds
             self.close()
 

@@ -66,7 +66,8 @@ def open(  # noqa: A001
     }
     if settings.resolve("previous_url", previous_url):
         try:
-            options["previous"] = _previous(previous_url, previous_prefix, options)
+            own = settings.resolve("url", url) if client is None else "off"
+            options["previous"] = _previous(own, previous_url, previous_prefix, options)
         except InvalidSetting as error:  # told to who reads; counting needs no other store
             options["reader"] = partial(_unreadable, error)
     replica = settings.resolve("read_from", read_from) == "replica"
@@ -187,19 +188,33 @@ def location_of(client: "redis.Redis") -> str:
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
 
 
-def _previous(url: str | None, prefix: str | None, options: Mapping[str, Any]) -> Store | None:
-    """Prepare the store that this one was moved from; None where it is `off`."""
-    own = settings.resolve("previous_prefix", prefix)
-    found = open(
-        settings.resolve("previous_url", url),
-        prefix=options["prefix"] if own == settings.SAME else own,
-        timeout=options["timeout"],
-        read_from="master",
-        previous_url="",
-        clock=options["clock"],
-    )
-    if found is not None and len(found.parts) > 1:
+def _previous(
+    own: str, url: str | None, prefix: str | None, options: Mapping[str, Any]
+) -> Store | None:
+    """Prepare the store that this one was moved from; None where it is `off`.
+
+    Args:
+        own: the URL of this one.
+    """
+    theirs = settings.resolve("previous_prefix", prefix)
+    try:
+        found = open(
+            settings.resolve("previous_url", url),
+            prefix=options["prefix"] if theirs == settings.SAME else theirs,
+            timeout=options["timeout"],
+            read_from="master",
+            previous_url="",
+            clock=options["clock"],
+        )
+    except InvalidSetting as error:
+        setting = "previous_url" if error.setting == "url" else error.setting
+        raise InvalidSetting(setting, error.reason) from None
+    if found is None:
+        return None
+    if len(found.parts) > 1:
         raise InvalidSetting("previous_url", "is a cluster: what is moved lies on one server")
+    if (found.location, found.keys.prefix) == (urls.parse(own).location, options["prefix"]):
+        raise InvalidSetting("previous_url", "is this store itself: all would be counted twice")
     return found
 
 

@@ -83,14 +83,19 @@ class Partition:
         """What is kept, as far as it is known without asking."""
         return (self.bound or self._wish.binding).kept
 
-    def bind(self) -> Steps[Binding]:
+    def bind(self, version: str = "") -> Steps[Binding]:
         """Ask what the partition keeps, and write it down where it is new.
+
+        Args:
+            version: that of a store that is new; "": one is made.
 
         Raises:
             IncompatibleStore: it has another format.
             StoreError: the server cannot be reached or refuses.
         """
-        wanted = self.bound or self._wish.known or self._wish.binding
+        known = [one for one in (self.bound, self._wish.known) if one is not None]
+        new = self._wish.binding._replace(version=version)
+        wanted = max(known, key=lambda one: one.rank, default=new)
         found = yield from bindings.bind(self.keys, wanted, self._partitions)
         self._wish.compare(found)
         self.bound = found
@@ -132,7 +137,11 @@ class Partition:
                     try:
                         return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
                     except StoreUnavailable as error:
-                        self._wait(attempt if parcel.sent else ATTEMPTS, started, error, within)
+                        if parcel.sent:  # no try is one while its server is left alone
+                            rest = self.link.rest_of(self.keys.meta)
+                            self._wait(attempt, started, error, within, rest=rest)
+                        else:
+                            self._wait(ATTEMPTS, started, error, within)
                     except StoreRefused as error:
                         if error.code not in _PASSING:
                             raise
@@ -277,10 +286,19 @@ class Partition:
             args += (operation.code, len(operation.keys), len(operation.args), *operation.args)
         return apply_script(operation.code for operation in batch.operations), keys, args
 
-    def _wait(self, attempt: int, started: float, error: Exception, within: float | None) -> None:
+    def _wait(
+        self,
+        attempt: int,
+        started: float,
+        error: Exception,
+        within: float | None,
+        *,
+        rest: float = 0.0,
+    ) -> None:
         """Wait before another attempt, or raise the error where there is no time left."""
         passed = self.clock.monotonic() - started
         pause = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
+        pause = max(pause, rest)
         if within is not None:
             left = within - passed
             over, pause = left < BACKOFF_SECONDS, min(pause, left / 2)  # leaves some for the try

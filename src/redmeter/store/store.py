@@ -289,7 +289,8 @@ class Store:
             IncompatibleStore: the store has another format.
             StoreError: a server cannot be reached or refuses.
         """
-        many = {number: part.bind() for number, part in enumerate(self.parts)}
+        version = bindings.new_version()
+        many = {number: part.bind(version) for number, part in enumerate(self.parts)}
         for found in drive_all(self.parts[0].link, many).values():
             raised(found)
         newest = self._known
@@ -302,15 +303,15 @@ class Store:
 
     def bind_some(self, numbers: Sequence[int]) -> dict[int, StoreError]:
         """Ask some partitions what they keep; return what was wrong with those that did not say."""
-        many = {number: self.parts[number].bind() for number in numbers}
+        version = bindings.new_version()
+        many = {number: self.parts[number].bind(version) for number in numbers}
         found = drive_all(self.parts[0].link, many)
         return {number: one for number, one in found.items() if isinstance(one, StoreError)}
 
     def behind(self) -> list[int]:
         """Return the partitions that keep something else than was chosen last, as far as known."""
-        version = self._known.version
-        parts = enumerate(self.parts)
-        return [number for number, part in parts if part.bound and part.bound.version != version]
+        known, parts = self._known, enumerate(self.parts)
+        return [number for number, part in parts if part.bound and part.bound != known]
 
     def agree(self, numbers: Sequence[int]) -> dict[int, StoreError]:
         """Have some partitions keep what was chosen last; return what was wrong with others."""

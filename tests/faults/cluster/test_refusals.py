@@ -28,6 +28,22 @@ def test_a_full_node_gets_everything_once_it_has_room(any_cluster: Cluster) -> N
     check_exact(ledger, read(cluster))
 
 
+def test_a_node_in_trouble_is_tried_less_often_and_the_others_as_always(cluster: Cluster) -> None:
+    """Its partitions have pauses of their own: the others are stored several times within one."""
+    node = cluster.nodes[2]
+    with Writers(cluster.url, threads=1, flush_interval=0.5) as writers:
+        goes_on(cluster)
+        full = partitions_on(cluster, node)
+        cluster.fill(node)
+        eventually(lambda: writers.troubles()["OOM"] >= 3, 20.0)
+        before = writers.troubles()["OOM"]
+        goes_on(cluster, but=full, times=4)
+        assert writers.troubles()["OOM"] <= before + 1
+        cluster.unfill(node)
+        ledger = writers.finish()
+    check_exact(ledger, read(cluster))
+
+
 def test_a_cluster_that_serves_all_or_nothing_gets_everything_afterwards(cluster: Cluster) -> None:
     """CLUSTERDOWN on all nodes for as long as one is away: all of it waits in memory."""
     cluster.keep_masters()

@@ -2,6 +2,8 @@
 
 import binascii
 import itertools
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -29,6 +31,14 @@ def test_a_tags_slot_is_the_middle_of_its_part_of_all_slots() -> None:
     for number, tag in enumerate(TAGS):
         middle = number * width + width // 2
         assert key_slot(tag.encode()) in (middle, middle + 1), (number, tag)
+
+
+def test_the_tags_of_the_page_on_the_stored_format_are_these() -> None:
+    """Other programs go by that page."""
+    page = Path(__file__).parents[1] / "docs" / "stored-format.md"
+    rows = re.findall(r"^\| (\d+) \|((?: `\w{3}` \|){8})$", page.read_text("utf-8"), re.MULTILINE)
+    assert [int(first) for first, _ in rows] == list(range(0, PARTITIONS, 8))
+    assert tuple(tag for _, row in rows for tag in re.findall(r"\w+", row)) == TAGS
 
 
 @pytest.mark.parametrize("masters", range(1, PARTITIONS + 1))

@@ -1,0 +1,86 @@
+"""What the partitions of a store keep: which of them is right where they differ."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from redmeter import Meter
+from redmeter import store as stores
+from redmeter.store import Store
+from redmeter.store.binding import new_version, rank_of
+from redmeter.store.link import Command
+from support.clusters import Cluster
+
+OURS, THEIRS = "1=120 60=200", "1=10"
+
+
+@pytest.fixture
+def store(cluster: Cluster) -> Iterator[Store]:
+    """A store on the cluster, which keeps what nobody chose but who was there first."""
+    store = stores.open(cluster.url, retention=OURS)
+    assert store is not None
+    store.bind()
+    yield store
+    store.close()
+
+
+def held(store: Store) -> set[tuple[bytes, bytes]]:
+    """Return what the partitions say of themselves."""
+    asked: list[Command] = [
+        ("HMGET", part.keys.meta, "retention", "version") for part in store.parts
+    ]
+    return {(retention, version) for retention, version in store.link.exchange(asked)}
+
+
+def test_a_store_is_born_with_one_version(store: Store) -> None:
+    """No partition has to be told of another one's."""
+    ((retention, version),) = held(store)
+    assert (retention.decode(), int(version) % 2) == (OURS, 0)
+
+
+@pytest.mark.parametrize("forgotten", [0, 7, 63])
+def test_a_partition_that_has_forgotten_what_it_kept_is_told_by_the_others(
+    forgotten: int, store: Store, cluster: Cluster
+) -> None:
+    """A new process that is configured otherwise does not change the whole store by it."""
+    before = held(store)
+    store.link.exchange([("DEL", store.parts[forgotten].keys.meta)])
+    with Meter(cluster.url, retention=THEIRS, flush_interval=60) as meter:
+        meter.count("hits")
+        assert meter.flush(10.0)
+    assert held(store) == before
+
+
+def test_a_partition_is_told_again_what_was_chosen_last(store: Store) -> None:
+    """Not what this process had heard of that partition, should both be gone."""
+    changed = store.change_retention([(5, 77)])
+    part = store.parts[9]
+    assert part.bound is not None
+    part.bound = part.bound._replace(version="2")
+    store.link.exchange([("DEL", part.keys.meta)])
+    store.bind()
+    assert {retention.decode() for retention, _ in held(store)} == {str(changed)}
+
+
+def test_partitions_of_one_version_that_differ_are_made_alike(store: Store) -> None:
+    """Two processes may have begun within a moment."""
+    store.link.exchange([("HSET", store.parts[5].keys.meta, "retention", THEIRS)])
+    other = stores.open(store.location, retention=OURS)
+    assert other is not None
+    try:
+        assert other.bind_some(range(64)) == {}
+        assert other.behind() == [5]
+        assert other.agree(other.behind()) == {}
+        assert len(held(store)) == 1
+    finally:
+        other.close()
+
+
+def test_what_was_chosen_is_above_what_was_there_first() -> None:
+    """Of what was chosen the last; of what somebody began with the first; nothing below both."""
+    early, late = new_version(), new_version(after=new_version())
+    chosen = new_version(after=late, chosen=True)
+    again = new_version(after=chosen, chosen=True)
+    assert sorted(["", late, chosen, early, again, "0"], key=rank_of) == [
+        *("", "0", late, early, chosen, again)
+    ]

@@ -1,0 +1,213 @@
+"""A way to exchange commands with a cluster whose nodes are in trouble, or know what was before."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from redmeter import StoreRefused, StoreUnavailable
+from redmeter import store as stores
+from redmeter.errors import AccessDenied
+from redmeter.kinds import counter
+from redmeter.partitions import TAGS
+from redmeter.store import Store, cluster as clustered
+from redmeter.store.cluster import ClusterLink, _answers
+from redmeter.store.link import Command
+from redmeter.store.scatter import Scatter
+from support.clusters import Cluster
+from support.nodes import Node
+from support.progress import partitions_on
+from support.waiting import eventually
+
+OpenStore = Callable[..., Store]
+
+
+@pytest.fixture
+def open_store() -> Iterator[OpenStore]:
+    """Open stores, closed after the test."""
+    opened: list[Store] = []
+
+    def open_one(url: str, **options: Any) -> Store:
+        store = stores.open(url, **options)
+        assert store is not None
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+def link_of(store: Store) -> ClusterLink:
+    """Return the link of a store, beneath what scatters."""
+    assert isinstance(store.link, Scatter)
+    return store.link.cluster
+
+
+def of_all() -> list[Command]:
+    """Return a question to each partition."""
+    return [("EXISTS", f"redmeter:{{{tag}}}total:") for tag in TAGS]
+
+
+def count(store: Store, number: int) -> None:
+    """Count something in a partition, at once."""
+    part, counts = store.parts[number], {"hits": {int(store.clock.wall()): 1}}
+    part.write(lambda kept: counter.operations(part.keys, kept.series, counts))
+
+
+def total(store: Store, number: int) -> int:
+    """Return how often that was."""
+    (told,) = store.link.exchange([("HGET", store.parts[number].keys.total, "hits")])
+    return int(told or 0)
+
+
+def asked(node: Node) -> int:
+    """Return how often a node was asked whether there is a key."""
+    return int(node.info("commandstats").get("cmdstat_exists", {"calls": 0})["calls"])
+
+
+# --- Nodes that hang, or are cut off --------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_time_limit_holds_for_each_node(
+    number: int, open_store: OpenStore, cluster: Cluster
+) -> None:
+    """Also for those that are asked by threads of their own: nobody waits as the settings say."""
+    link = link_of(open_store(cluster.url, timeout=60.0))
+    link.exchange(of_all())
+    cluster.keep_masters()
+    cluster.pause(cluster.nodes[number])
+
+    def ask() -> None:
+        with link.within(0.2):
+            link.collect(of_all())
+        with link.within(0.2):
+            link.ask_servers([("TIME",)])
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(30.0)
+    assert not thread.is_alive()
+
+
+def test_what_never_went_out_is_not_in_doubt(open_store: OpenStore) -> None:
+    """A node that says nothing was asked who has which slots, and nothing else."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis+cluster://127.0.0.1:{silent.getsockname()[1]}"
+        for reply in link_of(open_store(url, timeout=0.2)).collect([("INCR", "x"), ("INCR", "y")]):
+            assert isinstance(reply, StoreUnavailable)
+            assert not reply.sent
+
+
+def test_what_was_sent_is_tried_again_once_its_node_may_be_asked(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """As often as on one server: that a node is left alone for a while is no try."""
+    store = open_store(cluster.url, timeout=0.4)
+    node = cluster.nodes[0]
+    number = min(partitions_on(cluster, node))
+    count(store, number)
+    cluster.keep_masters()
+    cluster.pause(node)
+    resume = threading.Timer(1.2, cluster.resume, [node])
+    resume.start()
+    try:
+        count(store, number)
+    finally:
+        resume.join()
+    assert total(store, number) == 2
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_master_that_is_cut_off_from_the_others_is_not_believed(
+    number: int, open_store: OpenStore, networked_cluster: Cluster
+) -> None:
+    """It says that it has its slots still, to whoever reaches it: the others know better."""
+    cluster = networked_cluster
+    node = cluster.nodes[number]
+    store = open_store(cluster.url, timeout=1.0)
+    link = link_of(store)
+    link.exchange(of_all())
+    cluster.cut_off(node, clients=False)
+    cluster.wait_failover(node)
+    part = store.parts[min(partitions_on(cluster, cluster.nodes[number + 3]))]
+
+    def is_found() -> bool:
+        store.ask([("EXISTS", part.keys.meta)])
+        return node.address not in (f"{host}:{port}" for host, port in link.masters())
+
+    eventually(is_found, 10.0, "the new master is found")
+
+
+# --- Slots that are on their way -----------------------------------------------------------
+
+DENIED = AccessDenied("NOPERM", "no permissions to run the command")
+MOVED = StoreRefused("MOVED", "MOVED 1 127.0.0.1:7000")
+ASKING: Command = ("ASKING",)
+READONLY: Command = ("READONLY",)
+DO: Command = ("INCR", "x")
+
+
+@pytest.mark.parametrize(
+    ("sent", "replies", "told"),
+    [
+        ([ASKING, DO], [b"OK", 1], [1]),
+        ([ASKING, DO], [DENIED, MOVED], [DENIED]),
+        # It has got the slot in between, and has carried it out.
+        ([ASKING, DO], [DENIED, 1], [1]),
+        ([DO, ASKING, DO, DO], [1, DENIED, MOVED, MOVED], [1, DENIED, MOVED]),
+        ([READONLY, DO, DO], [DENIED, MOVED, 1], [DENIED, 1]),
+        ([READONLY, DO], [b"OK", MOVED], [MOVED]),
+    ],
+)
+def test_who_may_not_say_a_word_is_told_so_where_it_was_needed(
+    sent: list[Command], replies: list[Any], told: list[Any]
+) -> None:
+    """What was carried out all the same is never taken for what was not."""
+    assert _answers(sent, replies) == told
+
+
+# --- Replicas ------------------------------------------------------------------------------
+
+
+def test_a_replica_that_is_back_is_asked_again(
+    open_store: OpenStore, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some time after it did not answer; meanwhile its master is asked."""
+    monkeypatch.setattr(clustered, "LATER", 1.0)
+    link = link_of(open_store(cluster.url, read_from="replica", timeout=0.3).reader)
+    replica = cluster.nodes[4]
+    link.exchange(of_all())
+    cluster.pause(replica)
+    link.collect(of_all())
+    assert link.exchange(of_all()) == [0] * 64
+    cluster.resume(replica)
+    before = asked(replica)
+
+    def is_asked() -> bool:
+        link.exchange(of_all())
+        return asked(replica) > before
+
+    eventually(is_asked, 10.0, "the replica is asked again")
+
+
+def test_a_replica_that_lost_its_master_is_made_up_for(
+    open_store: OpenStore, cluster: Cluster
+) -> None:
+    """It says that it has nothing to say; its master has."""
+    link = link_of(open_store(cluster.url, read_from="replica", timeout=1.0).reader)
+    master, replica = cluster.nodes[1], cluster.nodes[4]
+    link.exchange(of_all())
+    replica.ask("CONFIG", "SET", "replica-serve-stale-data", "no")
+    master.ask("ACL", "SETUSER", "default", "-psync", "-sync")
+    try:
+        master.ask("CLIENT", "KILL", "TYPE", "replica")
+        eventually(lambda: replica.info("replication")["master_link_status"] == "down", 10.0)
+        assert link.exchange(of_all()) == [0] * 64
+        assert asked(master) > 0
+    finally:
+        master.ask("ACL", "SETUSER", "default", "+psync", "+sync")
+    eventually(lambda: replica.info("replication")["master_link_status"] == "up", 10.0)
