@@ -12,7 +12,8 @@ from redmeter import store as stores
 from redmeter.errors import AccessDenied
 from redmeter.kinds import counter
 from redmeter.partitions import TAGS
-from redmeter.store import Store, cluster as clustered
+from redmeter.store import Store
+from redmeter.store import cluster as clustered
 from redmeter.store.cluster import ClusterLink, _answers
 from redmeter.store.link import Command
 from redmeter.store.scatter import Scatter
