@@ -19,7 +19,10 @@ from redmeter.recording.bulk import Bulk
 from redmeter.recording.flusher import Failed
 from redmeter.recording.recorder import Recorder
 from support.clusters import Cluster
-from support.progress import partitions_on
+from support.history import check
+from support.progress import at_risk, goes_on, partitions_on, replicated
+from support.progress import read as read_all
+from support.writers import Writers
 from table import Row, milli
 
 #: Series of a flush.
@@ -120,6 +123,40 @@ def losing(_conn: redis.Redis, _url: str) -> Iterator[Row]:
             cluster.wait_ok()
 
 
+def failover(_conn: redis.Redis, _url: str) -> Iterator[Row]:
+    """A master killed under load: until its replica serves, and until all is stored again.
+
+    What is stored then is held against what was recorded: see support/history.py.
+    """
+    until: list[tuple[float, float]] = []
+    acknowledged = lost = 0
+    with Cluster("valkey-9.1") as cluster, Writers(cluster.url, processes=1) as writers:
+        goes_on(cluster)
+        died: list[tuple[frozenset[int], dict[str, int], float]] = []
+        for master in cluster.masters()[:2]:
+            died.append(
+                (partitions_on(cluster, master), replicated(cluster, master), time.monotonic())
+            )
+            started = time.perf_counter()
+            cluster.kill(master)
+            cluster.wait_failover(master)
+            served = time.perf_counter() - started
+            goes_on(cluster)  # each partition has stored something new
+            until.append((served, time.perf_counter() - started))
+            cluster.start_again(master)
+            cluster.wait_ok()
+        ledger = writers.finish()
+        stored = read_all(cluster)
+        risks = [at_risk(ledger, *one) for one in died]
+        check(ledger, stored, missing=lambda series: sum(risk(series) for risk in risks))
+        for series, seconds in ledger.recorded().items():
+            acknowledged += sum(seconds.values())
+            lost += sum(seconds.values()) - stored.amount(series)
+    served, again = (max(column) for column in zip(*until, strict=True))
+    floor = f"its replica serves after {served:.1f} s; {lost:,} of {acknowledged:,} events lost"
+    yield Row("a master killed: until all is stored", f"{again:.1f} s", "", None, "told", floor)
+
+
 def _until_stored(meter: Meter, others: list[str], rest: list[str]) -> tuple[float, float]:
     """Flush once; return the seconds until all is stored that counts as one, and those in all."""
     recorder = meter._recorder
@@ -146,4 +183,4 @@ def _until_stored(meter: Meter, others: list[str], rest: list[str]) -> tuple[flo
     return taken[0], whole
 
 
-ROWS = {"cluster": storing, "cluster-down": losing}
+ROWS = {"cluster": storing, "cluster-down": losing, "cluster-failover": failover}

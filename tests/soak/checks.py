@@ -229,6 +229,7 @@ def seen(told: Iterable[Seen], windows: list[Window]) -> Iterator[str]:
     for one in told:
         near = [window for window in windows if window.touches(one.start, one.end)]
         expected = {
+            "ready": True,
             "done": True,
             "error": bool(near),
             "down": any(window.risk is not None for window in near),

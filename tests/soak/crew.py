@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -173,6 +174,7 @@ class Crew:
     def stop(self, *slots: str) -> None:
         """Have processes end in good order, with all that they have and all that they started."""
         for slot in slots:
+            eventually(partial(self._is_ready, slot), PATIENCE, f"{slot} has begun")
             self._programs[slot].send(signal.SIGINT)
         for slot in slots:
             self._finish(slot, {0, 130, -signal.SIGINT} if slot == "up" else {0})
@@ -180,6 +182,12 @@ class Crew:
             if _has_members(program.pid):
                 self.wrong.append(f"{slot} has left processes behind")
             program.close()
+
+    def _is_ready(self, slot: str) -> bool:
+        """Tell whether a process has come so far that it knows what to do with SIGINT."""
+        program = self._programs[slot]
+        begun = any(self._folder.glob(f"{slot}-{program.pid}-*{ENDING}"))
+        return begun or bool(program.out) or not program.running
 
     def _finish(self, slot: str, codes: set[int]) -> None:
         program = self._programs[slot]

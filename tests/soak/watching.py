@@ -38,6 +38,7 @@ class Watcher:
         self._parent = os.getppid()
         self.done = 0
         signal.signal(signal.SIGINT, self._ask)
+        self.tell("ready", time.monotonic(), "")
 
     def _ask(self, *_: object) -> None:
         self.asked = True

@@ -234,8 +234,10 @@ class Link:
             connection.disconnect()
         try:
             _limit(connection, until)
-            with _understood():
+            try:
                 self._connect_or_renew(connection)
+            except ValueError as error:
+                raise _unreadable(error) from None
             _limit(connection, until)
         except BaseException:
             connection.disconnect()
@@ -358,15 +360,6 @@ def _limit(connection: Any, until: float | None) -> None:
     socket = getattr(connection, "_sock", None)
     if socket is not None:
         socket.settimeout(left)
-
-
-@contextlib.contextmanager
-def _understood() -> Iterator[None]:
-    """Have what cannot be understood of a server be an error of the client."""
-    try:
-        yield
-    except ValueError as error:
-        raise _unreadable(error) from None
 
 
 def _unreadable(error: ValueError) -> Exception:
