@@ -320,3 +320,19 @@ def test_a_killed_server_loses_at_most_what_was_not_synced(
         (number,) = set(stored(client).values())
         assert 1000 <= number <= meter.health().recorded == 1032
         meter.close()
+
+
+def test_a_flush_within_a_flush_is_not_waited_for(
+    server: Server, open_buffered: OpenBuffered
+) -> None:
+    """By what is called before each flush, or a destructor: it would wait for itself."""
+    meter = open_buffered(server.url)
+    recorder: Any = meter._recorder
+    answers: list[bool] = []
+    recorder.before_flush(lambda: answers.append(meter.flush(1e6)))
+    meter.count("x")
+    eventually(lambda: answers, 10.0)
+    assert not any(answers)
+    eventually(lambda: meter.health().stored == 1, 10.0)
+    recorder._before_flush = ()
+    assert meter.flush(10.0)

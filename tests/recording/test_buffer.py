@@ -436,6 +436,25 @@ def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() 
     assert one[1] == {"a": 55}
 
 
+def test_what_comes_back_after_a_change_says_what_it_lacks() -> None:
+    """It was not there when the change came; the same is said once, of what was there."""
+    before, after = Kept({60: 120}, {}), Kept({60: 120, 90: 120}, {})
+    tally = Tally(NOW)
+    buffer = Buffer(before, tally, math.inf)
+    buffer.add(Sums, "a", NOW - 1000, 3, NOW)
+    part = buffer.take()
+    assert part is not None
+    buffer.add(Sums, "b", NOW - 1000, 4, NOW)
+    buffer.retain(after)
+    buffer.put_back(part)
+    part = buffer.take()
+    assert part is not None
+    buffer.put_back(part)
+    losses = tally.health(producer="", instance=None).losses
+    found = {(loss.reason, loss.series, loss.precision): loss.events for loss in losses}
+    assert found == {(RETENTION, "a", 90): 3, (RETENTION, "b", 90): 4}
+
+
 def test_an_empty_buffer_gives_no_part() -> None:
     """Nor after its last part was taken."""
     buffer = Buffer(Kept({60: 120}, {}), Tally(NOW), math.inf)

@@ -64,6 +64,8 @@ class Writer:
         self._parent = os.getppid()
         #: The signal that ends it.
         self.asked: int | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._ask)
         self._turns = itertools.cycle(AMOUNTS), itertools.cycle(SHARED), itertools.cycle(SEEN)
         self.meter = Meter(url, clock=self.clock, **OPTIONS, **options)
         self.journal = Journal(folder, slot)
@@ -71,8 +73,6 @@ class Writer:
         self._brief = f"brief.{int(time.time()) // 60 % 60}"
         # Before the Meter has an exit of its own to go through, so it is called after that.
         atexit.register(self.look, last=True)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._ask)
 
     def _ask(self, number: int, _: FrameType | None) -> None:
         self.asked = number

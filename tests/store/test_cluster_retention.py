@@ -51,6 +51,16 @@ def test_a_partition_that_has_forgotten_what_it_kept_is_told_by_the_others(
     assert held(store) == before
 
 
+def test_who_writes_at_once_asks_the_others_first(store: Store, cluster: Cluster) -> None:
+    """Also where it is the first to write to a partition that has forgotten what it kept."""
+    before = held(store)
+    number = store.number_of("hits")
+    store.link.exchange([("DEL", store.parts[number].keys.meta)])
+    with Meter(cluster.url, retention=THEIRS, sync=True) as meter:
+        meter.count("hits")
+    assert held(store) == before
+
+
 def test_a_partition_is_told_again_what_was_chosen_last(store: Store) -> None:
     """Not what this process had heard of that partition, should both be gone."""
     changed = store.change_retention([(5, 77)])

@@ -1,21 +1,25 @@
 """A way to exchange commands with a cluster whose nodes are in trouble, or know what was before."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import redis
 
 from redmeter import StoreRefused, StoreUnavailable
 from redmeter import store as stores
 from redmeter.errors import AccessDenied
 from redmeter.kinds import counter
 from redmeter.partitions import TAGS
+from redmeter.reading.health import examine
 from redmeter.store import Store
 from redmeter.store import cluster as clustered
-from redmeter.store.cluster import ClusterLink, _answers
+from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Command
+from redmeter.store.redirects import ASKING, READONLY, answers
 from redmeter.store.scatter import Scatter
 from support.clusters import Cluster
 from support.nodes import Node
@@ -143,12 +147,64 @@ def test_a_master_that_is_cut_off_from_the_others_is_not_believed(
     eventually(is_found, 10.0, "the new master is found")
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_a_node_that_is_busy_is_left_out_and_named(
+    number: int, open_store: OpenStore, cluster: Cluster
+) -> None:
+    """Whoever goes on without those away goes on without it; the time is asked of another one."""
+    store = open_store(cluster.url, timeout=1.0)
+    for part in range(64):
+        count(store, part)
+    node = cluster.nodes[number]
+    gone = partitions_on(cluster, node)
+    node.ask("CONFIG", "SET", "lua-time-limit", "20")
+    with script_that_never_ends(node):
+        partly = store.partly()
+        _, replies = partly.read([("ZCARD", store.keys.known)])
+        assert replies == [7 * (64 - len(gone))]
+        assert partly.left_out() == [f"{node.address} is busy with a script"]
+        assert total(store, min({*range(64)} - gone)) == 1
+        store.read()
+        health = examine(store)
+        assert any(node.address in finding.text for finding in health.findings)
+        assert health.missing == [f"{node.address} is busy with a script"]
+        (refused,) = store.read([("ZCARD", store.keys.known)])[1]
+        assert isinstance(refused, StoreRefused)
+        assert refused.code == "BUSY"
+    assert partly.read([("ZCARD", store.keys.known)])[1] == [7 * 64]
+
+
+@contextlib.contextmanager
+def script_that_never_ends(node: Node) -> Iterator[None]:
+    """Have a node do nothing else."""
+
+    def run() -> None:
+        with contextlib.suppress(redis.ResponseError), node.server.client() as client:
+            client.execute_command("EVAL", "while true do end", 0)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        eventually(lambda: is_busy(node), 10.0, "it says that it is busy")
+        yield
+    finally:
+        node.ask("SCRIPT", "KILL")
+        thread.join(10.0)
+
+
+def is_busy(node: Node) -> bool:
+    """Tell whether a node answers nothing but that it is."""
+    try:
+        node.ask("DBSIZE")
+    except redis.ResponseError as error:
+        return "BUSY" in str(error)
+    return False
+
+
 # --- Slots that are on their way -----------------------------------------------------------
 
 DENIED = AccessDenied("NOPERM", "no permissions to run the command")
 MOVED = StoreRefused("MOVED", "MOVED 1 127.0.0.1:7000")
-ASKING: Command = ("ASKING",)
-READONLY: Command = ("READONLY",)
 DO: Command = ("INCR", "x")
 
 
@@ -168,7 +224,7 @@ def test_who_may_not_say_a_word_is_told_so_where_it_was_needed(
     sent: list[Command], replies: list[Any], told: list[Any]
 ) -> None:
     """What was carried out all the same is never taken for what was not."""
-    assert _answers(sent, replies) == told
+    assert answers(sent, replies) == told
 
 
 # --- Replicas ------------------------------------------------------------------------------

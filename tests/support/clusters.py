@@ -167,7 +167,7 @@ class Cluster(Layout):
             self._give_back()
             self.wait_ok()
             return self.layout() == self._layout
-        except (redis.RedisError, AssertionError):
+        except (redis.RedisError, AssertionError, KeyError):  # KeyError: others are masters now
             return False
 
     def _give_back(self) -> None:

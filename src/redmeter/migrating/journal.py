@@ -162,7 +162,7 @@ class Journal:
         family, keys = FAMILIES[group.family], self._part.keys
         moved = self.moved_keys(group)
         named: list[str] = []
-        args: list[str | bytes | int] = [self._token, int(LOCK * 1000), group.text()]
+        args: list[str | bytes | int] = [self._token, int(LOCK * 1000), group.text(), group.number]
         if units[0].fields:
             named += [*family.keys(keys, ""), *moved[0]]
             args += ["fields", *units[0].fields]
@@ -182,7 +182,8 @@ class Journal:
 
     def progress(self, group: Group, sums: dict[str, Any]) -> None:
         """Note that another round of a group has arrived."""
-        self._settle([], {"group": group.text(), "sums": json.dumps(sums)})
+        fields: dict[str, str | int] = {"group": group.text(), "sums": json.dumps(sums)}
+        self._settle([], fields, numbers=(group.number, ""))
 
     def settle(
         self, group: Group, number: int, sums: dict[str, Any], *, keep: Container[str] = ()
@@ -195,7 +196,7 @@ class Journal:
         """
         moved = [key for some in self.moved_keys(group) for key in some if key not in keep]
         fields: dict[str, str | int] = {"number": number, "sums": json.dumps(sums)}
-        self._settle(moved, fields, removed=["group"])
+        self._settle(moved, fields, removed=["group"], numbers=(group.number, number))
 
     def hold(self) -> None:
         """Renew the lock."""
@@ -207,16 +208,20 @@ class Journal:
         fields: dict[str, str | int],
         *,
         removed: Sequence[str] = (),
+        numbers: tuple[int | str, int | str] = ("", ""),
         release: bool = False,
     ) -> None:
-        args: list[str | int] = [self._token, 0 if release else int(LOCK * 1000), KEPT, len(fields)]
+        args: list[str | int] = [self._token, 0 if release else int(LOCK * 1000), KEPT, *numbers]
+        args.append(len(fields))
         for name, value in fields.items():
             args += (name, value)
         named = [self._lock, self._moving, *keys]
         self._check(SETTLE.run(_Asked(self._store), named, [*args, *removed]))
 
     def _check(self, reply: Reply) -> None:
-        if not raised(reply):
+        if raised(reply) == -1:
+            raise _gone_back(self._store)
+        if not reply:
             raise MigrationError(
                 f"another run of redmeter migrate has gone on with {self._store.location}, "
                 f"since this one stood still for {LOCK:.0f} s: let that one end"
@@ -264,11 +269,14 @@ def agreed(source: Store, target: Store, found: State) -> State:
     """Return what a run goes by, given what is written down; TO knows of it from now on.
 
     Raises:
-        MigrationError: FROM is on its way to another store than TO, or TO is FROM itself.
+        MigrationError: FROM is on its way to another store than TO, or has lost what it wrote last,
+            or TO is FROM itself.
         StoreError: a server cannot be reached or refuses.
     """
     part, clock = target.parts[0], source.clock
     if found.id and _on(target, [("HEXISTS", part.keys.moved, found.id)])[0]:
+        if _last_number(target, found.id) > _last_sent(found):
+            raise _gone_back(source)
         return found
     begun = found.group is not None or found.number > 1
     if found.id and begun and not found.complete:
@@ -276,7 +284,8 @@ def agreed(source: Store, target: Store, found: State) -> State:
             f"{source.location} is on its way to {found.target}, and {target.location} has nothing "
             "of that: go on with the same TO"
         )
-    state = State(id=os.urandom(16).hex(), target=_place(target))
+    # Numbers go on, since what was taken under earlier ones may be there still.
+    state = State(id=os.urandom(16).hex(), target=_place(target), number=found.number)
     said = json.dumps({"from": _place(source), "since": int(clock.wall())})
     _on(target, [("HSET", part.keys.moved, state.id, said), ("EXPIRE", part.keys.moved, KNOWN)])
     (same,) = source.ask([("HEXISTS", source.parts[0].keys.moved, state.id)])
@@ -284,6 +293,26 @@ def agreed(source: Store, target: Store, found: State) -> State:
         _on(target, [("HDEL", part.keys.moved, state.id)])
         raise MigrationError("TO is the same store as FROM: name another server or prefix")
     return state
+
+
+def _last_sent(found: State) -> int:
+    """Return the highest number that may have been sent, by what is written down."""
+    return found.number - 1 if found.group is None else found.group.number + found.group.done
+
+
+def _last_number(target: Store, producer: str) -> int:
+    """Return the highest number that TO has stored of a producer, in any partition."""
+    asked: list[Command] = [("GET", part.keys.batch(producer)) for part in target.parts]
+    replies = target.parts[0].link.collect(asked)
+    return max(int((raised(reply) or b"0").split(b" ")[0]) for reply in replies)
+
+
+def _gone_back(source: Store) -> MigrationError:
+    return MigrationError(
+        f"{source.location} has lost what it wrote last, by a failover or a restart: what was "
+        "moved then lies in both stores now, and would be counted twice. To go on all the same, "
+        f"delete its key {source.parts[0].keys.moving}"
+    )
 
 
 def _place(store: Store) -> str:

@@ -14,7 +14,7 @@ from redmeter.keys import Keys
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding
 from redmeter.store import Store
-from redmeter.store.cluster import ClusterLink
+from redmeter.store.cluster import UNREADY, ClusterLink
 from redmeter.store.link import Reply, pairs, raised
 from redmeter.store.slots import Shard, slot_of
 
@@ -82,7 +82,7 @@ class Servers:
         #: Why those that are away are.
         self._away: dict[str, StoreError] = {}
         for name, (time, info, config) in asked.items():
-            if isinstance(info, StoreUnavailable):
+            if isinstance(info, StoreUnavailable) or getattr(info, "code", "") in UNREADY:
                 self._away[name] = info
                 continue
             seconds, microseconds = raised(time)

@@ -52,11 +52,11 @@ class Part:
         instance: the number of this process then, for series that have a place for one.
     """
 
-    __slots__ = ("_instance", "_kept", "_levels", "events", "fields")
+    __slots__ = ("_instance", "_levels", "events", "fields", "kept")
 
     def __init__(self, kept: Kept, instance: int | None = None) -> None:
         self._levels: Levels = {}
-        self._kept = kept
+        self.kept = kept
         self._instance = instance
         self.events = self.fields = 0
 
@@ -74,7 +74,7 @@ class Part:
 
     def lacking(self, kept: Kept) -> Iterator[tuple[str, tuple[int, ...], int]]:
         """Yield series, precisions that came to be kept since it was taken, and events."""
-        return _lacking(self.runs(), self._kept, kept)
+        return _lacking(self.runs(), self.kept, kept)
 
     def operations(self, keys: Keys, kept: Kept) -> Operations:
         """Turn it into the operations of a batch."""
@@ -179,6 +179,9 @@ class Buffer:
 
     def put_back(self, part: Part) -> None:
         """Put back what was taken and never sent."""
+        if part.kept is not self._kept_now:  # what is kept has changed since it was taken
+            for name, precisions, events in part.lacking(self._kept_now):
+                self._tally.lose(RETENTION, name, precisions, events)
         for kind, width, name, run in part.runs():
             levels = self._levels(kind, name)
             runs = levels.setdefault((kind, width), {})
@@ -331,19 +334,24 @@ class Buffer:
                     fields = run.fields(precisions)
                     while fields > FIELDS_PER_BATCH and len(run) > 1:
                         run, newer = run.cut(len(run) // 2), run
-                        self.put_back(_alone(kind, width, name, newer))
+                        self.put_back(self._alone(kind, width, name, newer))
                         fields = run.fields(precisions)
                 except BaseException:
-                    self.put_back(_alone(kind, width, name, run))
+                    self.put_back(self._alone(kind, width, name, run))
                     raise
                 if part.fields and part.fields + fields > FIELDS_PER_BATCH:
-                    self.put_back(_alone(kind, width, name, run))
+                    self.put_back(self._alone(kind, width, name, run))
                     return
                 part.add(kind, width, name, run, fields)
                 if name in runs:  # its other half, for the next
                     return
             if not runs:
                 del levels[kind, width]
+
+    def _alone(self, kind: type[Run], width: int, name: str, run: Run) -> Part:
+        part = Part(self._kept_now)
+        part.add(kind, width, name, run, 0)
+        return part
 
 
 def _oldest_first(level: tuple[tuple[type[Run], int], object]) -> tuple[bool, int]:
@@ -365,9 +373,3 @@ def _lacking(
         lacking = tuple(sorted(p for p in came if not width or p % width))
         if lacking:
             yield name, lacking, run.events
-
-
-def _alone(kind: type[Run], width: int, name: str, run: Run) -> Part:
-    part = Part(NOTHING)
-    part.add(kind, width, name, run, 0)
-    return part

@@ -23,6 +23,7 @@ from functools import partial
 from redmeter.analysis import patterns
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept
+from redmeter.model import Outcome
 from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.channel import Channel
@@ -44,7 +45,7 @@ class Incomplete(Exception):
 
     Args:
         passing: whether it may pass by itself within moments.
-        partly: whether other parts of the store are all right, or were not tried.
+        partly: whether other parts of the store are all right, not back yet, or were not tried.
     """
 
     def __init__(self, *, passing: bool, partly: bool) -> None:
@@ -149,8 +150,8 @@ class Delivery:
 
     def _incomplete(self, left: set[int]) -> Incomplete:
         failed = set(self._failed)
-        busy = self._errands.busy
-        partly = not all(failed.union(busy).issuperset(lane) for lane in self._lanes)
+        # A server that is slow or hangs has not failed yet: it is left alone for as long anyway.
+        partly = not all(failed.issuperset(lane) for lane in self._lanes)
         backoffs = [self._channels[number].backoff for number in failed | left if number >= 0]
         passing = not backoffs or any(backoff.passing for backoff in backoffs)
         if not partly:  # then it is the flusher that waits
@@ -289,21 +290,26 @@ class Delivery:
         try:
             many = {channel.number: channel.sending() for channel in loaded}
             results = drive_all(loaded[0].partition.link, many)
-        except BaseException:
+            with self._lock:
+                return self._settle(loaded, results)
+        except BaseException:  # also while waiting for the lock: an answer may be forgotten
             for channel in loaded:
                 channel.broken_off()
             raise
+
+    def _settle(
+        self, loaded: Sequence[Channel], results: Mapping[int, Outcome | StoreError]
+    ) -> dict[int, StoreError]:
         errors: dict[int, StoreError] = {}
-        with self._lock:
-            for channel in loaded:
-                result = results[channel.number]
-                if isinstance(result, StoreError):
-                    channel.unload(self._buffer)
-                    errors[channel.number] = result
-                    continue
-                channel.backoff.succeeded()
-                if denied := channel.settle(result, self._tally):
-                    errors[channel.number] = denied
+        for channel in loaded:
+            result = results[channel.number]
+            if isinstance(result, StoreError):
+                channel.unload(self._buffer)
+                errors[channel.number] = result
+                continue
+            channel.backoff.succeeded()
+            if denied := channel.settle(result, self._tally):
+                errors[channel.number] = denied
         return errors
 
     # Reports

@@ -246,16 +246,17 @@ class Recorder:
     def _ask(self, timeout: float, *, last: bool) -> bool:
         if self._pid != os.getpid():
             self.after_fork()
+        within = get_ident() in self._flushing
+        if within and not last:  # or each flush could make for one more
+            return False
         if not self._flusher.running and self._collector.empty():
             return True
         request = self._flusher.ask(timeout, last=last)
         if request is None:
-            if get_ident() in self._flushing:
-                return False
-            return self._flusher.insist(time.monotonic() + timeout, last=last)
-        # A signal handler or a destructor within the lock: the thread would wait for us.
+            return not within and self._flusher.insist(time.monotonic() + timeout, last=last)
+        # A signal handler or a destructor within the lock or a flush: the thread waits for us.
         held: bool = self._lock._is_owned()  # type: ignore[attr-defined]  # as of Condition
-        return not held and request.wait()
+        return not (held or within) and request.wait()
 
     def close_soon(self) -> None:
         """Have the thread flush and end, without waiting."""

@@ -12,7 +12,6 @@ Which master has which slots is asked of the node that was in trouble least late
 
 import contextlib
 import math
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,19 +22,11 @@ from typing import Any
 
 import redis
 
-from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.link import Command, Link, Reply, raised
 from redmeter.store.parallel import in_parallel
-from redmeter.store.slots import (
-    SCRIPTS,
-    UNKNOWN_HOST,
-    Address,
-    Shard,
-    Slots,
-    key_of,
-    name_of,
-    slot_of,
-)
+from redmeter.store.redirects import ASKING, MOVES, READONLY, answers, place_in
+from redmeter.store.slots import SCRIPTS, Address, Shard, Slots, key_of, name_of, slot_of
 
 #: Times that a command may be sent on by nodes that do not have its slot.
 REDIRECTS = 5
@@ -49,14 +40,12 @@ LEFT_ALONE = 2.0
 #: A replica that could not answer is passed over for so many seconds.
 LATER = 10.0
 
-#: What a node says of a slot: which, and who has it.
-_REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
-#: What a replica says that its master may know better: it has nothing yet, or hears from nobody.
-_OF_REPLICAS = {"LOADING", "MASTERDOWN", "CLUSTERDOWN"}
-
-#: The next command is for a slot that the node is but to get; readings are answered by replicas.
-_ASKING: Command = ("ASKING",)
-_READONLY: Command = ("READONLY",)
+#: What a node says that cannot answer now, and what that means.
+UNREADY = {
+    "LOADING": "is loading its data",
+    "BUSY": "is busy with a script",
+    "MASTERDOWN": "does not hear from its master",
+}
 
 # Not the generator of the application, which may have seeded it.
 _chance = SystemRandom()
@@ -98,7 +87,8 @@ class ClusterLink:
         #: Nodes that did not answer last: since when, and until when they are left alone, monotonic
         #: seconds.
         self._trouble: dict[Address, tuple[float, float]] = {}
-        #: Nodes that said that the cluster is down, and when: what they know of it may be old.
+        #: Nodes that could not answer, or said that the cluster is down, and when: what they know
+        #: of it may be old.
         self._doubted: dict[Address, float] = {}
         self._limits = _Limits()
         #: How long to wait for an answer at the end of a process, seconds.
@@ -154,8 +144,10 @@ class ClusterLink:
             for (address, some), answer in zip(groups.items(), answers, strict=True):
                 for number, reply in zip(some, answer, strict=True):
                     replies[number] = reply
+                    if not isinstance(reply, StoreRefused):
+                        continue
                     place = self._redirected(reply, address)
-                    place = place or self._made_up_for(commands[number], reply, address)
+                    place = place or self._instead(commands[number], reply, address)
                     if place is None:
                         continue
                     asking.discard(number)
@@ -186,14 +178,14 @@ class ClusterLink:
             reason = "it has just kept us waiting for nothing"
             return [StoreUnavailable(link.location, reason) for _ in commands]
         # A replica sends readings on to its master, until it is told that it may answer.
-        sent: list[Command] = [_READONLY] if self._replicas else []
+        sent: list[Command] = [READONLY] if self._replicas else []
         for command, asking in commands:
-            sent += [_ASKING, command] if asking else [command]
+            sent += [ASKING, command] if asking else [command]
         limit = contextlib.nullcontext() if until is None else link.within(until - time.monotonic())
         with limit:
             replies = link.collect(sent)
         if len(sent) > len(commands):
-            replies = _answers(sent, replies)
+            replies = answers(sent, replies)
         if any(isinstance(reply, StoreUnavailable) for reply in replies):
             # Half of the time may be spent waiting for a node that stands still, no more.
             now = time.monotonic()
@@ -203,39 +195,26 @@ class ClusterLink:
             self._trouble.pop(address, None)
         return replies
 
-    def _redirected(self, reply: Reply, address: Address) -> Address | None:
+    def _redirected(self, reply: StoreRefused, address: Address) -> Address | None:
         """Return where a node sends one; None where it answered."""
-        if not isinstance(reply, StoreRefused):
-            return None
-        if reply.code == "CLUSTERDOWN":
-            self._stale, self._doubted[address] = True, time.monotonic()
-        if reply.code not in ("MOVED", "ASK"):
+        if reply.code not in MOVES:
             return None
         self._stale = self._stale or reply.code == "MOVED"
-        found = _REDIRECTED.search(reply.detail)
-        if found is None:
-            return None
-        host, port = found[2] or address[0], int(found[3])
-        if host == UNKNOWN_HOST:
-            known = self._slots.nodes if self._slots else ()
-            host = next((other for other, its in known if its == port), address[0])
-        return host, port
+        return place_in(reply, address, self._slots.nodes if self._slots else ())
 
-    def _made_up_for(self, command: Command, reply: Reply, address: Address) -> Address | None:
-        """Return the master of a replica that cannot answer now; None where it did."""
-        if not self._replicas or not isinstance(reply, StoreRefused):
+    def _instead(self, command: Command, reply: StoreRefused, address: Address) -> Address | None:
+        """Return who else can answer, where a node cannot: of a replica, its master."""
+        down = reply.code == "CLUSTERDOWN"
+        if not down and reply.code not in UNREADY:
             return None
-        key = key_of(command)
-        if reply.code not in _OF_REPLICAS or key is None or self._slots is None:
+        self._stale = self._stale or down
+        self._doubted[address] = time.monotonic()
+        if not self._replicas and key_of(command) is not None:
             return None
-        shard = self._slots.shard(slot_of(key))
-        if shard is None or shard.master == address:
-            return None
-        now = time.monotonic()
-        self._trouble[address] = now, now
-        return shard.master
+        other = self._place(command, replicas=False)
+        return None if other == address else other
 
-    def _place(self, command: Command) -> Address | None:
+    def _place(self, command: Command, *, replicas: bool = True) -> Address | None:
         assert self._slots is not None, "looked for"
         key = key_of(command)
         if key is None:
@@ -243,7 +222,7 @@ class ClusterLink:
         shard = self._slots.shard(slot_of(key))
         if shard is None:
             return None
-        if self._replicas:
+        if self._replicas and replicas:
             before = time.monotonic() - LATER
             well = [r for r in shard.replicas if self._last_trouble(r) < before]
             if well:
@@ -254,10 +233,15 @@ class ClusterLink:
         since, _ = self._trouble.get(address, (-math.inf, 0.0))
         return max(since, self._doubted.get(address, -math.inf))
 
-    def rest_of(self, key: str) -> float:
-        """Return for how long the node that has a key is still left alone, seconds."""
+    def master_of(self, key: str | bytes) -> Address | None:
+        """Return the master that has a key, as far as is known."""
         shard = self._slots.shard(slot_of(key)) if self._slots else None
-        _, until = self._trouble.get(shard.master, (0.0, 0.0)) if shard else (0.0, 0.0)
+        return shard and shard.master
+
+    def rest_of(self, key: str) -> float:
+        """Return for how long the master that has a key is still left alone, seconds."""
+        master = self.master_of(key)
+        _, until = self._trouble.get(master, (0.0, 0.0)) if master else (0.0, 0.0)
         return max(0.0, until - time.monotonic())
 
     # Nodes
@@ -328,8 +312,7 @@ class ClusterLink:
         assert self._slots is not None, "looked for"
         found: dict[Address | None, list[int]] = {}
         for number, key in enumerate(keys):
-            shard = self._slots.shard(slot_of(key))
-            found.setdefault(shard and shard.master, []).append(number)
+            found.setdefault(self.master_of(key), []).append(number)
         return list(found.values())
 
     def _look(self) -> None:
@@ -380,22 +363,6 @@ class ClusterLink:
         """Close the connections; the next exchange would open others."""
         for link in list(self._nodes.values()):
             link.close()
-
-
-def _answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
-    """Return the replies to all but our own words; who may not say one is told that instead."""
-    found, always, once = list[Reply](), None, None
-    for command, reply in zip(sent, replies, strict=True):
-        denied = reply if isinstance(reply, AccessDenied) else None
-        if command == _READONLY:
-            always = denied
-        elif command == _ASKING:
-            once = denied
-        else:  # a master that got the slot meanwhile carries it out all the same
-            sent_on = isinstance(reply, StoreRefused) and reply.code in ("MOVED", "ASK")
-            found.append((once or always or reply) if sent_on else reply)
-            once = None
-    return found
 
 
 def place_of(error: StoreUnavailable) -> str:

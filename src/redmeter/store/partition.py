@@ -54,6 +54,7 @@ class Partition:
         partitions: how many the store has.
         timeout: how long a synchronous write is tried, seconds.
         clock: where the producer's time comes from.
+        meet: asks all partitions what they keep, as far as they answer.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Partition:
         partitions: int,
         timeout: float,
         clock: Clock,
+        meet: Callable[[], None] | None = None,
     ) -> None:
         self.link = link
         self.keys = keys
@@ -72,6 +74,7 @@ class Partition:
         self.timeout = timeout
         self._wish = wish
         self._partitions = partitions
+        self._meet = meet
         self._producers = Producers()
         #: What it keeps, once that is known.
         self.bound: Binding | None = None
@@ -133,6 +136,9 @@ class Partition:
             started, attempt = self.clock.monotonic(), 0
             limit = nullcontext() if within is None else self.link.within(within)
             with limit:
+                # Should it have forgotten what it kept, others know better than this process.
+                if self.bound is None and kept is None and self._meet is not None:
+                    self._meet()
                 while True:
                     try:
                         return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)

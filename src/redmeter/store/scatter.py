@@ -11,10 +11,10 @@ from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys
-from redmeter.store.cluster import ClusterLink, place_of
+from redmeter.store.cluster import UNREADY, ClusterLink, place_of
 from redmeter.store.gathering import gather, of_those_there
 from redmeter.store.link import Command, Link, Reply
-from redmeter.store.slots import key_of, slot_of
+from redmeter.store.slots import key_of, name_of, slot_of
 
 #: While a slot moves, what concerns it is tried again after so many seconds, and so often; fewer
 #: times where one goes on without it.
@@ -105,7 +105,7 @@ class Scatter:
             self._ask_again(commands, replies, _is_moving)
         if self._partly:
             for number, reply in enumerate(replies):
-                if _is_away(reply) or _is_moving(reply):
+                if _is_away(reply) or _is_moving(reply) or _is_unready(reply):
                     replies[number] = self._leave_out(commands[number], reply)
         return replies
 
@@ -117,15 +117,21 @@ class Scatter:
         for number, reply in zip(again, answers, strict=True):
             replies[number] = reply
 
-    def _leave_out(self, command: Command, reply: StoreError) -> StoreUnavailable:
+    def _leave_out(self, command: Command, reply: StoreError) -> StoreError:
         """Note what is missing; return the reply that stands for it."""
         if isinstance(reply, StoreUnavailable):
             self._left_out.setdefault(f"{place_of(reply)} does not answer", set())
             return reply
         assert isinstance(reply, StoreRefused)
-        down = reply.code == "CLUSTERDOWN"
-        why = "nobody serves" if down else "on the way to another node:"
-        if (key := key_of(command)) is not None:
+        key = key_of(command)
+        if key is None:
+            return reply
+        if (what := UNREADY.get(reply.code)) is not None:
+            master = self.cluster.master_of(key)
+            self._left_out.setdefault(f"{name_of(master)} {what}" if master else what, set())
+        else:
+            down = reply.code == "CLUSTERDOWN"
+            why = "nobody serves" if down else "on the way to another node:"
             self._left_out.setdefault(why, set()).add(slot_of(key))
         return StoreUnavailable(self.location, reply.detail)
 
@@ -173,6 +179,10 @@ class Scatter:
 
 def _is_away(reply: Reply) -> bool:
     return isinstance(reply, StoreUnavailable)
+
+
+def _is_unready(reply: Reply) -> bool:
+    return isinstance(reply, StoreRefused) and reply.code in UNREADY
 
 
 def _is_moving(reply: Reply) -> bool:

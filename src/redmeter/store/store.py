@@ -133,6 +133,7 @@ class Store:
                 partitions=len(each),
                 timeout=timeout,
                 clock=clock,
+                meet=self.meet if len(each) > 1 else None,
             )
             for keys in each
         )
@@ -296,6 +297,15 @@ class Store:
         newest = self._known
         if any(part.bound != newest for part in self.parts):
             self._retain(newest)
+
+    def meet(self) -> None:
+        """Ask the partitions what they keep of which nobody here knows, and see that they agree.
+
+        As far as they answer: it is not told what was wrong with others.
+        """
+        self.bind_some(self.unbound())
+        if behind := self.behind():
+            self.agree(behind)
 
     def unbound(self) -> list[int]:
         """Return the partitions of which nobody here knows what they keep."""

@@ -2,17 +2,25 @@
 --
 -- KEYS[1] the lock of who moves   KEYS[2] moving:   KEYS[3…] what lives only for a while from now on
 -- ARGV[1] token of the lock   ARGV[2] how long the lock lives, milliseconds; 0 gives it back
--- ARGV[3] how long KEYS[3…] live, seconds   ARGV[4] how many fields are set
--- ARGV[5…] as many times field, value; then fields that are removed
--- Returns 1, or 0 where the lock is another's: then nothing was done.
+-- ARGV[3] how long KEYS[3…] live, seconds
+-- ARGV[4] number of what is under way, and ARGV[5] of the next after it; or twice nothing
+-- ARGV[6] how many fields are set
+-- ARGV[7…] as many times field, value; then fields that are removed
+-- Returns 1 · 0 the lock is another's · -1 that is not under way: this server has lost what it wrote.
+--   0, -1: nothing done.
 -- Cost: 1 µs a key. Retry: safe. Cluster: all keys of one partition share a slot.
 
 local call = redis.call
 local holder = call('GET', KEYS[1])
 if not holder and ARGV[2] == '0' then return 1 end  -- by a first try, whose answer was lost
 if holder ~= ARGV[1] then return 0 end
-local at = 4 + 2 * tonumber(ARGV[4])
-if at > 4 then call('HSET', KEYS[2], unpack(ARGV, 5, at)) end
+if ARGV[4] ~= '' then
+  local number = call('HGET', KEYS[2], 'number')
+  local under_way = number == ARGV[4] and call('HEXISTS', KEYS[2], 'group') == 1
+  if not (under_way or number == ARGV[5]) then return -1 end
+end
+local at = 6 + 2 * tonumber(ARGV[6])
+if at > 6 then call('HSET', KEYS[2], unpack(ARGV, 7, at)) end
 if at < #ARGV then call('HDEL', KEYS[2], unpack(ARGV, at + 1)) end
 for i = 3, #KEYS do call('EXPIRE', KEYS[i], ARGV[3]) end
 if ARGV[2] == '0' then

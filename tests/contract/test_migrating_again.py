@@ -1,0 +1,102 @@
+"""A store that is moved from again: to another place, or after it has lost what it wrote last."""
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from redmeter.keys import HOUR, slice_start
+from redmeter.migrating import MigrationError, journal, migrate
+from redmeter.store import Store
+from support.moving import fill, whole
+from support.servers import Server
+from support.stores import OpenStore
+
+Databases = tuple[Any, Any]
+
+
+@pytest.fixture
+def source(open_store: OpenStore) -> Store:
+    """FROM."""
+    return open_store()
+
+
+@pytest.fixture
+def target(any_server: Server, open_store: OpenStore) -> Store:
+    """TO: another database of the same server."""
+    return open_store(any_server.url.removesuffix("0") + "1")
+
+
+@pytest.fixture
+def clients(any_server: Server) -> Iterator[Databases]:
+    """Clients of both, that do not decode."""
+    with any_server.client() as one, any_server.client(db=1) as other:
+        yield one, other
+
+
+def held(client: Any) -> dict[str, Any]:
+    """What a store with the default prefix holds."""
+    return whole([client], "redmeter:")
+
+
+def test_what_an_earlier_move_had_taken_is_not_moved_again(
+    source: Store, target: Store, clients: Databases, open_store: OpenStore, any_server: Server
+) -> None:
+    """Though it lies there for a day; statistics of which one hour came late go elsewhere."""
+    hour = slice_start(time.time(), HOUR)
+    name = "redmeter:common:app:info"
+    clients[0].zadd(name, {"one": 1})
+    clients[0].zadd(f"{name}:last", {"before": 1})
+    clients[0].mset({f"{name}:start": hour, f"{name}:pstart": hour - HOUR})
+    assert migrate(source, target).complete
+    clients[0].zadd(name, {"late": 1})
+    clients[0].set(f"{name}:start", hour)
+    third = open_store(any_server.url.removesuffix("0") + "2")
+    assert migrate(source, third).total().taken == 1
+
+
+@pytest.mark.parametrize("when", ["between two runs", "within one", "before it has arrived"])
+def test_a_source_that_has_lost_what_it_wrote_last_is_refused(
+    source: Store,
+    target: Store,
+    clients: Databases,
+    monkeypatch: pytest.MonkeyPatch,
+    when: str,
+) -> None:
+    """As after a failover to a replica that lagged: what was moved since then lies in both."""
+    fill(source)
+    before: dict[bytes, bytes] = {}
+    groups = itertools.count(1)
+    noted = journal.Journal.settle
+
+    def go_back() -> None:
+        clients[0].flushdb()
+        for key, held in before.items():
+            clients[0].restore(key, 0, held)
+
+    def quit_after() -> bool:
+        number = next(groups)
+        if number == 1:
+            before.update({key: clients[0].dump(key) for key in clients[0].scan_iter("*")})
+        if number == 3 and when == "within one":
+            go_back()
+        return number == 3 and when == "between two runs"
+
+    def settle(self: Any, *args: Any, **options: Any) -> None:
+        if before and when == "before it has arrived":
+            go_back()
+        noted(self, *args, **options)
+
+    monkeypatch.setattr(journal.Journal, "settle", settle)
+    if when == "between two runs":
+        assert not migrate(source, target, quit=quit_after).complete
+        go_back()
+        clients[0].delete("redmeter:moving:lock")
+    with pytest.raises(MigrationError, match="has lost what it wrote last"):
+        migrate(source, target, quit=quit_after)
+    arrived = held(clients[1])
+    with pytest.raises(MigrationError, match="has lost what it wrote last"):
+        migrate(source, target)
+    assert held(clients[1]) == arrived

@@ -1,0 +1,70 @@
+"""Delivery by a thread that an exception of a signal handler's breaks off: nothing counts twice."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from redmeter import store as stores
+from redmeter.recording.buffer import Buffer
+from redmeter.recording.delivery import Delivery, Incomplete
+from redmeter.recording.runs import Sums
+from redmeter.recording.tally import Tally
+from redmeter.store import Store
+from support.proxy import Proxy
+from support.recorders import check_whole
+
+
+class Lock:
+    """A lock at which Ctrl-C comes, once."""
+
+    def __init__(self) -> None:
+        #: How often it is still taken before.
+        self.left = -1
+
+    def __enter__(self) -> None:
+        self.left -= 1
+        if self.left == -1:
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def opened(proxy: Proxy) -> Iterator[Store]:
+    """A store behind a proxy."""
+    store = stores.open(proxy.url)
+    assert store is not None
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("before", range(3))
+def test_what_was_answered_is_not_sent_as_another_batch(
+    proxy: Proxy, opened: Store, conn: Any, before: int
+) -> None:
+    """Also where nobody heard the answer, and the next try does not get as far as the server."""
+    lock, tally = Lock(), Tally(opened.clock.wall())
+    buffer, now = Buffer(opened.kept, tally, math.inf), opened.clock.wall()
+    delivery = Delivery(opened, buffer, tally, lock)
+    tally.recorded += 5
+    buffer.add(Sums, "x", now, 5, now)
+    lock.left = before
+    with contextlib.suppress(KeyboardInterrupt):
+        delivery.run()
+    lock.left = -1
+    proxy.refuse()
+    try:
+        delivery.run()
+    except Incomplete:
+        delivery.waive()
+    tally.recorded += 2
+    buffer.add(Sums, "x", now, 2, now)
+    proxy.heal()
+    delivery.run()
+    assert tally.buffered == delivery.in_doubt == 0
+    health = tally.health(producer=delivery.writer, instance=None)
+    check_whole(conn, health, 7)
