@@ -22,7 +22,7 @@ ROWS = (
     {"partitions"},
     {"settings", "kinds", "analysis", "formats"},
     {"store"},
-    {"recording", "reading", "cleaning", "migrating"},
+    {"recording", "reading", "cleaning", "forgetting", "migrating"},
     {"answers"},
     {"asking"},
     {"meter"},

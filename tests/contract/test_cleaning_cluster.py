@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
+from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.keys import entry
 from redmeter.partitions import partition_of
@@ -195,12 +195,12 @@ def test_what_is_forgotten_is_gone_from_its_partition(
             meter.log(logger, "late", severity="error")
         for mark in ("v1", "v2"):
             meter.mark(mark)
-        assert cleaning.forget(store, "hits")
-        assert not cleaning.forget(store, "hits")
-        assert cleaning.forget_logger(store, "shop")
-        assert not cleaning.forget_logger(store, "shop")
-        assert cleaning.forget_mark(store, "v1") == 1
-        assert cleaning.forget_mark(store, "v1") == 0
+        assert forgetting.forget(store, "hits")
+        assert not forgetting.forget(store, "hits")
+        assert forgetting.forget_logger(store, "shop")
+        assert not forgetting.forget_logger(store, "shop")
+        assert forgetting.forget_mark(store, "v1") == 1
+        assert forgetting.forget_mark(store, "v1") == 0
         for kind in ("counters", "gauges", "histograms"):
             assert meter.names(kind=kind) == ["others"]
         assert (meter.total("hits"), meter.total("others")) == (0, 3)
@@ -223,9 +223,9 @@ def test_a_series_is_forgotten_though_another_node_is_away(
     gone = next(name for name in LIVE if partition_of(name) in away)
     there = next(name for name in LIVE if partition_of(name) not in away)
     cluster.pause(node)
-    assert cleaning.forget(store, there)
+    assert forgetting.forget(store, there)
     with pytest.raises(StoreUnavailable, match=node.address):
-        cleaning.forget(store, gone)
+        forgetting.forget(store, gone)
     cluster.resume(node)
     assert there not in read_names(open_store())
     assert gone in read_names(open_store())

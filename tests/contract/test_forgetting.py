@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redmeter import InvalidName
-from redmeter.cleaning import forget, forget_logger, forget_mark
+from redmeter.forgetting import forget, forget_logger, forget_mark
 from support.stores import OpenMeter, OpenStore, server_time
 
 

@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from redmeter import InvalidName, InvalidSetting, InvalidValue, StoreError, StoreRefused, book
-from redmeter.cleaning import forget
+from redmeter.forgetting import forget
 from redmeter.keys import HOUR, Kept
 from redmeter.kinds import statistics
 from redmeter.kinds.distribution import Distribution

@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.test_api import ASKED
 from docs.test_rights import ASKED_ANYWAY
-from redmeter import AccessDenied, Meter, cleaning
+from redmeter import AccessDenied, Meter, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
 from redmeter.keys import entry
@@ -131,9 +131,9 @@ def passes(url: str) -> None:
 def forget(url: str) -> None:
     """Remove a series, a logger, a mark."""
     store = opened(url)
-    assert cleaning.forget(store, "hits")
-    assert cleaning.forget_logger(store, "shop")
-    assert cleaning.forget_mark(store, "v1")
+    assert forgetting.forget(store, "hits")
+    assert forgetting.forget_logger(store, "shop")
+    assert forgetting.forget_mark(store, "v1")
     store.close()
 
 

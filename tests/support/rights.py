@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from redmeter import Meter, book, cleaning
+from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
 from redmeter.keys import HOUR, slice_start
@@ -384,9 +384,9 @@ def _clean(server: Server, user: User) -> None:
 def _forget(server: Server, user: User) -> None:
     store = user.store(server)
     for name in ("hits", "cart_value", "queue_length"):
-        assert cleaning.forget(store, name)
-    assert cleaning.forget_logger(store, "shop")
-    assert cleaning.forget_mark(store, "v1")
+        assert forgetting.forget(store, name)
+    assert forgetting.forget_logger(store, "shop")
+    assert forgetting.forget_mark(store, "v1")
     store.close()
 
 

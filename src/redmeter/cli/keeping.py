@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from redmeter import cleaning
+from redmeter import cleaning, forgetting
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.errors import InvalidSetting, StoreError
@@ -54,11 +54,11 @@ def clean(
         raise InvalidSetting("--forget-logger", "is done at once: leave --daemon and --forget out")
     with opened(url, prefix) as store:
         if forget is not None:
-            if not cleaning.forget(store, forget):
+            if not forgetting.forget(store, forget):
                 fail(f"there is no series {forget}; redmeter names lists what there is", NOT_FOUND)
             _tell_forgotten(canonical(forget), json)
         elif forget_logger is not None:
-            if not cleaning.forget_logger(store, forget_logger):
+            if not forgetting.forget_logger(store, forget_logger):
                 fail(
                     f"nothing is logged under {forget_logger}; redmeter logs lists what there is",
                     NOT_FOUND,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from redmeter import cleaning, settings
+from redmeter import forgetting, settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.errors import InvalidSetting
@@ -78,7 +78,7 @@ def mark(
 
 
 def _remove(store: Store, label: str, *, json: bool) -> None:
-    number = cleaning.forget_mark(store, label)
+    number = forgetting.forget_mark(store, label)
     text = kind.clean_label(label)
     if not number:
         fail(f"there is no mark {text}; redmeter mark --list lists what there is", NOT_FOUND)

@@ -92,6 +92,8 @@ class Delivery:
         #: Who this is to those who read reports; stays when the producer becomes another one.
         self.writer = self._channels[0].producer.id
         self._told = "{}"
+        #: Whether there is a report that had to wait, its server being busy.
+        self._untold = False
         self._published = -math.inf
         #: The number of this process; needed from the first series on that has a place for it.
         self.instance: int | None = None
@@ -318,12 +320,13 @@ class Delivery:
         """Store what the recorder knows of itself, and get a number where one is needed.
 
         Returns:
-            False where the server that it is for is in trouble.
+            False where the server that it is for is in trouble, or not back: then the next run
+            begins with it.
 
         Raises:
             StoreError: see Store.publish.
         """
-        self._told = report
+        self._told, self._untold = report, True
         raised: list[StoreError | None] = []
 
         def publish(_: Errand) -> None:
@@ -340,6 +343,7 @@ class Delivery:
         return bool(raised)
 
     def _publish(self, *, ended: bool) -> None:
+        self._untold = False
         self.instance = self._store.publish(
             self.writer, self._told, instance=self.needs_instance, ended=ended
         )
@@ -353,7 +357,7 @@ class Delivery:
 
     def _renumber(self, *, asked: bool) -> None:
         """Ask for the number of this process again, before it may be another's."""
-        if self.needs_instance and self._usable_instance() is None:
+        if self._untold or (self.needs_instance and self._usable_instance() is None):
             self._send_to_first(self._ask_number, asked=asked)
 
     def _usable_instance(self) -> int | None:

@@ -2,10 +2,28 @@
 
 from typing import Any
 
+from redmeter.partitions import TAGS
 from support.clusters import Cluster
 from support.progress import totals
 from support.recorders import OpenBuffered
 from support.waiting import eventually
+
+
+def test_a_report_comes_before_what_is_counted_meanwhile(
+    cluster: Cluster, open_buffered: OpenBuffered
+) -> None:
+    """Where the first partition's server is never back by the time that a report is made."""
+    meter = open_buffered(cluster.url, flush_interval=0.05)
+    recorder: Any = meter._recorder
+    recorder._delivery._errands._patience = 0.0
+    key = f"redmeter:{{{TAGS[0]}}}reports:"
+
+    def told() -> bool:
+        for number in range(300):
+            meter.count(f"n{number}")
+        return bool(cluster.node_of(key).client.exists(key))
+
+    eventually(told, 5.0)
 
 
 def test_nodes_that_are_all_slow_are_sent_to_as_often_as_others(

@@ -1,0 +1,107 @@
+"""Forgetting: remove all that is stored under a name, of a logger or under a label.
+
+What a writer still holds in memory comes after that. What nobody writes any more goes by itself:
+see cleaning.py.
+"""
+
+from collections.abc import Iterator
+
+from redmeter.keys import entry as entry_of
+from redmeter.keys import parse_entry
+from redmeter.kinds.mark import clean_label
+from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
+from redmeter.names import canonical
+from redmeter.store import Store
+from redmeter.store.link import Command, pairs, raised
+
+
+def forget(store: Store, name: str) -> bool:
+    """Remove the counter of a name with its grand total, its gauge, its histogram and statistics.
+
+    Returns:
+        Whether there was anything.
+
+    Raises:
+        InvalidName: see redmeter.names.
+        StoreError: the server cannot be reached or refuses.
+    """
+    series = canonical(name)
+    view, _ = store.read()
+    keys = store.part(series).keys
+    # Also at precisions that are no longer kept, or that another program chose.
+    commands: list[Command] = [("HDEL", keys.total, series), ("UNLINK", *keys.stats(series))]
+    for index, retention, keys_of in (
+        (keys.known, view.retention, (keys.count_of,)),
+        (keys.gauges, view.retention, (keys.gauge_of,)),
+        (keys.hists, view.histograms, (keys.hist_of, keys.moments_of)),
+    ):
+        precisions = {*retention, *_precisions(store, index, series)}
+        entries = [entry_of(precision, series) for precision in precisions]
+        hashes = [key_of(entry) for key_of in keys_of for entry in entries]
+        commands += [("UNLINK", *hashes), ("ZREM", index, *entries)]
+    removed = [raised(reply) for reply in store.ask(commands)]
+    return any(removed)
+
+
+def forget_logger(store: Store, logger: str) -> bool:
+    """Remove the messages of a logger, of all severities: texts, patterns, samples and counts.
+
+    What a writer still holds in memory comes after that.
+
+    Returns:
+        Whether there was anything.
+
+    Raises:
+        InvalidName: see redmeter.names.
+        StoreError: the server cannot be reached or refuses.
+    """
+    name = check_logger(logger)
+    keys = store.part(name).keys
+    # Also of those that other programs write, which have no entry in the index.
+    severities = dict.fromkeys(SEVERITY.values())
+    for member in _members(store, keys.messages):
+        if (source := parse_name(member.decode(errors="replace")))[0] == name:
+            severities[source[1]] = None
+    commands: list[Command] = []
+    for severity in severities:
+        texts = keys.recent(name, severity), keys.patterns(name, severity)
+        commands.append(("UNLINK", *texts, *keys.common(name, severity)))
+    commands.append(("UNLINK", keys.distinct(name)))
+    commands.append(("ZREM", keys.messages, *(name_of(name, severity) for severity in severities)))
+    removed = [raised(reply) for reply in store.ask(commands)]
+    return any(removed)
+
+
+def forget_mark(store: Store, label: str) -> int:
+    """Remove all marks of a label; return how many there were.
+
+    Raises:
+        TypeError, InvalidValue: see redmeter.kinds.mark.clean_label.
+        StoreError: the server cannot be reached or refuses.
+    """
+    wanted, key = clean_label(label), store.keys.marks
+    found = {m for m in _members(store, key) if m.partition(b" ")[2] == wanted.encode()}
+    if not found:
+        return 0
+    (removed,) = store.ask([("ZREM", key, *found)])
+    return int(raised(removed))
+
+
+def _members(store: Store, key: str) -> Iterator[bytes]:
+    """Walk the members of a sorted set; one may come twice."""
+    cursor = b"0"
+    while True:
+        cursor, page = raised(store.ask([("ZSCAN", key, cursor, "COUNT", 1_000)])[0])
+        yield from (member for member, _ in pairs(page))
+        if int(cursor) == 0:
+            return
+
+
+def _precisions(store: Store, index: str, name: str) -> Iterator[int]:
+    """Walk an index for the precisions at which a name has an entry."""
+    ending = b":" + name.encode()
+    for member in _members(store, index):
+        if member.endswith(ending):
+            parsed = parse_entry(member.decode(errors="replace"))
+            if parsed and parsed[1] == name:
+                yield parsed[0]
