@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from redmeter import LimitExceeded, StoreRefused, UnknownPrecision
 from redmeter import cleaning as cleaner
+from redmeter import forgetting
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.kinds import counter, gauge
@@ -419,8 +420,8 @@ def test_a_forgotten_gauge_is_gone_with_the_counter_of_its_name(
     if counted:
         count(store, "x", int(now))
     store.change_retention([(7, 0), (300, 5)])
-    assert cleaner.forget(store, "x")
-    assert not cleaner.forget(store, "x")
+    assert forgetting.forget(store, "x")
+    assert not forgetting.forget(store, "x")
     left = [b"60:60:x", b"60:yx", b"7:60:x", b"7:yx"]
     assert client.zrange("redmeter:gauges:", 0, -1) == left
     assert all(client.exists(b"redmeter:gauge:" + entry) for entry in left)
