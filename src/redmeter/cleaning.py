@@ -28,7 +28,7 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.store import Store
-from redmeter.store.link import pairs, raised
+from redmeter.store.link import Reply, pairs, raised
 from redmeter.store.scripts import CLEAN, COMPACT
 
 #: Largest difference between the server's clock and ours, seconds.
@@ -109,7 +109,12 @@ def clean(
     """
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
-    view, _ = store.read()
+    indexes = [
+        index
+        for part in store.parts
+        for index in (part.keys.known, part.keys.gauges, part.keys.hists)
+    ]
+    view, sizes = store.partly().read([("ZCARD", index) for index in indexes])
     _check_clock(view.now - store.clock.wall())
     kept = view.retention if samples is None else samples
     walks = []
@@ -124,7 +129,7 @@ def clean(
                 keys.hists, heads[2], view.histograms, OTHER_SAMPLES, passes, quit, compact=False
             ),
         ]
-    left = _Left(store, [walk.index for walk in walks])
+    left = _Left(store, sizes)
     rank, first = divmod(max(cursor - 1, 0), len(walks))
     at = left.next(first)
     while at is not None:
@@ -152,17 +157,19 @@ def clean(
 class _Left:
     """Which indexes are still to be walked: none that is empty, or whose server does not let us.
 
+    Args:
+        sizes: how many entries each has, or why that is not told.
+
     Raises:
         StoreError: there is nothing that can be walked; or an ACL forbids it.
     """
 
-    def __init__(self, store: Store, indexes: Sequence[str]) -> None:
+    def __init__(self, store: Store, sizes: Sequence[Reply]) -> None:
         self._store = store
-        self._indexes = indexes
         #: Why some were left out; told once the others are cleaned.
         self.problem: StoreUnavailable | StoreRefused | None = None
         self._sizes: dict[int, int] = {}
-        for number, reply in enumerate(store.link.collect([("ZCARD", key) for key in indexes])):
+        for number, reply in enumerate(sizes):
             if isinstance(reply, StoreUnavailable | StoreRefused):
                 self.problem = self.problem or reply
             else:

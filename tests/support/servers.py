@@ -46,7 +46,7 @@ from support.waiting import eventually
 CACHE = Path(__file__).parents[2] / ".cache" / "servers"
 
 #: Seconds a server has to answer its first PING, and to end when asked to.
-START_TIMEOUT = STOP_TIMEOUT = 5.0
+START_TIMEOUT, STOP_TIMEOUT = 30.0, 5.0
 
 #: Seconds for one download.
 FETCH_TIMEOUT = 300.0
