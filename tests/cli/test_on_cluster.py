@@ -128,11 +128,14 @@ def test_the_doctor_tells_of_the_masters(filled: Cluster, run: Run) -> None:
     """What is well once; what is not by the node that it is about."""
     filled.nodes[2].ask("CONFIG", "SET", "maxmemory", "50mb")
     filled.nodes[2].ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    filled.nodes[1].ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
     found = told_health(run("doctor", "--json"))
     assert any("(and 2 more masters)" in one["text"] for one in found["server"])
     assert found["cluster"][0]["text"] == "3 masters, 21 to 22 of 64 partitions each"
     (memory,) = (one for one in found["memory"] if one["level"] != "ok")
     assert memory["text"].startswith(filled.nodes[2].address)
+    (coverage,) = found["coverage"]
+    assert coverage["text"].startswith(filled.nodes[1].address)
 
 
 def test_the_doctor_tells_of_uneven_slots(cluster: Cluster, run: Run) -> None:

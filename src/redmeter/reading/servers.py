@@ -54,6 +54,10 @@ class Server:
         yield from findings.clock(self.difference)
         yield from findings.memory(self.info, self.config)
         yield from findings.persistence(self.info, self.config)
+        if clustered and self.config.get("cluster-require-full-coverage") == "yes":
+            text = "it stops as soon as a master without a successor is away"
+            fix = "set cluster-require-full-coverage no: the others then go on"
+            yield Finding("warn", "coverage", text, fix)
 
 
 def ask_masters(store: Store) -> Mapping[str, Sequence[Reply]]:
