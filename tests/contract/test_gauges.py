@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from redmeter import LimitExceeded, StoreRefused, UnknownPrecision
+from redmeter import LimitExceeded, StoreRefused, UnknownPrecision, forgetting
 from redmeter import cleaning as cleaner
-from redmeter import forgetting
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.kinds import counter, gauge

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from redmeter import Meter
+from redmeter import Meter, forgetting
 from redmeter import cleaning as cleaner
-from redmeter import forgetting
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_HISTOGRAMS, HOUR, Kept, slice_start
 from redmeter.kinds import counter, histogram
