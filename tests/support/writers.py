@@ -6,6 +6,7 @@ what is stored by `history.py`.
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -142,7 +143,11 @@ class WriterProcess:
     def __init__(self, url: str) -> None:
         command = [sys.executable, "-m", "support.writers", url]
         self._child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
 
     def start(self) -> None:
