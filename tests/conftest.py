@@ -36,6 +36,16 @@ settings.register_profile(
 settings.load_profile("ci" if IN_CI else "dev")
 
 
+@pytest.fixture(autouse=True)
+def loggers_as_new() -> None:
+    """Our loggers say what they say by themselves, whatever a test before configured."""
+    logging.disable(logging.NOTSET)
+    for name in ("redmeter", "redmeter.reading"):
+        logger = logging.getLogger(name)
+        logger.disabled, logger.propagate = False, True
+        logger.setLevel(logging.NOTSET)
+
+
 @pytest.fixture(scope="session")
 def fleet() -> Iterator[Fleet]:
     """The servers of this test worker, ended with it."""

@@ -1,5 +1,6 @@
 """The ground the tests of clusters stand on: nodes die, are cut off and hand over as told."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -196,7 +197,11 @@ with Cluster(network=True) as cluster:
 def test_nodes_end_with_the_process_that_started_them() -> None:
     """Also where it was killed."""
     with subprocess.Popen(
-        [sys.executable, "-c", _HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _HOLDER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as holder:
         assert holder.stdout is not None
         pids = [int(pid) for pid in holder.stdout.readline().split()]

@@ -106,7 +106,7 @@ class Clustered:
         for partition in self._chance.sample(range(len(TAGS)), 8):
             slot = slot_of(partition)
             self._cluster.migrate_slot(slot, self._cluster.other_than(self._cluster.node_of(slot)))
-        self._cluster.wait_ok()
+            self._cluster.wait_ok()
 
     def _fill(self) -> None:
         node = self._master()

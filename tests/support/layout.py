@@ -70,7 +70,10 @@ class Layout:
 
     def wait_ok(self, timeout: float = AGREE_TIMEOUT) -> None:
         """Wait until all nodes that can be talked to agree, and replicas have what masters have."""
-        eventually(lambda: not self.discord(), timeout, f"the cluster is in order: {self}")
+        try:
+            eventually(lambda: not self.discord(), timeout, f"the cluster is in order: {self}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.discord()}") from None
 
     def discord(self) -> str:
         """Return what is not yet as it should be; "" where all is in order."""
