@@ -6,6 +6,7 @@ oldest supported, in CI the oldest and the newest of each engine; clusters the d
 oldest.
 """
 
+import logging
 import signal
 from collections.abc import Iterator
 
