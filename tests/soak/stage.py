@@ -148,8 +148,7 @@ class Stage:
         try:
             fault()
         except (AssertionError, redis.RedisError, OSError) as error:
-            # That is the servers' doing; what comes of it is found out like everything else.
-            self._say(f"{name}: the servers are not in order again: {error!r}")
+            self._wrong.append(f"{name}: the servers are not in order again: {error!r}")
         self._broken = False
         end, after = time.monotonic(), self._place.masters()
         self._failovers += len(after - before)
