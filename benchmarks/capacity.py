@@ -68,6 +68,7 @@ class Costs(NamedTuple):
     watermark_memory: float
     report_memory: float
     connection_memory: float
+    among: float
 
 
 class Workload(NamedTuple):
@@ -322,7 +323,8 @@ def _time(costs: Costs, work: Workload, load: _Load, master: int) -> float:
     for kind, count in load.kinds.items():
         time += count[master] * float(getattr(costs, f"{kind}s"))
     each = series_us(costs, work)
-    return time + sum(count[master] * each[kind] for kind, count in load.series.items())
+    time += sum(count[master] * each[kind] for kind, count in load.series.items())
+    return costs.among * time
 
 
 def _size(costs: Costs, work: Workload, load: _Load, master: int, *, spread: bool) -> float:

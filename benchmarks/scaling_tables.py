@@ -17,7 +17,7 @@ from redmeter.partitions import PARTITIONS
 MASTERS = (1, 3, 6, 32, 60, 64)
 
 #: Costs by name -> how the document calls them, and the unit: "us" of the server's time, "B" on the
-#: wire, "B in memory".
+#: wire, "B in memory", "times".
 LABELS: Mapping[str, tuple[str, str]] = {
     "batch": ("a batch of nothing", "us"),
     "alone": ("a batch that comes by itself, more than in a pipeline", "us"),
@@ -49,6 +49,7 @@ LABELS: Mapping[str, tuple[str, str]] = {
     "watermark_memory": ("the watermark of a process in a partition", "B in memory"),
     "report_memory": ("what a process tells of itself", "B in memory"),
     "connection_memory": ("a connection", "B in memory"),
+    "among": ("batches among those of many processes, of the time by themselves", "times"),
 }
 
 #: What a user does when it is too much -> the workload then.
@@ -88,7 +89,7 @@ def parse_costs(text: str) -> Costs:
 
 
 def _digits(unit: str) -> int:
-    return 2 if unit == "us" else 0
+    return 0 if unit.startswith("B") else 2
 
 
 def capacity_table(costs: Costs) -> str:
