@@ -268,3 +268,11 @@ def test_a_replica_that_lost_its_master_is_made_up_for(
     finally:
         master.ask("ACL", "SETUSER", "default", "+psync", "+sync")
     eventually(lambda: replica.info("replication")["master_link_status"] == "up", 10.0)
+
+
+def test_a_node_that_refuses_is_told_to_refuse_also_where_it_is_left_alone(
+    open_store: OpenStore,
+) -> None:
+    """The second try, which is too soon, says what the first one met."""
+    with pytest.raises(StoreUnavailable, match=r"[Cc]onnection refused"):
+        open_store("redis+cluster://127.0.0.1:1").read()

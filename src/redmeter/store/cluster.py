@@ -87,6 +87,8 @@ class ClusterLink:
         #: Nodes that did not answer last: since when, and until when they are left alone, monotonic
         #: seconds.
         self._trouble: dict[Address, tuple[float, float]] = {}
+        #: What they were in trouble by, and what may help.
+        self._why: dict[Address, tuple[str, str]] = {}
         #: Nodes that could not answer, or said that the cluster is down, and when: what they know
         #: of it may be old.
         self._doubted: dict[Address, float] = {}
@@ -175,8 +177,8 @@ class ClusterLink:
         """
         link, started = self.node(address), time.monotonic()
         if started < self._trouble.get(address, (0.0, 0.0))[1]:
-            reason = "it has just kept us waiting for nothing"
-            return [StoreUnavailable(link.location, reason) for _ in commands]
+            reason, fix = self._why[address]
+            return [StoreUnavailable(link.location, reason, fix=fix) for _ in commands]
         # A replica sends readings on to its master, until it is told that it may answer.
         sent: list[Command] = [READONLY] if self._replicas else []
         for command, asking in commands:
@@ -186,7 +188,9 @@ class ClusterLink:
             replies = link.collect(sent)
         if len(sent) > len(commands):
             replies = answers(sent, replies)
-        if any(isinstance(reply, StoreUnavailable) for reply in replies):
+        error = next((reply for reply in replies if isinstance(reply, StoreUnavailable)), None)
+        if error is not None:
+            self._why[address] = error.reason, error.fix
             # Half of the time may be spent waiting for a node that stands still, no more.
             now = time.monotonic()
             self._trouble[address] = now, now + min(now - started, LEFT_ALONE)
