@@ -192,7 +192,7 @@ class _Left:
         if isinstance(error, StoreRefused):
             del self._sizes[number]
             return
-        lane = next(lane for lane in self._store.lanes() if number // _INDEXES in lane)
+        lane = next(lane for lane in self._store.lanes().values() if number // _INDEXES in lane)
         for other in list(self._sizes):
             if other // _INDEXES in lane:
                 del self._sizes[other]

@@ -84,6 +84,8 @@ class Delivery:
         self._spread = len(self._channels) > 1
         #: The partitions of each server.
         self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
+        #: Which server has each, as last known.
+        self._servers: dict[int, str] = {}
         self._errands = Errands(around, patience)
         #: The partitions that failed since run() was called.
         self._failed: set[int] = set()
@@ -163,7 +165,10 @@ class Delivery:
     # Servers
 
     def _look_for_lanes(self) -> None:
-        """See which partitions each server has; those come first that failed least."""
+        """See which partitions each server has; those come first that failed least.
+
+        A partition that is on another server now is not left alone for what the one before did.
+        """
         numbers = range(len(self._channels))
         try:
             lanes = self._store.lanes()
@@ -172,7 +177,14 @@ class Delivery:
             self._fail(numbers, error)
         else:
             backoffs = [channel.backoff for channel in self._channels]
-            self._lanes = sorted(lanes, key=lambda lane: max(backoffs[n].failures for n in lane))
+            for server, lane in lanes.items():
+                for number in lane:
+                    if self._servers.get(number) != server:
+                        self._servers[number] = server
+                        backoffs[number].waive()
+            self._lanes = sorted(
+                lanes.values(), key=lambda lane: max(backoffs[n].failures for n in lane)
+            )
 
     def _send_to(
         self,

@@ -306,18 +306,19 @@ class ClusterLink:
         assert self._slots is not None, "looked for"
         return self._slots.shards
 
-    def lanes(self, keys: Sequence[str]) -> list[list[int]]:
-        """Return the numbers of keys, those of one master together.
+    def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
+        """Return the numbers of the keys that each master has; of "" those that no one has.
 
         Raises:
             StoreError: no node tells.
         """
         self._look()
         assert self._slots is not None, "looked for"
-        found: dict[Address | None, list[int]] = {}
+        found: dict[str, list[int]] = {}
         for number, key in enumerate(keys):
-            found.setdefault(self.master_of(key), []).append(number)
-        return list(found.values())
+            master = self.master_of(key)
+            found.setdefault(name_of(master) if master else "", []).append(number)
+        return found
 
     def _look(self) -> None:
         """See that the slots are known; where they may have changed, ask again.

@@ -308,9 +308,9 @@ class Link:
         """Return which servers of several did not answer last: none, there being one."""
         return []
 
-    def lanes(self, keys: Sequence[str]) -> list[list[int]]:
-        """Return the numbers of keys, those of one server together."""
-        return [list(range(len(keys)))]
+    def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
+        """Return the numbers of the keys that each server has."""
+        return {self.location: list(range(len(keys)))}
 
     def rest_of(self, key: str) -> float:  # noqa: ARG002
         """Return for how long the server that has a key is still left alone, seconds: never."""

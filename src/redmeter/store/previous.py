@@ -261,7 +261,7 @@ class Previous:
         """See Link."""
         return self.link.away()
 
-    def lanes(self, keys: Sequence[str]) -> list[list[int]]:
+    def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """See Link."""
         return self.link.lanes(keys)
 

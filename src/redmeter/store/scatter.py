@@ -156,7 +156,7 @@ class Scatter:
         """See ClusterLink."""
         return self.cluster.away()
 
-    def lanes(self, keys: Sequence[str]) -> list[list[int]]:
+    def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """See ClusterLink."""
         return self.cluster.lanes(keys)
 

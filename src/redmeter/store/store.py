@@ -182,8 +182,8 @@ class Store:
         """Return that partition; that of "" has marks, and what writers tell."""
         return self.parts[self.number_of(text)] if text else self.parts[0]
 
-    def lanes(self) -> list[list[int]]:
-        """Return the numbers of the partitions, those of each server together."""
+    def lanes(self) -> dict[str, list[int]]:
+        """Return the numbers of the partitions that each server has."""
         return self.link.lanes([part.keys.meta for part in self.parts])
 
     # Reading

@@ -1,5 +1,6 @@
 """A recorder on a cluster: what it stores where, and that no node's trouble holds up the others."""
 
+import contextlib
 import re
 import time
 from collections import Counter
@@ -14,6 +15,8 @@ from redmeter import store as stores
 from redmeter.errors import StoreUnavailable
 from redmeter.partitions import PARTITIONS, TAGS, partition_of
 from redmeter.recording.bulk import Bulk
+from redmeter.recording.flusher import Failed
+from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
 from redmeter.store.binding import new_version
 from support.clusters import Cluster
@@ -73,6 +76,14 @@ def count_all(meter: Meter, amount: int = 1) -> None:
     """Count something in each partition."""
     for name in NAMES:
         meter.count(name, amount)
+
+
+def flush_by_itself(meter: Meter) -> None:
+    """Do what the background does after each interval: nobody waits for it."""
+    recorder = meter._recorder
+    assert isinstance(recorder, Recorder)
+    with contextlib.suppress(Failed):
+        recorder._flush(last=False, asked=False)
 
 
 @pytest.fixture
@@ -270,6 +281,25 @@ def test_a_cluster_that_is_away_altogether_is_tried_less_and_less_often(
     assert not meter.flush(0.1)
     check_sums(meter.health())
     assert meter.health().buffered == 3 * PARTITIONS
+
+
+def test_a_partition_on_another_server_is_not_left_alone_for_the_one_before(
+    cluster: Cluster, open_buffered: OpenBuffered
+) -> None:
+    """What was to be left alone for 11 seconds is stored with the first flush after a failover."""
+    node = cluster.masters()[1]
+    waiting = on(cluster, node)
+    meter = open_buffered(cluster.url, timeout=TIMEOUT, flush_interval=3600)
+    count_all(meter)
+    assert meter.flush(10.0)
+    cluster.kill(node)
+    count_all(meter)
+    flush_by_itself(meter)
+    assert meter.health().buffered == len(waiting)
+    cluster.wait_failover(node)
+    flush_by_itself(meter)
+    assert meter.health().buffered == 0
+    check_sums(meter.health())
 
 
 def test_many_events_of_the_past_are_stored_but_for_those_of_a_node(
