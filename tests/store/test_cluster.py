@@ -399,8 +399,7 @@ def test_another_master_is_found_in_place_of_one_that_died(
     store = open_store(f"redis+cluster://{cluster.nodes[0].address}", timeout=1.0)
     fill(store)
     assert read_names(store) == sorted(NAMES)
-    for master in cluster.masters():
-        master.ask("WAIT", 1, 5000)
+    cluster.wait_for_replicas()
     cluster.kill(cluster.nodes[0])
     cluster.wait_failover(cluster.nodes[0])
     assert read_totals(store, NAMES) == COUNTED
@@ -486,8 +485,7 @@ def test_replicas_are_read_where_one_wants_that(open_store: OpenStore, cluster: 
     """And nothing but: what they answer is what the masters have."""
     store = open_store(read_from="replica")
     fill(store)
-    for master in cluster.masters():
-        master.ask("WAIT", 1, 5000)
+    cluster.wait_for_replicas()
     for node in cluster.nodes:
         node.ask("CONFIG", "RESETSTAT")
     assert read_names(store.reader) == sorted(NAMES)
@@ -505,8 +503,7 @@ def test_a_replica_that_is_away_is_made_up_for_by_its_master(
     """Nothing is missing."""
     store = open_store(read_from="replica", timeout=0.5)
     fill(store)
-    for master in cluster.masters():
-        master.ask("WAIT", 1, 5000)
+    cluster.wait_for_replicas()
     assert read_totals(store.reader, NAMES) == COUNTED
     cluster.pause(cluster.nodes[4])
     assert read_totals(store.reader, NAMES) == COUNTED

@@ -237,7 +237,9 @@ def test_a_replica_that_is_back_is_asked_again(
     monkeypatch.setattr(clustered, "LATER", 1.0)
     link = link_of(open_store(cluster.url, read_from="replica", timeout=0.3).reader)
     replica = cluster.nodes[4]
+    cluster.wait_for_replicas()
     link.exchange(of_all())
+    assert asked(replica) > 0
     cluster.pause(replica)
     link.collect(of_all())
     assert link.exchange(of_all()) == [0] * 64
@@ -251,12 +253,35 @@ def test_a_replica_that_is_back_is_asked_again(
     eventually(is_asked, 10.0, "the replica is asked again")
 
 
+def test_a_replica_that_came_later_is_asked_after_a_while(
+    open_store: OpenStore, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No reply tells of it."""
+    monkeypatch.setattr(clustered, "LATER", 0.5)
+    home, other, replica = cluster.nodes[1], cluster.nodes[2], cluster.nodes[4]
+    replica.ask("CLUSTER", "REPLICATE", other.id)
+    cluster.wait_for_replicas()
+    link = link_of(open_store(cluster.url, read_from="replica").reader)
+    questions = [of_all()[number] for number in sorted(partitions_on(cluster, home))]
+    link.exchange(questions)
+    replica.ask("CLUSTER", "REPLICATE", home.id)
+    cluster.wait_for_replicas()
+    before = asked(replica)
+
+    def is_asked() -> bool:
+        link.exchange(questions)
+        return asked(replica) > before
+
+    eventually(is_asked, 10.0, "the replica is asked")
+
+
 def test_a_replica_that_lost_its_master_is_made_up_for(
     open_store: OpenStore, cluster: Cluster
 ) -> None:
     """It says that it has nothing to say; its master has."""
     link = link_of(open_store(cluster.url, read_from="replica", timeout=1.0).reader)
     master, replica = cluster.nodes[1], cluster.nodes[4]
+    cluster.wait_for_replicas()
     link.exchange(of_all())
     replica.ask("CONFIG", "SET", "replica-serve-stale-data", "no")
     master.ask("ACL", "SETUSER", "default", "-psync", "-sync")

@@ -48,6 +48,28 @@ class Layout:
                 return next(node for node in self.nodes if node.id == node_id)
         raise LookupError(f"nobody holds slot {slot}")
 
+    def wait_for_replicas(self) -> None:
+        """Wait until replicas have what their masters have by now, and all nodes tell of them.
+
+        A node tells of no replica yet that was sent nothing, as far as it has heard.
+        """
+        have = {m.id: m.info("replication")["master_repl_offset"] for m in self.masters()}
+        master_of = {seen.id: seen.master for seen in self._view() if seen.master in have}
+        replicas = [node for node in self.nodes if node.reachable and node.id in master_of]
+
+        def done() -> bool:
+            told = [
+                sum(len(there) - 1 for _, _, *there in node.ask("CLUSTER", "SLOTS"))
+                for node in self.nodes
+                if node.reachable
+            ]
+            return min(told) >= len(replicas) and all(
+                replica.info("replication")["slave_repl_offset"] >= have[master_of[replica.id]]
+                for replica in replicas
+            )
+
+        eventually(done, AGREE_TIMEOUT, "replicas have what their masters have")
+
     def other_than(self, *nodes: Node) -> Node:
         """Return a master that is none of these."""
         return next(node for node in self.masters() if node not in nodes)

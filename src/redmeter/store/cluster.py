@@ -37,7 +37,8 @@ ASKED = 3
 #: A node that kept us waiting for nothing is left alone for as long, at most so many seconds.
 LEFT_ALONE = 2.0
 
-#: A replica that could not answer is passed over for so many seconds.
+#: A replica that could not answer is passed over for so many seconds. As often it is asked which
+#: replicas there are, since no reply tells of new ones.
 LATER = 10.0
 
 #: What a node says that cannot answer now, and what that means.
@@ -84,6 +85,8 @@ class ClusterLink:
         self._nodes: dict[Address, Link] = {}
         self._slots: Slots | None = None
         self._stale = False
+        #: When it was last asked who has which slots, monotonic seconds.
+        self._looked = -math.inf
         #: Nodes that did not answer last: since when, and until when they are left alone, monotonic
         #: seconds.
         self._trouble: dict[Address, tuple[float, float]] = {}
@@ -326,9 +329,11 @@ class ClusterLink:
         Raises:
             StoreError: no node tells, and none ever did.
         """
-        if self._slots is not None and not self._stale:
+        now = time.monotonic()
+        aged = self._replicas and now > self._looked + LATER
+        if self._slots is not None and not self._stale and not aged:
             return
-        self._stale = False
+        self._stale, self._looked = False, now
         problem: StoreError | None = None
         known = self._slots.nodes if self._slots else ()
         nodes = sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble)
