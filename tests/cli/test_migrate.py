@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +146,16 @@ def test_one_store_is_no_move(redmeter: Run, urls: tuple[str, str]) -> None:
     assert redmeter("migrate", "off", urls[0]).err == "error: FROM: off is no store\n"
     assert redmeter("migrate", urls[0], "off").code == 2
     assert redmeter("migrate", urls[0], "redis://127.0.0.1:1/0").code == 3
+
+
+def test_a_store_that_is_not_there_is_not_made(
+    redmeter: Run, urls: tuple[str, str], tmp_path: Path
+) -> None:
+    """As a rule its path is wrong."""
+    path = tmp_path / "none"
+    done = redmeter("migrate", f"embedded://{path}", urls[1], "--dry-run")
+    assert (done.code, done.err) == (2, f"error: FROM: there is no store in {path}\n")
+    assert not path.exists()
 
 
 def test_ctrl_c_ends_it_and_the_next_run_goes_on(

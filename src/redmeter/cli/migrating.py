@@ -16,7 +16,7 @@ from redmeter.cli.app import STORE, AsJson, Prefix, command, fail
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Kept
 from redmeter.migrating.report import Report, Survey, differences, shown
-from redmeter.store import Store
+from redmeter.store import Store, urls
 
 _FROM = "The store that is moved; its URL, as of --url elsewhere."
 _TO = "Where to; also redis+cluster://."
@@ -114,6 +114,9 @@ def _opened(
 ) -> Iterator[tuple[Store, Store]]:
     """Open both stores, and close them. Where TO is new, it will keep what FROM keeps."""
     own = settings.resolve("prefix", prefix)
+    path = urls.parse(source).path
+    if path is not None and not path.is_dir():  # rather than to make one there
+        raise InvalidSetting("FROM", f"there is no store in {path}")
     alone: dict[str, Any] = {"read_from": "master", "previous_url": ""}
     one = stores.open(source, prefix=own if from_prefix is None else from_prefix, **alone)
     if one is None:

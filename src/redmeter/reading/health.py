@@ -13,7 +13,7 @@ from redmeter.errors import StoreError
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.kinds.message import parse_name
 from redmeter.partitions import SpreadKeys
-from redmeter.reading import findings, reports
+from redmeter.reading import findings, moves, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
 from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
@@ -75,10 +75,11 @@ def examine(store: Store) -> Health:
     reader, spread = store.reader is not store, len(store.parts) > 1
     masters = ask_masters(store) if spread else {}
     store = store.partly()
-    own = () if spread else QUESTIONS
+    own, moving = () if spread else QUESTIONS, moves.questions(keys)
     view, replies = store.read(
         [
             *own,
+            *moving,
             ("TYPE", keys.known),
             ("ZCARD", keys.known),
             ("ZRANDMEMBER", keys.known, SAMPLE),
@@ -92,7 +93,7 @@ def examine(store: Store) -> Health:
         ]
     )
     servers = Servers(store, masters or {"": replies[: len(own)]})
-    kind, number, drawn, cleaned, index, totals, *others = replies[len(own) :]
+    kind, number, drawn, cleaned, index, totals, *others = replies[len(own) + len(moving) :]
     beside_us = others[: len(_beside(keys))]
     bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
     scanned, *more = others[len(beside_us) :]
@@ -129,9 +130,9 @@ def examine(store: Store) -> Health:
     )
     found = health.findings
     found += servers.findings(replicas=reader)
+    filled = count > 0 or any(part.count for part in parts.values())
     if usable:
-        something = count > 0 or any(part.count for part in parts.values())
-        if something:
+        if filled:
             found += findings.contents(keys.prefix, view.version, count, sample)
         else:
             found += findings.nothing()
@@ -148,6 +149,8 @@ def examine(store: Store) -> Health:
     else:
         found += reports.writers(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
+    found += moves.away(replies[len(own) :][: len(moving)], filled=filled)
+    found += moves.before(store)
     health.missing = store.left_out()
     return health
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from redmeter.errors import StoreError, StoreUnavailable
 from redmeter.keys import BARE_OWN, Keys
-from redmeter.store.link import Command, Link, Reply, scored
+from redmeter.store.link import Command, Link, Reply, raised, scored
 from redmeter.store.scatter import Scatter
 from redmeter.store.scripts import JOIN
 from redmeter.store.uniting import MERGED, ROLES, hours_united, role_of, united
@@ -67,6 +67,22 @@ class Previous:
     def location(self) -> str:
         """Where this store is, without credentials."""
         return self.link.location
+
+    @property
+    def other_location(self) -> str:
+        """Where the other store is, without credentials."""
+        return self._other.location
+
+    def left(self) -> int:
+        """Return how many entries the indexes of the other store have.
+
+        Raises:
+            StoreError: it does not answer, or refuses.
+        """
+        keys = self._others
+        indexes = keys.known, keys.gauges, keys.hists, keys.messages
+        replies = self._other.exchange([("ZCARD", index) for index in indexes])
+        return sum(raised(reply) for reply in replies)
 
     @property
     def owned(self) -> bool:
