@@ -17,7 +17,9 @@ from hypothesis import Phase, settings
 from support.clusters import Cluster, Clusters
 from support.fleet import DEFAULT, EVERYDAY, IN_CI, Fleet, asked_servers, chosen_servers
 from support.proxy import Proxy
+from support.sentinels import Watched
 from support.servers import Server
+from support.waiting import room_in_slices
 
 # Started in the background, we may have inherited that Ctrl-C is ignored; so would every process
 # that a test starts and interrupts.
@@ -45,6 +47,12 @@ def loggers_as_new() -> None:
         logger = logging.getLogger(name)
         logger.disabled, logger.propagate = False, True
         logger.setLevel(logging.NOTSET)
+
+
+@pytest.fixture(autouse=True)
+def room_for_a_test() -> None:
+    """What a test writes and what it reads lie in the same minute, hour and day."""
+    room_in_slices()
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +117,20 @@ def networked_cluster(clusters: Clusters) -> Cluster:
 def any_cluster(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
     """A private cluster of each kind of server in turn, as new."""
     return clusters.get(request.param)
+
+
+@pytest.fixture(scope="module")
+def group_of_file() -> Iterator[Watched]:
+    """Three sentinels, a master and two replicas, for all tests of a file."""
+    with Watched() as group:
+        yield group
+
+
+@pytest.fixture
+def group(group_of_file: Watched) -> Watched:
+    """The same, whole and empty."""
+    group_of_file.renew()
+    return group_of_file
 
 
 @pytest.fixture

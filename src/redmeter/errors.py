@@ -178,18 +178,22 @@ class StoreRefused(StoreError):
         code: the error's first word, e.g. OOM, READONLY, LOADING, WRONGTYPE, or ERR.
         detail: the server's text.
         key: where a key was read that holds something else (WRONGTYPE), that key; else "".
+        fix: what mends it, or what it means; "" where nothing more can be said.
     """
 
     def __init__(self, code: str, detail: str, key: str = "") -> None:
         self.code = code
         self.detail = detail
         self.key = key
-        hint = _HINTS.get(code, "")
+        self.fix = _HINTS.get(code, "")
         if "cluster support disabled" in detail:
-            hint = "it is one server by itself: write the URL as redis://HOST:PORT"
+            self.fix = "it is one server by itself: write the URL as redis://HOST:PORT"
         if key:
-            hint = f"another program keeps something else under {key!a}"
-        super().__init__(f"the server refused: {detail}" + (f" ({hint})" if hint else ""))
+            self.fix = f"another program keeps something else under {key!a}"
+        told = detail
+        if code in ("MOVED", "ASK"):  # after which there is the slot, and who has it
+            told = f"the key lies on {detail.rpartition(' ')[2]}"
+        super().__init__(f"the server refused: {told}" + (f" ({self.fix})" if self.fix else ""))
 
 
 _OF_A_CLUSTER = (

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter
-from redmeter import store as stores
 from redmeter.store import Store
+from support.moving import Databases
 from support.servers import Server
-from support.stores import OpenMeter, OpenStore
+from support.stores import OpenMeter, OpenStore, opened_meters, opened_stores
 
 
 @pytest.fixture
@@ -22,17 +21,7 @@ def client(any_server: Server) -> Iterator[Any]:
 @pytest.fixture
 def open_store(any_server: Server) -> Iterator[OpenStore]:
     """Open stores on the server, as store.open() does."""
-    opened: list[Store] = []
-
-    def open_one(url: str = "", **options: Any) -> Store:
-        store = stores.open(url or any_server.url, **options)
-        assert store is not None
-        opened.append(store)
-        return store
-
-    yield open_one
-    for store in opened:
-        store.close()
+    yield from opened_stores(any_server.url)
 
 
 @pytest.fixture
@@ -42,16 +31,25 @@ def bare(open_store: OpenStore) -> Store:
 
 
 @pytest.fixture
+def source(open_store: OpenStore) -> Store:
+    """A store that is moved."""
+    return open_store()
+
+
+@pytest.fixture
+def target(any_server: Server, open_store: OpenStore) -> Store:
+    """Where it is moved to: another database of the same server."""
+    return open_store(any_server.url.removesuffix("0") + "1")
+
+
+@pytest.fixture
+def clients(any_server: Server) -> Iterator[Databases]:
+    """Clients of both databases, that do not decode."""
+    with any_server.client() as one, any_server.client(db=1) as other:
+        yield one, other
+
+
+@pytest.fixture
 def open_meter(any_server: Server) -> Iterator[OpenMeter]:
-    """Open meters on the server."""
-    opened: list[Meter] = []
-
-    def open_one(url: str | None = None, **options: Any) -> Meter:
-        options.setdefault("sync", True)  # what is counted is there when count() returns
-        meter = Meter(None if "client" in options else url or any_server.url, **options)
-        opened.append(meter)
-        return meter
-
-    yield open_one
-    for meter in opened:
-        meter.close()
+    """Open meters on the server: what is counted is there when count() returns."""
+    yield from opened_meters(any_server.url, sync=True)

@@ -52,11 +52,8 @@ def plain(any_server: Server) -> Iterator[Any]:
 
 @pytest.fixture
 def hour(any_server: Server) -> int:
-    """The start of the server's hour, which does not end while a test runs."""
+    """The start of the server's hour."""
     with any_server.client() as client:
-        left = HOUR - server_time(client) % HOUR
-        if left < 10:
-            time.sleep(left)
         return int(server_time(client)) // HOUR * HOUR
 
 

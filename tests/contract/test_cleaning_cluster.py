@@ -2,13 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
-from redmeter import store as stores
 from redmeter.keys import entry
 from redmeter.partitions import partition_of
 from redmeter.reading.catalogue import read_names
@@ -18,28 +17,17 @@ from redmeter.store.link import Command, Link
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import partitions_on
+from support.stores import OpenStore, opened_stores
 
 #: Counters of long ago, in all partitions and on all masters, and those that are alive.
 OLD = [f"old{number}" for number in range(200)]
 LIVE = [f"live{number}" for number in range(100)]
 
-OpenStore = Callable[..., Store]
-
 
 @pytest.fixture
 def open_store(cluster: Cluster) -> Iterator[OpenStore]:
     """Open stores on the cluster, closed after the test."""
-    opened: list[Store] = []
-
-    def open_one(**options: Any) -> Store:
-        store = stores.open(cluster.url, **options)
-        assert store is not None
-        opened.append(store)
-        return store
-
-    yield open_one
-    for store in opened:
-        store.close()
+    yield from opened_stores(cluster.url)
 
 
 def dirty(store: Store) -> None:

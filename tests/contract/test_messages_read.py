@@ -16,7 +16,7 @@ from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 def put(client: Any, names: list[str], *, last: float, pattern: str = "hello %s") -> None:
     """Let each LOGGER:SEVERITY have logged a pattern twice in this hour, a second apart."""
-    pipe, hour = client.pipeline(transaction=False), slice_start(last, HOUR)
+    pipe, hour = client.pipeline(transaction=False), slice_start(server_time(client), HOUR)
     for at, name in enumerate(names):
         pipe.zadd("redmeter:messages:", {name: last + at})
         pipe.zadd(f"redmeter:common:{name}", {pattern: 2})

@@ -1,7 +1,6 @@
 """Messages on real servers: what the script makes of them, hour by hour, and what is read of it."""
 
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -25,10 +24,7 @@ LIFE = 30 * DAY
 
 @pytest.fixture
 def hour(client: Any) -> int:
-    """The start of the server's hour, which does not end while a test runs."""
-    left = HOUR - server_time(client) % HOUR
-    if left < 10:
-        time.sleep(left)
+    """The start of the server's hour."""
     return int(server_time(client)) // HOUR * HOUR
 
 

@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,35 +9,9 @@ import pytest
 from redmeter.keys import HOUR, slice_start
 from redmeter.migrating import MigrationError, journal, migrate
 from redmeter.store import Store
-from support.moving import fill, whole
+from support.moving import Databases, fill, held
 from support.servers import Server
 from support.stores import OpenStore
-
-Databases = tuple[Any, Any]
-
-
-@pytest.fixture
-def source(open_store: OpenStore) -> Store:
-    """FROM."""
-    return open_store()
-
-
-@pytest.fixture
-def target(any_server: Server, open_store: OpenStore) -> Store:
-    """TO: another database of the same server."""
-    return open_store(any_server.url.removesuffix("0") + "1")
-
-
-@pytest.fixture
-def clients(any_server: Server) -> Iterator[Databases]:
-    """Clients of both, that do not decode."""
-    with any_server.client() as one, any_server.client(db=1) as other:
-        yield one, other
-
-
-def held(client: Any) -> dict[str, Any]:
-    """What a store with the default prefix holds."""
-    return whole([client], "redmeter:")
 
 
 def test_what_an_earlier_move_had_taken_is_not_moved_again(
@@ -73,8 +46,8 @@ def test_a_source_that_has_lost_what_it_wrote_last_is_refused(
 
     def go_back() -> None:
         clients[0].flushdb()
-        for key, held in before.items():
-            clients[0].restore(key, 0, held)
+        for key, dumped in before.items():
+            clients[0].restore(key, 0, dumped)
 
     def quit_after() -> bool:
         number = next(groups)

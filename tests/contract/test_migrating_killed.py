@@ -16,12 +16,12 @@ import pytest
 
 from redmeter import StoreUnavailable
 from redmeter.migrating import migrate
-from redmeter.store import Store, opening
+from redmeter.store import Store
 from redmeter.store.link import Link
 from redmeter.store.partition import WATERMARK_SECONDS
-from support.moving import fill, whole, write_series
+from support.moving import fill, held, write_series
 from support.servers import Server
-from support.stores import count
+from support.stores import OpenStore, count, opened_stores
 
 LOCK = "redmeter:moving:lock"
 
@@ -50,25 +50,15 @@ class Guillotine:
 
 
 @pytest.fixture
-def stores(server: Server, open_any: Callable[..., Store]) -> Callable[[], tuple[Store, Store]]:
+def stores(server: Server, open_any: OpenStore) -> Callable[[], tuple[Store, Store]]:
     """Open FROM and TO, as a new process does."""
     return lambda: (open_any(server.url), open_any(server.url.removesuffix("0") + "1"))
 
 
 @pytest.fixture
-def open_any() -> Iterator[Callable[..., Store]]:
+def open_any() -> Iterator[OpenStore]:
     """Open stores, and close them after the test."""
-    opened: list[Store] = []
-
-    def open_one(url: str, **options: Any) -> Store:
-        one = opening.open(url, **options)
-        assert one is not None
-        opened.append(one)
-        return one
-
-    yield open_one
-    for one in opened:
-        one.close()
+    yield from opened_stores()
 
 
 @pytest.mark.slow
@@ -84,7 +74,7 @@ def test_a_run_may_be_killed_at_any_step(
         for at in range(1, 1000):
             one.flushall()
             fill(stores()[0], series=1, slices=2)
-            before = whole([one], "redmeter:")
+            before = held(one)
             guillotine = Guillotine(at, sent=sent)
             with monkeypatch.context() as patch:
                 patch.setattr(Link, "exchange", lambda *args, g=guillotine: g.exchange(*args))
@@ -97,8 +87,8 @@ def test_a_run_may_be_killed_at_any_step(
             one.delete(LOCK)  # as time passes
             report = migrate(*stores())
             assert report.complete
-            assert whole([other], "redmeter:") == before, at
-            assert whole([one], "redmeter:") == {}, at
+            assert held(other) == before, at
+            assert held(one) == {}, at
             whole_sum = report.total()
             assert whole_sum.taken == whole_sum.stored, at
         assert at > 50
@@ -228,7 +218,7 @@ def test_lost_replies_do_no_harm(
     assert report.complete
     assert late[0] > 3
     with server.client(db=1) as other:
-        there = whole([other], "redmeter:")
+        there = held(other)
     assert int(there["total:"][b'moved{n="1"}']) == 4 * 2 + late[0]
     assert sum(map(int, there['count:86400:moved{n="1"}'].values())) == 4 * 2 + late[0]
     assert report.total().uncertain == 0
@@ -284,7 +274,7 @@ def test_a_process_that_is_killed_again_and_again_comes_to_an_end(
         assert report.complete
         assert not report.left
     with server.client(db=1) as other:
-        there = whole([other], "redmeter:")
+        there = held(other)
     total = sum(int(n) for n in there["total:"].values())
     assert total == 60 * 3 * 2 + sum(counted)
     days = [key for key in there if key.startswith("count:86400:")]

@@ -363,9 +363,9 @@ def test_a_group_of_all_label_sets_that_one_process_may_write_is_ranked(
     newest = slice_start(server_time(client), 60)
     number = 2_000  # REDMETER_MAX_LABEL_SETS, unless it is set otherwise
     given = {f'x{{a="1",b="{n}"}}': [(newest, float(n))] for n in range(number)}
-    put_observed(client, given, histograms={60: 120})
+    put_observed(client, given, histograms={60: 120, 3600: 120})
     with exchanges(monkeypatch) as seen:
-        (row,) = open_meter().top("x", by="a", precision=60, slices=1, order="p50")
+        (row,) = open_meter().top("x", by="a", precision=60, since=newest, order="p50")
     assert row.count == number
     assert near(row.value, number / 2)
     assert len(seen) == 2 + number // 500

@@ -15,12 +15,13 @@ import pytest
 
 from dashboard.test_api import ASKED
 from redmeter import AccessDenied, StoreError
-from redmeter import store as stores
 from redmeter.reading import health
+from redmeter.store import Store
 from support import rights
 from support.commands import Home
 from support.rights import USERS, Use, User
 from support.servers import Server
+from support.stores import opened_store
 from support.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -119,7 +120,7 @@ def test_each_right_that_is_taken_away_is_missed(
 # --- What they may not ---------------------------------------------------------------------
 
 
-def may_not(store: stores.Store, *command: str | int) -> bool:
+def may_not(store: Store, *command: str | int) -> bool:
     """Whether a command is denied, by itself or within a script."""
     (reply,) = store.ask([command])
     return isinstance(reply, AccessDenied)
@@ -240,14 +241,12 @@ def test_another_database_needs_one_command_more(any_server: Server, admin: Any,
     for more, allowed in (((), False), (("+select",), True)):
         user = USERS[role]._replace(commands=USERS[role].commands + more)
         user.let_in(admin)
-        store = stores.open(user.url(any_server).removesuffix("0") + "1")
-        assert store is not None
-        if allowed:
-            store.read()
-        else:
-            with pytest.raises(AccessDenied):
+        with opened_store(user.url(any_server).removesuffix("0") + "1") as store:
+            if allowed:
                 store.read()
-        store.close()
+            else:
+                with pytest.raises(AccessDenied):
+                    store.read()
 
 
 def test_a_pass_of_the_cleaner_needs_less(any_server: Server, admin: Any) -> None:

@@ -11,10 +11,10 @@ import pytest
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from redmeter import Meter
 from support.fleet import DEFAULT, asked_servers, chosen_servers
 from support.proxy import Proxy
 from support.recorders import INTERVAL, OpenBuffered
+from support.stores import opened_meters
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -29,16 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def open_buffered() -> Iterator[OpenBuffered]:
     """Open meters that record into memory and flush a hundred times a second."""
-    opened: list[Meter] = []
-
-    def open_one(url: str | None = None, **options: Any) -> Meter:
-        meter = Meter(url, **{"flush_interval": INTERVAL, **options})
-        opened.append(meter)
-        return meter
-
-    yield open_one
-    for meter in opened:
-        meter.close()
+    yield from opened_meters(flush_interval=INTERVAL)
 
 
 @pytest.fixture(params=["the client's own retries", "no retries"])

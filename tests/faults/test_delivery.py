@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from redmeter import store as stores
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, Incomplete
 from redmeter.recording.runs import Sums
@@ -15,6 +14,7 @@ from redmeter.recording.tally import Tally
 from redmeter.store import Store
 from support.proxy import Proxy
 from support.recorders import check_whole
+from support.stores import opened_store
 
 
 class Lock:
@@ -36,10 +36,8 @@ class Lock:
 @pytest.fixture
 def opened(proxy: Proxy) -> Iterator[Store]:
     """A store behind a proxy."""
-    store = stores.open(proxy.url)
-    assert store is not None
-    yield store
-    store.close()
+    with opened_store(proxy.url) as store:
+        yield store
 
 
 @pytest.mark.parametrize("before", range(3))

@@ -15,25 +15,12 @@ import pytest
 from redmeter import Meter
 from redmeter.model import RecorderHealth
 from support.recorders import INTERVAL, TOTAL, check_sums, lost, stored
-from support.sentinels import Watched, watched
+from support.sentinels import Watched
 from support.servers import Server
 from support.waiting import eventually
 
 #: Meters that write at the same time.
 WRITERS = 3
-
-
-@pytest.fixture(scope="module")
-def made() -> Iterator[Watched]:
-    """Three sentinels, a master and two replicas, for all tests of this file."""
-    yield from watched()
-
-
-@pytest.fixture
-def group(made: Watched) -> Watched:
-    """The same, whole and empty."""
-    made.renew()
-    return made
 
 
 class Writers:

@@ -407,10 +407,8 @@ def test_failed_writes_to_disk_fail(info: dict[str, str], text: str) -> None:
     assert (finding.level, finding.text) == ("fail", text)
 
 
-def test_a_cluster_node_and_an_untold_policy_are_warnings() -> None:
-    """Neither is judged as if it were fine."""
-    (finding,) = findings.server("Valkey", "9.1.2", {"redis_mode": "cluster"})
-    assert finding.level == "warn"
+def test_an_untold_policy_is_a_warning() -> None:
+    """It is not judged as if it were fine."""
     (finding,) = findings.memory({}, {})
     assert finding.level == "warn"
 

@@ -7,24 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from redmeter.partitions import TAGS
-from soak.place import HANDED_OVER, Hold
+from soak.place import HANDED_OVER, Hold, Place
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import partitions_on, slot_of
 
 
-class Clustered:
+class Clustered(Place):
     """A cluster of three masters, each with a replica. Args: see OneServer."""
 
     lossy = frozenset({"killed", "stopped for long"})
-    until_end: frozenset[str] = frozenset()
-    touched: frozenset[int] | None = None
 
     def __init__(self, _: Path, chance: random.Random, hold: Hold, name: str) -> None:
+        super().__init__(chance, hold)
         # Long enough that no busy machine takes a node for dead.
         self._cluster = Cluster(name, config={"cluster-node-timeout": 3000})
-        self._chance = chance
-        self._hold = hold
 
     @property
     def url(self) -> str:
@@ -42,7 +39,7 @@ class Clustered:
     def clients(self) -> list[Any]:
         return [node.client for node in self._cluster.masters()]
 
-    def faults(self) -> Mapping[str, Callable[[], None]]:
+    def own_faults(self) -> Mapping[str, Callable[[], None]]:
         return {
             "killed": self._kill,
             "stopped for long": self._stop_for_long,
@@ -51,8 +48,6 @@ class Clustered:
             HANDED_OVER: self._hand_over,
             "slots moved": self._move,
             "full": self._fill,
-            "scripts forgotten": lambda: self._ask_one("SCRIPT", "FLUSH"),
-            "connections closed": lambda: self._ask_one("CLIENT", "KILL", "TYPE", "normal"),
         }
 
     def _master(self) -> Node:
@@ -60,14 +55,22 @@ class Clustered:
         self.touched = partitions_on(self._cluster, node)
         return node
 
-    def _ask_one(self, *words: str) -> None:
+    def _ask(self, *words: str) -> None:
         self._master().ask(*words)
 
     def _kill(self) -> None:
         node = self._master()
         self._cluster.kill(node)
         self._cluster.wait_failover(node)
-        self._hold(self._chance.uniform(0, 2))
+        self._start_again(node, 2)
+
+    def _kill_replica(self) -> None:
+        node = self._chance.choice(self._cluster.replicas())
+        self._cluster.kill(node)
+        self._start_again(node, 3)
+
+    def _start_again(self, node: Node, most: float) -> None:
+        self._wait(0, most)
         self._cluster.start_again(node)
         self._cluster.wait_ok()
 
@@ -75,22 +78,16 @@ class Clustered:
         node = self._master()
         self._cluster.pause(node)
         self._cluster.wait_failover(node)
-        self._hold(self._chance.uniform(0, 1))
-        self._cluster.resume(node)
-        self._cluster.wait_ok()
+        self._resume(node, 0, 1)
 
     def _stop(self) -> None:
         node = self._master()
         self._cluster.pause(node)
-        self._hold(self._chance.uniform(0.3, 1.5))
-        self._cluster.resume(node)
-        self._cluster.wait_ok()
+        self._resume(node, 0.3, 1.5)
 
-    def _kill_replica(self) -> None:
-        node = self._chance.choice(self._cluster.replicas())
-        self._cluster.kill(node)
-        self._hold(self._chance.uniform(0, 3))
-        self._cluster.start_again(node)
+    def _resume(self, node: Node, least: float, most: float) -> None:
+        self._wait(least, most)
+        self._cluster.resume(node)
         self._cluster.wait_ok()
 
     def _hand_over(self) -> None:
@@ -111,5 +108,5 @@ class Clustered:
     def _fill(self) -> None:
         node = self._master()
         self._cluster.fill(node)
-        self._hold(self._chance.uniform(0.5, 3))
+        self._wait(0.5, 3)
         self._cluster.unfill(node)

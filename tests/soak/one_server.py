@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from soak.place import Hold
+from soak.place import Hold, Place
 from support.servers import Server
 
 
-class OneServer:
+class OneServer(Place):
     """A server that writes to disk every second.
 
     Args:
@@ -20,14 +20,11 @@ class OneServer:
     """
 
     lossy = frozenset({"killed"})
-    until_end: frozenset[str] = frozenset()
-    touched: frozenset[int] | None = None
 
     def __init__(self, folder: Path, chance: random.Random, hold: Hold, name: str) -> None:
+        super().__init__(chance, hold)
         config = {"appendonly": "yes", "appendfsync": "everysec"}
         self._server = Server(name, config=config, dir=folder / "data")
-        self._chance = chance
-        self._hold = hold
 
     @property
     def url(self) -> str:
@@ -45,15 +42,13 @@ class OneServer:
     def clients(self) -> list[Any]:
         return [self._server.client(decode_responses=True)]
 
-    def faults(self) -> Mapping[str, Callable[[], None]]:
+    def own_faults(self) -> Mapping[str, Callable[[], None]]:
         return {
             "restarted": self._restart,
             "killed": self._kill,
             "stopped": self._stop,
             "paused": self._pause,
             "full": self._fill,
-            "scripts forgotten": lambda: self._ask("SCRIPT", "FLUSH"),
-            "connections closed": lambda: self._ask("CLIENT", "KILL", "TYPE", "normal"),
         }
 
     def _ask(self, *words: str) -> None:
@@ -62,17 +57,17 @@ class OneServer:
 
     def _restart(self) -> None:
         self._server.stop()
-        self._hold(self._chance.uniform(0, 2))
+        self._wait(0, 2)
         self._server.start()
 
     def _kill(self) -> None:
         self._server.kill()
-        self._hold(self._chance.uniform(0, 2))
+        self._wait(0, 2)
         self._server.start()
 
     def _stop(self) -> None:
         self._server.pause()
-        self._hold(self._chance.uniform(0.5, 4))
+        self._wait(0.5, 4)
         self._server.resume()
 
     def _pause(self) -> None:
@@ -82,5 +77,5 @@ class OneServer:
 
     def _fill(self) -> None:
         self._ask("CONFIG", "SET", "maxmemory", "1")
-        self._hold(self._chance.uniform(0.5, 3))
+        self._wait(0.5, 3)
         self._ask("CONFIG", "SET", "maxmemory", "0")

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import redis
 
 from redmeter import cleaning
-from redmeter import store as stores
 from redmeter.errors import RedmeterError
 from soak import checks
 from soak.checks import Ledger, Window
@@ -27,6 +26,7 @@ from soak.residue import read_gauges, read_messages, residue
 from soak.watched import Sentinels
 from soak.writers import FINISH, MESSAGE
 from support.history import Stored
+from support.stores import opened_store
 
 #: Seconds between two looks, and between the end of a fault and the next, at random.
 LOOK, CALM = 0.1, (0.3, 2.0)
@@ -251,15 +251,12 @@ class Stage:
         )
 
     def _clean(self) -> None:
-        store = stores.open(self._place.url)
-        assert store is not None
         try:
-            if not cleaning.clean(store).complete:
-                self._wrong.append("a cleaner's pass does not come to its end")
+            with opened_store(self._place.url) as store:
+                if not cleaning.clean(store).complete:
+                    self._wrong.append("a cleaner's pass does not come to its end")
         except RedmeterError as error:
             self._wrong.append(f"a last pass of the cleaner: {error}")
-        finally:
-            store.close()
 
     def _grown(self, end: dict[str, int]) -> Iterator[str]:
         for slot, most in self._half.items():

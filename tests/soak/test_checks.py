@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, cleaning
-from redmeter import store as stores
 from redmeter.model import RecorderHealth
 from soak import checks, report
 from soak.checks import Ledger, Window
@@ -16,6 +15,7 @@ from soak.journal import ENDING, Book, Journal, Said, level
 from soak.residue import residue
 from support.history import Stored
 from support.servers import Server
+from support.stores import opened_store
 
 #: A second that begins a minute, and when its events were noted.
 START = 1_700_006_400
@@ -207,10 +207,8 @@ def test_keys_that_nothing_removes_are_found(server: Server, conn: Any) -> None:
         meter.observe("seen", 1.0)
         meter.log("app", "started")
         assert meter.flush(5.0)
-    store = stores.open(server.url)
-    assert store is not None
-    cleaning.clean(store)
-    store.close()
+    with opened_store(server.url) as store:
+        cleaning.clean(store)
 
     def found() -> list[str]:
         with server.client(decode_responses=True) as client:

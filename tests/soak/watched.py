@@ -5,30 +5,28 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from soak.place import HANDED_OVER, Hold
+from soak.place import HANDED_OVER, Hold, Place
 from support.sentinels import Watched
 from support.servers import Server
 
 
-class Sentinels:
+class Sentinels(Place):
     """A master and two replicas, watched by three sentinels. Args: see OneServer."""
 
     # Asked to make another master, they do not wait until it has all that the old one has.
     lossy = frozenset({"killed", "stopped for long", HANDED_OVER})
     until_end = frozenset({HANDED_OVER})
-    touched: frozenset[int] | None = None
 
     def __init__(self, _: Path, chance: random.Random, hold: Hold, name: str) -> None:
+        super().__init__(chance, hold)
         self._watched = Watched(name)
-        self._chance = chance
-        self._hold = hold
 
     @property
     def url(self) -> str:
         return self._watched.url
 
     def start(self) -> None:
-        self._watched.__enter__()
+        self._watched.start()
 
     def close(self) -> None:
         self._watched.close()
@@ -39,15 +37,13 @@ class Sentinels:
     def clients(self) -> list[Any]:
         return [self._watched.master.client(decode_responses=True)]
 
-    def faults(self) -> Mapping[str, Callable[[], None]]:
+    def own_faults(self) -> Mapping[str, Callable[[], None]]:
         return {
             "killed": lambda: self._lose(Server.kill),
             "stopped for long": lambda: self._lose(Server.pause),
             HANDED_OVER: self._hand_over,
             "replica killed": self._kill_replica,
             "sentinel killed": self._kill_sentinel,
-            "scripts forgotten": lambda: self._ask("SCRIPT", "FLUSH"),
-            "connections closed": lambda: self._ask("CLIENT", "KILL", "TYPE", "normal"),
         }
 
     def _ask(self, *words: str) -> None:
@@ -58,7 +54,7 @@ class Sentinels:
         master = self._watched.master
         break_it(master)
         self._watched.moved_from(master)
-        self._hold(self._chance.uniform(0, 2))
+        self._wait(0, 2)
         self._watched.heal()
 
     def _hand_over(self) -> None:
@@ -67,10 +63,10 @@ class Sentinels:
 
     def _kill_replica(self) -> None:
         self._chance.choice(self._watched.replicas).kill()
-        self._hold(self._chance.uniform(0, 2))
+        self._wait(0, 2)
         self._watched.heal()
 
     def _kill_sentinel(self) -> None:
         self._chance.choice(self._watched.sentinels[1:]).kill()
-        self._hold(self._chance.uniform(0, 2))
+        self._wait(0, 2)
         self._watched.heal()

@@ -1,6 +1,5 @@
 """A way to exchange commands with a cluster: to whom each one goes, and whom it is sent on to."""
 
-import itertools
 import os
 import threading
 from collections import Counter
@@ -12,8 +11,7 @@ import pytest
 from redis.cluster import LoadBalancingStrategy, RedisCluster
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
-from redmeter import store as stores
-from redmeter.partitions import TAGS, partition_of
+from redmeter.partitions import TAGS
 from redmeter.reading.catalogue import read_names
 from redmeter.reading.health import examine
 from redmeter.reading.join import Joined, join, of_field, of_window
@@ -23,35 +21,22 @@ from redmeter.store import Store, scatter
 from redmeter.store import cluster as clusters
 from redmeter.store.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
 from redmeter.store.link import Command, Link
-from redmeter.store.scatter import Scatter
 from support.clusters import Cluster
+from support.names import one_in_each
 from support.nodes import Node
-from support.progress import errors, partitions_on, slot_of
+from support.progress import errors, partitions_on, whereabouts
 from support.servers import free_port
+from support.stores import OpenStore, link_of, opened_stores
 from support.waiting import eventually
 
-OpenStore = Callable[..., Store]
 #: One for each partition.
-NAMES = [
-    next(name for n in itertools.count() if partition_of(name := f"n{n}") == part)
-    for part in range(len(TAGS))
-]
+NAMES = one_in_each()
 
 
 @pytest.fixture
 def open_store(cluster: Cluster) -> Iterator[OpenStore]:
     """Open stores on the cluster, closed after the test."""
-    opened: list[Store] = []
-
-    def open_one(url: str = "", **options: Any) -> Store:
-        store = stores.open(url or cluster.url, **options)
-        assert store is not None
-        opened.append(store)
-        return store
-
-    yield open_one
-    for store in opened:
-        store.close()
+    yield from opened_stores(cluster.url)
 
 
 @pytest.fixture
@@ -60,12 +45,6 @@ def link(open_store: OpenStore) -> ClusterLink:
     link = link_of(open_store(timeout=0.4))
     link.exchange([("TIME",)])
     return link
-
-
-def link_of(store: Store) -> ClusterLink:
-    """Return the link of a store, beneath what scatters."""
-    assert isinstance(store.link, Scatter)
-    return store.link.cluster
 
 
 @pytest.fixture
@@ -85,13 +64,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def key_in(part: int, family: str = "total:") -> str:
     """Return a key of a partition."""
     return f"redmeter:{{{TAGS[part]}}}{family}"
-
-
-def moving(cluster: Cluster, part: int) -> tuple[int, Node, Node]:
-    """Return the slot of a partition, the node that has it, and one that has not."""
-    slot = slot_of(part)
-    source = cluster.node_of(slot)
-    return slot, source, cluster.other_than(source)
 
 
 def fill(store: Store) -> None:
@@ -176,7 +148,7 @@ def test_a_slot_that_has_moved_is_followed_and_remembered(
     link: ClusterLink, cluster: Cluster
 ) -> None:
     """One MOVED: then the slots are asked for anew."""
-    slot, source, to = moving(cluster, 9)
+    slot, source, to = whereabouts(cluster, 9)
     link.exchange([("SET", key_in(9), "there")])
     cluster.migrate_slot(slot, to)
     for _ in range(2):
@@ -188,7 +160,7 @@ def test_a_key_that_has_moved_before_its_slot_is_asked_for_there(
     link: ClusterLink, cluster: Cluster
 ) -> None:
     """ASK, for this key alone: the slot stays where it is, and so do its other keys."""
-    slot, source, to = moving(cluster, 9)
+    slot, source, to = whereabouts(cluster, 9)
     both: list[Command] = [("GET", key_in(9, "a")), ("GET", key_in(9, "b"))]
     link.exchange([("SET", key_in(9, "a"), 1), ("SET", key_in(9, "b"), 2)])
     cluster.open_slot(slot, to)
@@ -206,7 +178,7 @@ def test_keys_of_which_some_have_moved_are_a_matter_of_waiting(
 ) -> None:
     """TRYAGAIN is a reply of the link's; who reads has it asked again until the slot is there."""
     store = open_store()
-    slot, source, to = moving(cluster, 9)
+    slot, source, to = whereabouts(cluster, 9)
     link_of(store).exchange([("SET", key_in(9, "a"), 1), ("SET", key_in(9, "b"), 2)])
     cluster.open_slot(slot, to)
     cluster.move_key(source, to, key_in(9, "b"))
@@ -225,7 +197,7 @@ def test_keys_of_which_some_have_moved_are_a_matter_of_waiting(
 
 def half_moved(cluster: Cluster, part: int, *families: str) -> Callable[[], object]:
     """Move some keys of a partition to another node; return what moves the others, and the slot."""
-    slot, source, to = moving(cluster, part)
+    slot, source, to = whereabouts(cluster, part)
     cluster.open_slot(slot, to)
     keys = [k for f in families for k in source.client.scan_iter(key_in(part, f) + "*", count=1000)]
     assert keys
@@ -277,7 +249,7 @@ def test_nodes_that_send_one_to_each_other_are_asked_a_few_times(
     link: ClusterLink, cluster: Cluster
 ) -> None:
     """Nothing was done, and it may pass: so TRYAGAIN, and what else is asked is answered."""
-    slot, source, to = moving(cluster, 9)
+    slot, source, to = whereabouts(cluster, 9)
     source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
     refused, other = link.exchange([("GET", key_in(9)), ("GET", key_in(10))])
     assert isinstance(refused, StoreRefused)
@@ -292,7 +264,7 @@ def test_a_slot_that_nobody_serves_is_said(
     """What lies in others is read; what lies there, or in all, is an error."""
     store = open_store()
     fill(store)
-    slot, source, _ = moving(cluster, 9)
+    slot, source, _ = whereabouts(cluster, 9)
     cluster.drop_slot(slot)
     monkeypatch.setattr(scatter, "MOVING_TRIES", 2)
     try:

@@ -1,22 +1,23 @@
 """How the nodes of a cluster are called, reached and let in; and URLs that lead elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable
-from redmeter import store as stores
 from redmeter.reading import health
 from redmeter.reading.catalogue import read_names
+from redmeter.store import Store
 from redmeter.store.link import Reply
 from redmeter.store.slots import Shard, Slots, key_of, name_of, slot_of
 from support.certificates import POSSIBLE
 from support.clusters import Cluster
 from support.layout import SLOTS
-from support.servers import Server, Unavailable
-from support.speaker import Speaker, papers_in
+from support.servers import Server, free_port
+from support.speaker import papers_in, speaker_of, tls_settings
+from support.stores import opened_store
 from support.waiting import eventually
 
 A, B, C = ("10.0.0.1", 7000), ("10.0.0.2", 7000), ("10.0.0.3", 7001)
@@ -163,11 +164,8 @@ def url_of(server: Server, login: str = "") -> str:
 
 def failure(url: str) -> StoreError:
     """Return what goes wrong with a store, the same for who writes and who reads."""
-    store = stores.open(url, timeout=1.0)
-    assert store is not None
-    with pytest.raises(StoreError) as error:
+    with opened_store(url, timeout=1.0) as store, pytest.raises(StoreError) as error:
         read_names(store)
-    store.close()
     with Meter(url, sync=True, timeout=1.0) as meter, pytest.raises(StoreError) as other:
         meter.count("hits")
     assert type(error.value) is type(other.value)
@@ -195,12 +193,39 @@ def test_a_cluster_without_slots_is_said(lone: Server) -> None:
 
 
 def test_a_cluster_that_is_taken_for_one_server_is_said(cluster: Cluster) -> None:
-    """With the URL that would be right."""
+    """With the URL that would be right; and nothing is left there, on whichever node it were."""
     for one in cluster.nodes[:3]:
-        error = failure(f"redis://127.0.0.1:{one.port}/0")
-        assert isinstance(error, StoreRefused)
-        assert error.code in ("MOVED", "CROSSSLOT")
-        assert "it is a node of a cluster: write the URL as redis+cluster://" in str(error)
+        url = f"redis://127.0.0.1:{one.port}/0"
+        with opened_store(url) as store:
+            told = [failure(url), *(refused(f) for f in (store.bind, change_of(store)))]
+        for error in told:
+            assert isinstance(error, StoreRefused)
+            assert error.code == "CROSSSLOT"
+            assert "it is a node of a cluster: write the URL as redis+cluster://" in str(error)
+    assert list(cluster.keys()) == []
+
+
+def test_one_node_that_has_all_slots_and_is_taken_for_a_server_is_said(lone: Server) -> None:
+    """It answers readings; the doctor knows better, on each engine by its own word for it."""
+    clustered(lone)
+    with opened_store(lone.url) as store, lone.client() as client:
+        eventually(lambda: client.cluster("INFO")["cluster_state"] == "ok", 10.0)
+        assert refused(store.bind).code == "CROSSSLOT"
+        (found,) = [f for f in health.examine(store).findings if f.topic == "server"]
+    assert (found.level, "is a cluster's node" in found.text) == ("warn", True)
+    assert "redis+cluster://" in found.fix
+
+
+def change_of(store: Store) -> Callable[[], object]:
+    """Return what changes what a store keeps."""
+    return lambda: store.change_retention([(60, 240)])
+
+
+def refused(do: Callable[[], object]) -> StoreRefused:
+    """Return what a server refuses with."""
+    with pytest.raises(StoreRefused) as raised:
+        do()
+    return raised.value
 
 
 def test_one_server_that_is_taken_for_a_cluster_is_said(server: Server) -> None:
@@ -239,13 +264,38 @@ def test_user_and_password_are_those_of_all_nodes(lone: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates")
+def test_a_whole_cluster_is_reached_over_tls(tmp_path: Path) -> None:
+    """Each node by what the first one tells of it, also one that takes another's place."""
+    papers, ports = papers_in(tmp_path), list[int]()
+
+    def own() -> dict[str, str | int]:
+        ports.append(free_port())
+        return tls_settings(papers, ports[-1])
+
+    with Cluster("redis-7.4", own=own) as cluster:
+        url = f"rediss+cluster://127.0.0.1:{ports[0]}?ssl_ca_certs={papers.ca}"
+        names = [f"n{number}" for number in range(100)]
+        with Meter(url, sync=True) as meter:
+            for name in names:
+                meter.count(name)
+            cluster.wait_for_replicas()
+            cluster.kill(cluster.nodes[1])
+            cluster.wait_failover(cluster.nodes[1])
+            for name in names:
+                meter.count(name)
+            assert meter.names() == sorted(names)
+            assert {meter.total(name) for name in names} == {2}
+        with opened_store(url) as store:
+            told = {server.location.partition(" ")[0] for server in store.link.servers()}
+    assert told == {f"127.0.0.1:{ports[number]}" for number in (0, 2, 4)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates")
 def test_nodes_are_verified_over_tls(tmp_path: Path) -> None:
     """By rediss+cluster:// and the file of the CA; a stranger's certificate is refused."""
     papers = papers_in(tmp_path)
-    try:
-        speaker = Speaker("redis-7.2", papers)
-    except Unavailable as error:
-        pytest.skip(str(error))
+    speaker = speaker_of("redis-7.2", papers)
     speaker.server.config += ["--cluster-enabled", "yes", "--tls-cluster", "yes"]
     with speaker.server:
         speaker.server.start()

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from redmeter import Meter
-from redmeter import store as stores
 from redmeter.store import Store
 from redmeter.store.binding import new_version, rank_of
 from redmeter.store.link import Command
 from support.clusters import Cluster
+from support.stores import opened_store
 
 OURS, THEIRS = "1=120 60=200", "1=10"
 
@@ -17,11 +17,9 @@ OURS, THEIRS = "1=120 60=200", "1=10"
 @pytest.fixture
 def store(cluster: Cluster) -> Iterator[Store]:
     """A store on the cluster, which keeps what nobody chose but who was there first."""
-    store = stores.open(cluster.url, retention=OURS)
-    assert store is not None
-    store.bind()
-    yield store
-    store.close()
+    with opened_store(cluster.url, retention=OURS) as store:
+        store.bind()
+        yield store
 
 
 def held(store: Store) -> set[tuple[bytes, bytes]]:
@@ -75,15 +73,11 @@ def test_a_partition_is_told_again_what_was_chosen_last(store: Store) -> None:
 def test_partitions_of_one_version_that_differ_are_made_alike(store: Store) -> None:
     """Two processes may have begun within a moment."""
     store.link.exchange([("HSET", store.parts[5].keys.meta, "retention", THEIRS)])
-    other = stores.open(store.location, retention=OURS)
-    assert other is not None
-    try:
+    with opened_store(store.location, retention=OURS) as other:
         assert other.bind_some(range(64)) == {}
         assert other.behind() == [5]
         assert other.agree(other.behind()) == {}
         assert len(held(store)) == 1
-    finally:
-        other.close()
 
 
 def test_what_was_chosen_is_above_what_was_there_first() -> None:

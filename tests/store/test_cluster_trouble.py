@@ -3,52 +3,32 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
 
 from redmeter import StoreRefused, StoreUnavailable
-from redmeter import store as stores
 from redmeter.errors import AccessDenied
 from redmeter.kinds import counter
 from redmeter.partitions import TAGS
 from redmeter.reading.health import examine
 from redmeter.store import Store
 from redmeter.store import cluster as clustered
-from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Command
 from redmeter.store.redirects import ASKING, READONLY, answers
-from redmeter.store.scatter import Scatter
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import partitions_on
+from support.stores import OpenStore, link_of, opened_stores
 from support.waiting import eventually
-
-OpenStore = Callable[..., Store]
 
 
 @pytest.fixture
 def open_store() -> Iterator[OpenStore]:
     """Open stores, closed after the test."""
-    opened: list[Store] = []
-
-    def open_one(url: str, **options: Any) -> Store:
-        store = stores.open(url, **options)
-        assert store is not None
-        opened.append(store)
-        return store
-
-    yield open_one
-    for store in opened:
-        store.close()
-
-
-def link_of(store: Store) -> ClusterLink:
-    """Return the link of a store, beneath what scatters."""
-    assert isinstance(store.link, Scatter)
-    return store.link.cluster
+    yield from opened_stores()
 
 
 def of_all() -> list[Command]:

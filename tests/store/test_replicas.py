@@ -1,6 +1,5 @@
 """Readings from replicas: which one is read, which is left, and that nothing is written there."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,42 +9,10 @@ from redmeter.dashboard import Dashboard
 from redmeter.reading import health
 from redmeter.store import sentinel as sentinels
 from support.asking import asking
-from support.sentinels import Watched, watched
+from support.sentinels import Watched
 from support.servers import Server
+from support.stores import OpenMeter, total_on
 from support.waiting import eventually
-
-
-@pytest.fixture(scope="module")
-def made() -> Iterator[Watched]:
-    """Three sentinels, a master and two replicas, for all tests of this file."""
-    yield from watched()
-
-
-@pytest.fixture
-def group(made: Watched) -> Watched:
-    """The same, whole and empty."""
-    made.renew()
-    return made
-
-
-@pytest.fixture
-def open_meter() -> Iterator[Callable[..., Meter]]:
-    """Open meters that store at once, closed after the test."""
-    opened: list[Meter] = []
-
-    def open_one(url: str | None = None, **options: Any) -> Meter:
-        opened.append(Meter(url, **{"sync": True, **options}))
-        return opened[-1]
-
-    yield open_one
-    for meter in opened:
-        meter.close()
-
-
-def total(server: Server, name: str = "hits") -> int:
-    """Return what a server itself holds of a counter."""
-    with server.client() as client:
-        return int(client.hget("redmeter:total:", name) or 0)
 
 
 def calls(server: Server) -> dict[str, int]:
@@ -55,9 +22,7 @@ def calls(server: Server) -> dict[str, int]:
     return {name.removeprefix("cmdstat_"): one["calls"] for name, one in told.items()}
 
 
-def test_a_replica_is_read_and_never_written(
-    group: Watched, open_meter: Callable[..., Meter]
-) -> None:
+def test_a_replica_is_read_and_never_written(group: Watched, open_meter: OpenMeter) -> None:
     """The master has the writes, and no reading."""
     meter = open_meter(group.url, read_from="replica")
     meter.count("hits", 4)
@@ -78,7 +43,7 @@ def test_a_replica_is_read_and_never_written(
 
 @pytest.mark.slow
 def test_a_replica_that_fails_is_left_at_once_and_without_any_the_master_is_read(
-    group: Watched, open_meter: Callable[..., Meter]
+    group: Watched, open_meter: OpenMeter
 ) -> None:
     """Killed one by one; and once they are back, one of them is read again."""
     meter = open_meter(group.url, read_from="replica")
@@ -109,7 +74,7 @@ def _asked(meter: Meter) -> int:
 
 
 def test_a_replica_that_has_nothing_to_read_yet_is_left_at_once_for_a_while(
-    open_meter: Callable[..., Meter], monkeypatch: pytest.MonkeyPatch
+    open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It answers MASTERDOWN; the reading is repeated elsewhere, and nobody sees an error."""
     monkeypatch.setattr(sentinels, "LOOK_SECONDS", 0.0)
@@ -131,7 +96,7 @@ def test_a_replica_that_has_nothing_to_read_yet_is_left_at_once_for_a_while(
 
 @pytest.mark.slow
 def test_a_replica_that_does_not_hear_from_its_master_is_left(
-    group: Watched, open_meter: Callable[..., Meter], monkeypatch: pytest.MonkeyPatch
+    group: Watched, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would answer, with what was once."""
     monkeypatch.setattr(sentinels, "LOOK_SECONDS", 0.0)
@@ -152,7 +117,7 @@ def test_a_replica_that_does_not_hear_from_its_master_is_left(
 
 
 def test_the_page_and_the_doctor_say_that_a_replica_is_read(
-    group: Watched, open_meter: Callable[..., Meter]
+    group: Watched, open_meter: OpenMeter
 ) -> None:
     """And what they examine is the master."""
     meter = open_meter(group.url, read_from="replica")
@@ -172,7 +137,7 @@ def test_the_page_and_the_doctor_say_that_a_replica_is_read(
 
 
 def test_where_no_replicas_are_known_readings_say_what_mends_it(
-    server: Server, open_meter: Callable[..., Meter]
+    server: Server, open_meter: OpenMeter
 ) -> None:
     """What is written does not care."""
     for place in ({"url": server.url}, {"client": server.client()}):
@@ -182,4 +147,4 @@ def test_where_no_replicas_are_known_readings_say_what_mends_it(
             meter.total("hits")
         with pytest.raises(InvalidSetting, match="read_from"):
             Dashboard(meter, access="open")
-    assert total(server) == 2
+    assert total_on(server) == 2

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from dashboard.conftest import HOSTILE
 from dashboard.test_api import ASKED
 from redmeter import Meter, StoreRefused
-from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.dashboard import api
 from redmeter.dashboard.endpoints import ENDPOINTS
@@ -37,6 +36,7 @@ from redmeter.store.scripts import JOIN
 from support.clusters import Cluster, Clusters
 from support.fleet import Fleet
 from support.rights import QUESTIONS
+from support.stores import opened_store
 
 
 @dataclass
@@ -86,12 +86,8 @@ def twins(fleet: Fleet, clusters: Clusters) -> Iterator[Twins]:
     server, cluster, now = fleet.get("valkey-9.1"), clusters.get("valkey-9.1"), time.time()
     for url in (server.url, cluster.url):
         fill(url, now)
-    alone, spread = stores.open(server.url), stores.open(cluster.url)
-    assert alone is not None
-    assert spread is not None
-    yield Twins(cluster, alone, spread)
-    alone.close()
-    spread.close()
+    with opened_store(server.url) as alone, opened_store(cluster.url) as spread:
+        yield Twins(cluster, alone, spread)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -175,9 +171,16 @@ CROWD = list(
 @pytest.fixture(scope="module")
 def raw(twins: Twins) -> Iterator[Twins]:
     """Indexes, totals and hashes under another prefix, as they lie in either layout."""
-    alone, spread = (stores.open(s.location, prefix="raw:") for s in (twins.alone, twins.spread))
-    assert alone is not None
-    assert spread is not None
+    with (
+        opened_store(twins.alone.location, prefix="raw:") as alone,
+        opened_store(twins.spread.location, prefix="raw:") as spread,
+    ):
+        fill_raw(alone, spread)
+        yield Twins(twins.cluster, alone, spread)
+
+
+def fill_raw(alone: Store, spread: Store) -> None:
+    """Write by the keys, without a recorder."""
     commands: dict[Store, list[Command]] = {alone: [], spread: []}
     for store, some in commands.items():
         for number, name in enumerate((*NAMES, *CROWD)):
@@ -188,10 +191,6 @@ def raw(twins: Twins) -> Iterator[Twins]:
             some.append(("ZADD", keys.messages, number // 3, name))
     for store, some in commands.items():
         assert not [r for r in store.part("").link.collect(some) if isinstance(r, Exception)]
-    twins = Twins(twins.cluster, alone, spread)
-    yield twins
-    alone.close()
-    spread.close()
 
 
 def asked(twins: Twins, make: Any) -> tuple[Reply, Reply]:
@@ -364,23 +363,21 @@ def test_names_that_are_spread_by_chance_are_listed_in_one_exchange() -> None:
 
 def test_an_index_that_is_another_programs_in_one_partition_is_said(twins: Twins) -> None:
     """As where there is one server: which key it is; panels are empty, and the rest is shown."""
-    store = stores.open(twins.spread.location, prefix="wrong:")
-    assert store is not None
-    key = store.parts[40].keys.known
-    with Meter(store.location, prefix="wrong:", sync=True) as meter:
-        meter.count("hits", labels={"n": "1"})
-        meter.log("shop", "paid")
-    store.link.exchange([("DEL", key), ("SET", key, "a text")])
-    with pytest.raises(StoreRefused) as raised:
-        read_names(store)
-    _, (counted,) = store.read([("ZCARD", store.keys.known)])
-    for error in (raised.value, counted):
-        assert (error.code, error.key) == ("WRONGTYPE", key)
-    seen = Watch(store).read(60)
-    assert (seen.counters.rows, seen.messages.sources) == ([], 1)
-    (reply,) = store.link.exchange([("TYPE", store.keys.known)])
-    assert reply == b"string"
-    store.close()
+    with opened_store(twins.spread.location, prefix="wrong:") as store:
+        key = store.parts[40].keys.known
+        with Meter(store.location, prefix="wrong:", sync=True) as meter:
+            meter.count("hits", labels={"n": "1"})
+            meter.log("shop", "paid")
+        store.link.exchange([("DEL", key), ("SET", key, "a text")])
+        with pytest.raises(StoreRefused) as raised:
+            read_names(store)
+        _, (counted,) = store.read([("ZCARD", store.keys.known)])
+        for error in (raised.value, counted):
+            assert (error.code, error.key) == ("WRONGTYPE", key)
+        seen = Watch(store).read(60)
+        assert (seen.counters.rows, seen.messages.sources) == ([], 1)
+        (reply,) = store.link.exchange([("TYPE", store.keys.known)])
+        assert reply == b"string"
 
 
 # --- Round trips ---------------------------------------------------------------------------

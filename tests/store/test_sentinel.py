@@ -1,80 +1,43 @@
 """Sentinels: they say where the master is and which replicas may be read, and are asked again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from redis.sentinel import Sentinel as TheirSentinels
 
-from redmeter import AccessDenied, Meter, StoreUnavailable
-from redmeter import store as stores
+from redmeter import AccessDenied, StoreUnavailable
 from redmeter.store import sentinel as sentinels
 from support.certificates import POSSIBLE
 from support.rights import SENTINEL_USER
-from support.sentinels import SERVICE, Sentinel, Watched, watched
-from support.servers import Server, Unavailable, free_port
-from support.speaker import Speaker, papers_in
+from support.sentinels import SERVICE, Sentinel, Watched
+from support.servers import free_port
+from support.speaker import papers_in, speaker_of
+from support.stores import OpenMeter, opened_store, total_on
 from support.waiting import eventually
 
 SECRET = "hidden-password"
 
 
-@pytest.fixture(scope="module")
-def made() -> Iterator[Watched]:
-    """Three sentinels, a master and two replicas, for all tests of this file."""
-    yield from watched()
-
-
-@pytest.fixture
-def group(made: Watched) -> Watched:
-    """The same, whole and empty."""
-    made.renew()
-    return made
-
-
-@pytest.fixture
-def open_meter() -> Iterator[Callable[..., Meter]]:
-    """Open meters that store at once, closed after the test."""
-    opened: list[Meter] = []
-
-    def open_one(url: str | None = None, **options: Any) -> Meter:
-        opened.append(Meter(url, **{"sync": True, **options}))
-        return opened[-1]
-
-    yield open_one
-    for meter in opened:
-        meter.close()
-
-
-def total(server: Server, name: str = "hits") -> int:
-    """Return what a server itself holds of a counter."""
-    with server.client() as client:
-        return int(client.hget("redmeter:total:", name) or 0)
-
-
 # --- Where the master is -------------------------------------------------------------------
 
 
-def test_what_is_counted_is_stored_at_the_master(
-    group: Watched, open_meter: Callable[..., Meter]
-) -> None:
+def test_what_is_counted_is_stored_at_the_master(group: Watched, open_meter: OpenMeter) -> None:
     """And read from there."""
     meter = open_meter(group.url)
     meter.count("hits", 3)
-    assert (meter.total("hits"), total(group.master)) == (3, 3)
+    assert (meter.total("hits"), total_on(group.master)) == (3, 3)
 
 
 def test_sentinels_that_do_not_answer_are_passed_over(group: Watched) -> None:
     """One that is not there, and a server that is none; the third one is asked, at once."""
     hosts = f"127.0.0.1:{free_port()},127.0.0.1:{group.master.port}"
-    store = stores.open(group.url.replace("://", f"://{hosts},"))
-    assert store is not None
-    assert store.link.exchange([("PING",)]) == [b"PONG"]
-    store.close()
+    with opened_store(group.url.replace("://", f"://{hosts},")) as store:
+        assert store.link.exchange([("PING",)]) == [b"PONG"]
 
 
 def test_another_database_and_the_masters_own_password_are_those_of_the_url(
-    group: Watched, open_meter: Callable[..., Meter]
+    group: Watched, open_meter: OpenMeter
 ) -> None:
     """The sentinels are asked without them."""
     with group.master.client() as admin:
@@ -91,7 +54,7 @@ def test_another_database_and_the_masters_own_password_are_those_of_the_url(
 
 
 def test_a_name_that_no_sentinel_knows_is_told_with_those_that_they_know(
-    group: Watched, open_meter: Callable[..., Meter]
+    group: Watched, open_meter: OpenMeter
 ) -> None:
     """It is at the end of the URL."""
     meter = open_meter(group.url.replace(SERVICE, "other"), timeout=0.2)
@@ -102,7 +65,7 @@ def test_a_name_that_no_sentinel_knows_is_told_with_those_that_they_know(
 
 
 def test_where_no_sentinel_answers_each_is_told_with_its_reason(
-    group: Watched, open_meter: Callable[..., Meter]
+    group: Watched, open_meter: OpenMeter
 ) -> None:
     """Within the timeout, and without the password."""
     port = free_port()
@@ -119,7 +82,7 @@ def test_where_no_sentinel_answers_each_is_told_with_its_reason(
 
 @pytest.mark.slow
 def test_a_master_that_was_demoted_is_left_and_all_is_stored_once(
-    group: Watched, open_meter: Callable[..., Meter], monkeypatch: pytest.MonkeyPatch
+    group: Watched, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it answers is READONLY; nobody had said anything else before."""
     monkeypatch.setattr(sentinels, "LOOK_SECONDS", 3600.0)
@@ -138,12 +101,12 @@ def test_a_master_that_was_demoted_is_left_and_all_is_stored_once(
     assert "errorstat_READONLY" in errors
     told = meter.health()
     assert (told.stored, told.uncertain, told.losses) == (8, 0, ())
-    assert (total(now), meter.total("hits")) == (8, 8)
+    assert (total_on(now), meter.total("hits")) == (8, 8)
 
 
 @pytest.mark.slow
 def test_a_master_that_goes_on_after_a_failover_is_left_within_moments(
-    group: Watched, open_meter: Callable[..., Meter]
+    group: Watched, open_meter: OpenMeter
 ) -> None:
     """Though it answers as before: the sentinels, asked again, name another one."""
     meter = open_meter(group.url)
@@ -157,10 +120,10 @@ def test_a_master_that_goes_on_after_a_failover_is_left_within_moments(
 
         def arrived() -> bool:
             meter.count("hits")
-            return total(now) > 1
+            return total_on(now) > 1
 
         eventually(arrived, 10, "what is counted arrives at the new master")
-        assert meter.total("hits") == total(now)
+        assert meter.total("hits") == total_on(now)
         with before.client() as client:
             old: Any = client.info("replication")
         assert old["role"] == "master"
@@ -171,7 +134,7 @@ def test_a_master_that_goes_on_after_a_failover_is_left_within_moments(
 
 @pytest.mark.slow
 def test_without_sentinels_one_goes_on_with_the_master_that_they_named(
-    group: Watched, open_meter: Callable[..., Meter], monkeypatch: pytest.MonkeyPatch
+    group: Watched, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the connection that there is, and with another one where it gave no answer."""
     monkeypatch.setattr(sentinels, "LOOK_SECONDS", 0.0)
@@ -191,12 +154,12 @@ def test_without_sentinels_one_goes_on_with_the_master_that_they_named(
     assert meter.total("hits") == 3
     group.heal()
     meter.count("hits")
-    assert total(group.master) == 4
+    assert total_on(group.master) == 4
 
 
 @pytest.mark.slow
 def test_a_sentinel_client_of_the_callers_finds_the_new_master(
-    group: Watched, open_meter: Callable[..., Meter]
+    group: Watched, open_meter: OpenMeter
 ) -> None:
     """By its own pool, which asks when a connection breaks."""
     hosts = [("127.0.0.1", sentinel.port) for sentinel in group.sentinels]
@@ -211,7 +174,7 @@ def test_a_sentinel_client_of_the_callers_finds_the_new_master(
     before.kill()
     now = group.moved_from(before)
     meter.count("hits")
-    assert (total(now), meter.total("hits")) == (2, 2)
+    assert (total_on(now), meter.total("hits")) == (2, 2)
     client.close()
     for each in theirs.sentinels:
         each.close()
@@ -227,9 +190,7 @@ def lone() -> Iterator[Watched]:
         yield made
 
 
-def test_a_sentinels_own_user_needs_what_the_docs_say(
-    lone: Watched, open_meter: Callable[..., Meter]
-) -> None:
+def test_a_sentinels_own_user_needs_what_the_docs_say(lone: Watched, open_meter: OpenMeter) -> None:
     """All of it; without a password, or without a command, it is told what is missing."""
     (sentinel,) = lone.sentinels
     with sentinel.client() as admin:
@@ -257,14 +218,11 @@ def test_a_sentinels_own_user_needs_what_the_docs_say(
 @pytest.mark.slow
 @pytest.mark.skipif(not POSSIBLE, reason="there is no openssl to make certificates")
 def test_by_tls_sentinels_and_master_are_verified(
-    tmp_path_factory: pytest.TempPathFactory, open_meter: Callable[..., Meter]
+    tmp_path_factory: pytest.TempPathFactory, open_meter: OpenMeter
 ) -> None:
     """With a CA of their own, that has to be known."""
     papers = papers_in(tmp_path_factory.mktemp("papers"))
-    try:
-        speaker = Speaker("redis-7.2", papers)
-    except Unavailable as error:
-        pytest.skip(str(error))
+    speaker = speaker_of("redis-7.2", papers)
     port = free_port()
     lines = (
         *(f"tls-port {port}", "tls-replication yes", "tls-auth-clients no"),
@@ -275,7 +233,7 @@ def test_by_tls_sentinels_and_master_are_verified(
         url = f"rediss+sentinel://127.0.0.1:{port}/{SERVICE}"
         meter = open_meter(f"{url}?ssl_ca_certs={papers.ca}")
         meter.count("hits")
-        assert total(speaker.server) == 1
+        assert total_on(speaker.server) == 1
         known = f"{url}?ssl_ca_certs={papers.ca}"
         for wrong, fix in (
             (url, "name its file by ssl_ca_certs"),
@@ -290,7 +248,6 @@ def test_by_tls_sentinels_and_master_are_verified(
 
 def test_nothing_is_connected_to_before_the_first_use() -> None:
     """Nor is a name looked up."""
-    store = stores.open("redis+sentinel://no.such.host.invalid/figures", read_from="replica")
-    assert store is not None
-    assert store.location == "redis+sentinel://no.such.host.invalid:26379/figures/0"
-    store.close()
+    url = "redis+sentinel://no.such.host.invalid/figures"
+    with opened_store(url, read_from="replica") as store:
+        assert store.location == "redis+sentinel://no.such.host.invalid:26379/figures/0"

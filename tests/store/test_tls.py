@@ -13,15 +13,14 @@ import pytest
 import redis
 
 from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable, cleaning
-from redmeter import store as stores
 from redmeter.dashboard import Dashboard
 from redmeter.reading import health
 from redmeter.store import tls, urls
 from support.asking import asking
 from support.certificates import POSSIBLE
 from support.commands import Home
-from support.servers import Unavailable
-from support.speaker import KEYWORD, Papers, Speaker, papers_in
+from support.speaker import KEYWORD, Papers, Speaker, papers_in, speaker_of
+from support.stores import opened_store
 from support.waiting import eventually
 
 pytestmark = [
@@ -55,10 +54,7 @@ def one_started(papers: Papers) -> Iterator[Speaker]:
 
 def started(name: str, papers: Papers) -> Iterator[Speaker]:
     """Start a server, and end it."""
-    try:
-        speaker = Speaker(name, papers)
-    except Unavailable as error:
-        pytest.skip(str(error))
+    speaker = speaker_of(name, papers)
     with speaker.server:
         speaker.server.start()
         yield speaker
@@ -89,14 +85,11 @@ def renewed(speaker: Speaker) -> Speaker:
 
 def read(url: str) -> Exception | None:
     """Ask the store; return what went wrong."""
-    store = stores.open(url, timeout=TIMEOUT)
-    assert store is not None
-    try:
-        store.read()
-    except RedmeterError as error:
-        return error
-    finally:
-        store.close()
+    with opened_store(url, timeout=TIMEOUT) as store:
+        try:
+            store.read()
+        except RedmeterError as error:
+            return error
     return None
 
 
@@ -119,11 +112,9 @@ def test_everything_works_over_tls(any_speaker: Speaker, tmp_path: Path) -> None
             for path in ("/api/overview", "/api/health", "/api/top?name=hits"):
                 assert client.get(path).status_code == 200
         dashboard.close()
-    store = stores.open(url)
-    assert store is not None
-    assert cleaning.clean(store).complete
-    assert health.examine(store).location == f"rediss://127.0.0.1:{any_speaker.port}/0"
-    store.close()
+    with opened_store(url) as store:
+        assert cleaning.clean(store).complete
+        assert health.examine(store).location == f"rediss://127.0.0.1:{any_speaker.port}/0"
     home = Home(tmp_path, url)
     try:
         assert home.run("series", "hits", "-p", "1min").code == 0
@@ -134,14 +125,11 @@ def test_everything_works_over_tls(any_speaker: Speaker, tmp_path: Path) -> None
 
 def test_a_connection_by_tls_is_used_again(speaker: Speaker) -> None:
     """What a server sends of itself after the handshake is not taken for its end."""
-    store = stores.open(speaker.good)
-    assert store is not None
-    with speaker.server.client() as admin:
+    with opened_store(speaker.good) as store, speaker.server.client() as admin:
         before = admin.info("stats")["total_connections_received"]
         for _ in range(20):
             store.read()
         assert admin.info("stats")["total_connections_received"] == before + 1
-    store.close()
 
 
 def test_a_server_may_want_a_certificate_of_ours(speaker: Speaker, papers: Papers) -> None:
@@ -314,10 +302,7 @@ def test_a_recorder_counts_what_is_wrong_and_loses_nothing(
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
 def test_a_recorder_goes_on_once_the_server_speaks_as_it_does(papers: Papers, scheme: str) -> None:
     """TLS where it does not, and the other way round; at the same port."""
-    try:
-        speaker = Speaker("redis-7.2", papers)
-    except Unavailable as error:
-        pytest.skip(str(error))
+    speaker = speaker_of("redis-7.2", papers)
     with speaker.server as server:
         server.start()
         ports = {"redis": server.port, "rediss": speaker.port}

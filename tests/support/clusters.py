@@ -8,18 +8,18 @@ node can be cut off while it lives: see `network.py`. Others are reached directl
 `node.ask()` goes over the node's unix socket, which nothing cuts off.
 """
 
-from collections.abc import Mapping
-from types import TracebackType
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import redis
 
 from support.fleet import missing, settings_of
 from support.layout import AGREE_TIMEOUT, SLOTS, Layout, Ranges, slots_in
+from support.lifetimes import Started
 from support.network import CLIENT, Network, member_address
 from support.nodes import Node
 from support.servers import Server, Unavailable
-from support.waiting import eventually
+from support.waiting import eventually, room_in_slices
 
 #: Milliseconds without an answer until a node is held to be gone.
 NODE_TIMEOUT_MS = 1500
@@ -40,7 +40,7 @@ CONFIG: dict[str, str | int] = {
 AOF_UNDER_WAY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled")
 
 
-class Cluster(Layout):
+class Cluster(Started, Layout):
     """A cluster of one's own; a context manager that starts and ends it.
 
     A third of the slots belongs to each of `nodes[:3]` at first, `nodes[3:]` are their replicas in
@@ -50,6 +50,7 @@ class Cluster(Layout):
         name: a key of `servers.BINARIES`.
         network: whether it has a network of its own, for `cut_off` and `lose_replies`.
         config: settings of all nodes, beside `CONFIG`.
+        own: returns those that a node has for itself, asked once for each.
         masters: how many; each has one replica.
 
     Raises:
@@ -62,12 +63,14 @@ class Cluster(Layout):
         *,
         network: bool = False,
         config: Mapping[str, str | int] | None = None,
+        own: Callable[[], Mapping[str, str | int]] = dict,
         masters: int = 3,
     ) -> None:
         super().__init__()
         self.name = name
         self.size = masters
         self._config = {**CONFIG, **(config or {})}
+        self._own = own
         self._with_network = network
         self._network: Network | None = None
         self._settings: list[dict[str, str]] = []
@@ -102,7 +105,7 @@ class Cluster(Layout):
         return self
 
     def _started(self, number: int) -> Node:
-        node = Node(Server(self.name, config=self._config), number)
+        node = Node(Server(self.name, config={**self._config, **self._own()}), number)
         if self._network is None:
             node.server.start()
             node.port, node.bus_port = node.server.port, node.server.port + 10_000
@@ -131,21 +134,6 @@ class Cluster(Layout):
             node.close()
         if self._network is not None:
             self._network.close()
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def renew(self) -> bool:
         """Make it as new after a test; False where only another cluster will do."""
@@ -283,6 +271,7 @@ class Clusters:
             except Unavailable as error:
                 missing(error)
         self._clusters[name, network] = cluster
+        room_in_slices()  # it may have taken seconds
         return cluster
 
     def close(self) -> None:

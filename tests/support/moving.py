@@ -10,6 +10,9 @@ from redmeter.kinds.message import Group, LogHour
 from redmeter.model import Operations
 from redmeter.store import Store
 
+#: A client of the store that is moved, and of the one that it is moved to; neither decodes.
+Databases = tuple[Any, Any]
+
 #: Families that hold what was recorded, as they follow the prefix and a tag.
 _FAMILIES = (
     *("known:", "count:", "gauges:", "gauge:", "hists:", "hist:", "moments:", "total:", "marks:"),
@@ -28,9 +31,16 @@ def fill(store: Store, *, series: int = 3, slices: int = 4) -> None:
     part.write(lambda _: mark.operations(part.keys, [(now - 5000, "v1"), (now - 100, "v2")]))
 
 
-def write_series(store: Store, name: str, slices: int, amount: int) -> None:
-    """Count, set and observe under a name, at so many half minutes up to now."""
-    part, now = store.part(name), store.clock.wall()
+def write_series(
+    store: Store, name: str, slices: int, amount: int, now: float | None = None
+) -> None:
+    """Count, set and observe under a name, at so many half minutes up to now.
+
+    Args:
+        now: for what is to be the same in several stores, Unix seconds; None: by the clock.
+    """
+    part = store.part(name)
+    now = store.clock.wall() if now is None else now
     seconds = [slice_start(now - 31 * back, 1) for back in range(slices)]
 
     def build(kept: Kept) -> Operations:
@@ -73,6 +83,11 @@ def whole(clients: Iterable[Any], prefix: str) -> dict[str, Any]:
             if family.startswith(_FAMILIES):
                 _merge(found, family, _held(client, key))
     return found
+
+
+def held(*clients: Any) -> dict[str, Any]:
+    """Return the same of a store with the default prefix."""
+    return whole(clients, "redmeter:")
 
 
 def _held(client: Any, key: bytes) -> Any:

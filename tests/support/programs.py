@@ -32,6 +32,18 @@ from redmeter import Meter
 URL = sys.argv[1]
 """
 
+#: For programs that look how many threads there are; those that threading does not know as well.
+THREADS = """
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+def eventually(count):
+    until = time.monotonic() + 5
+    while threads() != count:
+        assert time.monotonic() < until, threads()
+        time.sleep(0.001)
+"""
+
 
 #: Returns what is stored of a series, of "x" by default.
 Total = Callable[..., int]

@@ -33,6 +33,13 @@ def partitions_on(cluster: Cluster, node: Node) -> frozenset[int]:
     )
 
 
+def whereabouts(cluster: Cluster, partition: int) -> tuple[int, Node, Node]:
+    """Return the slot of a partition, the node that has it, and one that has not."""
+    slot = slot_of(partition)
+    node = cluster.node_of(slot)
+    return slot, node, cluster.other_than(node)
+
+
 def totals(cluster: Cluster) -> dict[int, int]:
     """Return what was counted and is stored, by partition, as far as masters answer."""
     found: dict[int, int] = {}

@@ -20,7 +20,7 @@ from redmeter.kinds.message import Group, LogHour
 from redmeter.reading import health
 from support.asking import asking
 from support.servers import Server
-from support.stores import measure
+from support.stores import measure, opened_store
 
 DOC = Path(__file__).parents[2] / "docs" / "stored-format.md"
 _LINE = "ACL SETUSER "
@@ -134,12 +134,10 @@ def fill(server: Server) -> None:
         meter.gauge("queue_length").set(7.5)
         meter.log("shop", "paid %s", 12)
         meter.mark("v1")
-    store = stores.open(server.url)
-    assert store is not None
-    for producer in (ADA, BOB):
-        store.publish(producer, "{}", instance=True, ended=False)
-    cleaning.clean(store)
-    store.close()
+    with opened_store(server.url) as store:
+        for producer in (ADA, BOB):
+            store.publish(producer, "{}", instance=True, ended=False)
+        cleaning.clean(store)
 
 
 # --- The writer ----------------------------------------------------------------------------
@@ -342,12 +340,9 @@ def told(found: health.Health) -> dict[str, object]:
 
 
 def _examine(server: Server, user: User) -> None:
-    store, admin = user.store(server), stores.open(server.url)
-    assert admin is not None
-    seen, whole = (told(health.examine(each)) for each in (store, admin))
-    assert seen == whole
-    store.close()
-    admin.close()
+    with opened_store(user.url(server)) as store, opened_store(server.url) as admin:
+        seen, whole = (told(health.examine(each)) for each in (store, admin))
+        assert seen == whole
 
 
 DOCTOR = (Use("doctor", _examine, True, _odd),)

@@ -6,12 +6,12 @@ vote for itself, and try again seconds later. What sentinels do once in a second
 often (SENTINEL DEBUG, of Redis 7 and Valkey). Which server is the master changes; ask `master`.
 """
 
-from collections.abc import Iterator, Mapping
-from types import TracebackType
+from collections.abc import Mapping
 from typing import Any, Self
 
 import redis
 
+from support.lifetimes import Started
 from support.servers import Server
 from support.waiting import eventually
 
@@ -66,7 +66,7 @@ class Sentinel(Server):
             client.execute_command("SENTINEL", "DEBUG", *pairs)
 
 
-class Watched:
+class Watched(Started):
     """A master and its replicas, and the sentinels that watch them; a context manager.
 
     Attributes:
@@ -81,34 +81,23 @@ class Watched:
         self.sentinels: list[Sentinel] = []
         self._count = sentinels
 
-    def __enter__(self) -> Self:
-        try:
-            first, *others = self.servers
-            first.start()
-            for other in others:
-                other.config += [
-                    *("--replicaof", f"127.0.0.1 {first.port}"),
-                    *(word for k, v in _NODE.items() for word in (f"--{k}", str(v))),
-                ]
-                other.start()
-            for number in range(self._count):
-                sentinel = Sentinel(self._name, first.port, 500 + 1000 * number)
-                self.sentinels.append(sentinel)
-                sentinel.start()
-                sentinel.haste()
-            self.heal()
-        except BaseException:
-            self.close()
-            raise
+    def start(self) -> Self:
+        """Start them all, and wait until they know of each other."""
+        first, *others = self.servers
+        first.start()
+        for other in others:
+            other.config += [
+                *("--replicaof", f"127.0.0.1 {first.port}"),
+                *(word for k, v in _NODE.items() for word in (f"--{k}", str(v))),
+            ]
+            other.start()
+        for number in range(self._count):
+            sentinel = Sentinel(self._name, first.port, 500 + 1000 * number)
+            self.sentinels.append(sentinel)
+            sentinel.start()
+            sentinel.haste()
+        self.heal()
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End them all, the sentinels first."""
@@ -218,9 +207,3 @@ def _follows(server: Server, master: Server) -> bool:
     except redis.RedisError:
         pass
     return False
-
-
-def watched() -> Iterator[Watched]:
-    """Make one and end it: the body of a fixture."""
-    with Watched() as made:
-        yield made

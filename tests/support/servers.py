@@ -35,11 +35,11 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import redis
 
+from support.lifetimes import Started
 from support.waiting import eventually
 
 #: Where unpacked binaries lie, one folder per name and origin; git ignores it.
@@ -394,7 +394,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 Config = Mapping[str, str | int | Sequence[str]] | Sequence[str]
 
 
-class Server:
+class Server(Started):
     """A server of one's own; a context manager that starts and ends it.
 
     The kernel ends a child when the *thread* that started it ends. A server started from
@@ -616,21 +616,6 @@ class Server:
         self.close_clients()
         self.stop()
         self._finalizer()
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def free_port() -> int:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from support.certificates import Authority, Certificate
-from support.servers import Server, free_port
+from support.fleet import missing
+from support.servers import Server, Unavailable, free_port
 
 #: The password of the key that is encrypted.
 KEYWORD = "hidden-keyword"
@@ -39,22 +40,24 @@ def papers_in(folder: Path) -> Papers:
     )
 
 
+def tls_settings(papers: Papers, port: int) -> dict[str, str | int]:
+    """Return what makes a server speak TLS at a port."""
+    return {
+        "tls-port": port,
+        "tls-cert-file": str(papers.good.file),
+        "tls-key-file": str(papers.good.key),
+        "tls-ca-cert-file": str(papers.ca),
+        "tls-auth-clients": "no",
+    }
+
+
 class Speaker:
     """A server that speaks TLS at one port and not at another."""
 
     def __init__(self, name: str, papers: Papers) -> None:
         self.papers = papers
         self.port = free_port()
-        self.server = Server(
-            name,
-            config={
-                "tls-port": self.port,
-                "tls-cert-file": str(papers.good.file),
-                "tls-key-file": str(papers.good.key),
-                "tls-ca-cert-file": str(papers.ca),
-                "tls-auth-clients": "no",
-            },
-        )
+        self.server = Server(name, config=tls_settings(papers, self.port))
 
     def show(self, certificate: Certificate) -> None:
         """Have it show another certificate from now on."""
@@ -93,3 +96,11 @@ class Speaker:
     def good(self) -> str:
         """The address with all that is needed."""
         return self.url(ca=self.papers.ca)
+
+
+def speaker_of(name: str, papers: Papers) -> Speaker:
+    """Make one, or end the test where there is no such server."""
+    try:
+        return Speaker(name, papers)
+    except Unavailable as error:
+        missing(error)

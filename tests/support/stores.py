@@ -1,22 +1,72 @@
-"""Stores on private servers: writing by the batch, and clocks that break things while one waits."""
+"""Stores on private servers: opened for a test, written by the batch, broken while one waits."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from redmeter import Meter
+from redmeter import store as stores
 from redmeter.clock import SystemClock
 from redmeter.keys import Kept, slice_start
 from redmeter.kinds import counter, gauge
 from redmeter.model import Batch, Operations, Outcome, RecorderHealth
 from redmeter.recording.bulk import Bulk
 from redmeter.store import Store
+from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link
+from redmeter.store.scatter import Scatter
 from redmeter.store.steps import drive
+from support.servers import Server
 
 #: What the fixtures `open_store` and `open_meter` give: call them with the options of either.
 OpenStore = Callable[..., Store]
 OpenMeter = Callable[..., Meter]
+
+
+@contextlib.contextmanager
+def opened_store(url: str, **options: Any) -> Iterator[Store]:
+    """Open a store as store.open() does, and close it in the end."""
+    assert url, "it would be the user's own store"
+    store = stores.open(url, **options)
+    assert store is not None
+    with contextlib.closing(store):
+        yield store
+
+
+def opened_stores(home: str = "") -> Iterator[OpenStore]:
+    """Open several, and close them in the end: the body of a fixture.
+
+    Args:
+        home: the URL of those that are opened without one.
+    """
+    with contextlib.ExitStack() as opened:
+
+        def open_one(url: str = "", **options: Any) -> Store:
+            return opened.enter_context(opened_store(url or home, **options))
+
+        yield open_one
+
+
+def opened_meters(home: str | None = None, **defaults: Any) -> Iterator[OpenMeter]:
+    """Open meters, and close them in the end: the body of a fixture.
+
+    Args:
+        home: the URL of those that are opened with neither a URL nor a client.
+        defaults: options of all that do not say otherwise.
+    """
+    with contextlib.ExitStack() as opened:
+
+        def open_one(url: str | None = None, **options: Any) -> Meter:
+            where = None if "client" in options else url or home
+            return opened.enter_context(Meter(where, **{**defaults, **options}))
+
+        yield open_one
+
+
+def link_of(store: Store) -> ClusterLink:
+    """Return the link of a store on a cluster, beneath what scatters."""
+    assert isinstance(store.link, Scatter)
+    return store.link.cluster
 
 
 class HastyClock(SystemClock):
@@ -86,6 +136,12 @@ def batch_of(
 def samples(client: Any, key: str) -> dict[int, int]:
     """Return a counter's hash as it is stored, read by a client that does not decode."""
     return {int(start): int(value) for start, value in client.hgetall(key).items()}
+
+
+def total_on(server: Server, name: str = "hits") -> int:
+    """Return the grand total that a server itself holds of a counter."""
+    with server.client() as client:
+        return int(client.hget("redmeter:total:", name) or 0)
 
 
 def server_time(client: Any) -> float:

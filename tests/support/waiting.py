@@ -9,6 +9,10 @@ T = TypeVar("T")
 #: Seconds between two looks.
 INTERVAL = 0.003
 
+#: Width of a slice -> how much of the running one is left when a test begins, seconds: longer than
+#: tests take, and seldom waited for.
+ROOM = {60: 3.0, 3600: 20.0}
+
 
 def eventually(predicate: Callable[[], T], timeout: float = 5.0, what: str = "") -> T:
     """Call the predicate until it returns something true, and return that.
@@ -29,3 +33,20 @@ def eventually(predicate: Callable[[], T], timeout: float = 5.0, what: str = "")
         if late:
             raise AssertionError(f"not within {timeout} s: {what or predicate}")
         time.sleep(INTERVAL)
+
+
+def too_little_room(now: float) -> float:
+    """Return how long to wait until no minute, hour or day is about to end; 0 where none is.
+
+    Args:
+        now: Unix seconds.
+    """
+    left = {width: width - now % width for width in ROOM}
+    return max((left[width] for width, room in ROOM.items() if left[width] < room), default=0.0)
+
+
+def room_in_slices() -> None:
+    """Wait while a minute, an hour or a day is about to end."""
+    if wait := too_little_room(time.time()):
+        over = time.time() + wait
+        eventually(lambda: time.time() >= over, timeout=2 * wait + 1, what="a slice has ended")

@@ -17,8 +17,9 @@ from typing import Any, Self
 
 from redmeter import Meter
 from redmeter.model import RecorderHealth
-from redmeter.partitions import PARTITIONS, partition_of
 from support.history import OBSERVED, Event, Ledger
+from support.names import one_in_each
+from support.recorders import check_sums
 
 #: How many events come at once, and how long a writer then rests, seconds.
 BURST, PAUSE = 20, 0.02
@@ -35,15 +36,7 @@ OPTIONS: dict[str, Any] = {"flush_interval": 0.1, "timeout": 0.5, "buffer_bytes"
 def names() -> list[str]:
     """Return names: of each partition a series that is counted, one with a label, one observed."""
     kinds = ("load.{}", 'load{{n="{}"}}', OBSERVED + ".{}")
-    found = []
-    for kind in kinds:
-        of: dict[int, str] = {}
-        for number in itertools.count():
-            of.setdefault(partition_of(kind.format(number)), kind.format(number))
-            if len(of) == PARTITIONS:
-                break
-        found += [of[partition] for partition in sorted(of)]
-    return found
+    return [name for kind in kinds for name in one_in_each(kind)]
 
 
 class Writer:
@@ -97,10 +90,7 @@ class Writer:
     def _watch(self) -> None:
         while not self._stop.wait(WATCH):
             health = self.meter.health()
-            assert (
-                health.recorded
-                == health.stored + health.buffered + health.uncertain + health.dropped
-            ), health
+            check_sums(health)
             assert health.buffer_bytes <= 2 * LIMIT, health
             self.looks.append((time.monotonic(), health))
 

@@ -24,5 +24,6 @@ and windows.py for how that is done.
     talk.py        what is logged, at a glance
     curves.py      what a chart draws
     labelled.py    label sets added up, or told apart by a label
-    ranked.py      rankings by a percentile, bounded by more than those of rankings.py
+    ranked.py      rankings by a percentile, bounded by more than those of rankings.py; by all else:
+                   tallied.py; of which series: rankable.py
 """

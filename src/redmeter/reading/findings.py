@@ -77,7 +77,7 @@ def server(
     elif info.get("role") == "slave":
         yield Finding("fail", "server", f"{name} is a replica", "connect to its master")
     else:
-        mode = info.get("redis_mode", "standalone")
+        mode = info.get("server_mode") or info.get("redis_mode", "standalone")
         if mode == "cluster" and not clustered:
             fix = "reach it by redis+cluster://HOST:PORT: alone it has a part of the keys"
             yield Finding("warn", "server", f"{name} is a cluster's node", fix)

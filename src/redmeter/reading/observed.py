@@ -17,7 +17,7 @@ Source: Cantelli's inequality; Samuelson's for n - 1.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -107,14 +107,19 @@ def read_sums(
     by_name = {n: replies[at * each : (at + 1) * each] for at, n in enumerate(names)}
     found = {}
     for name, some in readable(by_name).items():
-        whole = Sum()
-        for reply in some:
-            for text in reply:
-                if text is not None and (part := sum_of(text)) is not None:
-                    whole.merge(part)
+        whole = sum_of_all(text for reply in some for text in reply if text is not None)
         if whole.count:
             found[name] = whole
     return found
+
+
+def sum_of_all(texts: Iterable[bytes]) -> Sum:
+    """Add up moments; a text that is something else is left out."""
+    whole = Sum()
+    for text in texts:
+        if (part := sum_of(text)) is not None:
+            whole.merge(part)
+    return whole
 
 
 def sum_of(text: bytes) -> Sum | None:

@@ -4,36 +4,22 @@ Which histograms are read, and what that says of the others, is in observed.py. 
 less time than by rankings.py is bounded by less: MAX_JOINED series, MAX_READ of their histograms.
 """
 
-import itertools
 from collections.abc import Mapping
 
-from redmeter.errors import LimitExceeded
-from redmeter.keys import Kept, Keys, entry
+from redmeter.keys import Kept, Keys
 from redmeter.kinds.distribution import Distribution
 from redmeter.model import Ranking
 from redmeter.reading import observed
-from redmeter.reading.catalogue import matching, matching_ends
-from redmeter.reading.join import Joined, join, of_window
-from redmeter.reading.observed import CANDIDATES, Sum, choose, sum_of
+from redmeter.reading.join import Joined
+from redmeter.reading.observed import CANDIDATES, choose
+from redmeter.reading.rankable import Rankable, summed
 from redmeter.reading.rankings import DEFAULT_SLICES, Order, check_limits, grouping, ranked_values
-from redmeter.reading.summaries import has_labels, slices_answered, slices_asked
+from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.together import Question
 from redmeter.reading.windows import window_of
-from redmeter.store.link import Command, raised
 
 #: Series whose moments are looked at, and those whose histograms are read.
 MAX_JOINED, MAX_READ = 2_000, 500
-
-
-def ends_of(width: int, name: str, by: str | None) -> list[tuple[str | bytes, str | bytes]]:
-    """Return where the entries of an index begin and end that can be ranked, for ZRANGEBYLEX.
-
-    With a label all label sets, and the name without any; else what the pattern matches.
-    """
-    whole = entry(width, name)
-    if by:
-        return [(f"[{whole}{{", f"({whole}|"), (f"[{whole}", f"[{whole}")]
-    return [matching_ends(width, name)]
 
 
 def by_percentile(
@@ -59,34 +45,10 @@ def by_percentile(
     width = precision if precision in kept.histograms else min(kept.histograms)
     number = min(slices or DEFAULT_SLICES, kept.histograms[width])
     seen = window_of(kept.histograms, width, number)
-    asks = [of_window(keys.moments_of(""), seen)]
-    commands: list[Command] = []
-    for ends in ends_of(width, name, by):
-        some = ("ZRANGEBYLEX", *ends, "LIMIT", 0, MAX_JOINED)
-        commands += [
-            join(keys.hists, some, len(entry(width, "")), asks),
-            ("ZLEXCOUNT", keys.hists, *ends),
-        ]
-    view, replies = yield commands
+    wanted = Rankable(name, width, by, where, MAX_JOINED)
+    view, replies = yield wanted.commands(keys.hists, keys.moments_of(""), seen)
     check_limits(limit, slices or 1, view.histograms[view.histograms.check(precision)])
-    there = sum(map(raised, replies[1::2]))
-    if there > MAX_JOINED:
-        raise LimitExceeded("series", there, MAX_JOINED, "narrow the pattern down")
-    joined = [Joined(reply, 1) for reply in replies[::2]]
-    group = grouping(by)
-    sums: dict[str | None, Sum] = {}
-    for member, (texts,) in itertools.chain.from_iterable(one.readable() for one in joined):
-        try:
-            series = member.decode().partition(":")[2]
-        except UnicodeDecodeError:
-            continue  # no name of ours
-        if (by or matching([series], name)) and (not where or has_labels(series, where)):
-            one = Sum()
-            for text in texts[1::2]:
-                if (part := sum_of(text)) is not None:
-                    one.merge(part)
-            if one.count:
-                sums.setdefault(group(series), Sum()).add(series, one)
+    sums = summed(wanted.read(replies), grouping(by))
     chosen, left_out = choose(sums, order.q, min(CANDIDATES * limit, observed.MAX_READ))
     names: list[str] = []
     read = []
@@ -98,7 +60,7 @@ def by_percentile(
         names += sums[key].series
     parts: dict[str, Distribution] = {}
     if names:
-        fields = seen.slices(joined[0].now)
+        fields = seen.slices(Joined(replies[0], 1).now)
         _, texts = yield slices_asked(keys, names, fields)
         parts = slices_answered(names, fields, texts)
     values = {}

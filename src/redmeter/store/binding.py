@@ -137,7 +137,7 @@ def bind(keys: Keys, wanted: Binding, partitions: int) -> Steps[Binding]:
     """
     version = wanted.version or new_version()
     values = FORMAT, partitions, str(wanted.retention), str(wanted.histograms), version
-    fields = raised((yield from BIND.steps([keys.meta], values)))
+    fields = raised((yield from BIND.steps(_named(keys), values)))
     binding = read_meta(dict(zip(_FIELDS, fields, strict=True)), partitions)
     if binding is None:  # a hash of somebody else's lies there
         raise IncompatibleStore("format version", "", FORMAT)
@@ -151,4 +151,13 @@ def retain(keys: Keys, seen: Binding, wanted: Binding) -> Steps[Reply]:
         wanted: with the version that it shall have.
     """
     args = str(wanted.retention), str(wanted.histograms), seen.version, wanted.version
-    return (yield from RETAIN.steps([keys.meta], args))
+    return (yield from RETAIN.steps(_named(keys), args))
+
+
+def _named(keys: Keys) -> list[str]:
+    """Return the keys that a script names to write `meta:`.
+
+    With another one of the same store beside, a cluster's node that is taken for a server of its
+    own refuses it, as it will all batches, and nothing is left there.
+    """
+    return [keys.meta, keys.known]

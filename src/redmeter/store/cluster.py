@@ -27,6 +27,7 @@ from redmeter.store.link import Command, Link, Reply, raised
 from redmeter.store.parallel import in_parallel
 from redmeter.store.redirects import ASKING, MOVES, READONLY, answers, place_in
 from redmeter.store.slots import SCRIPTS, Address, Shard, Slots, key_of, name_of, slot_of
+from redmeter.store.urls import in_short
 
 #: Times that a command may be sent on by nodes that do not have its slot.
 REDIRECTS = 5
@@ -257,7 +258,7 @@ class ClusterLink:
         """Return the link to one node."""
         link = self._nodes.get(address)
         if link is None:
-            name = f"{name_of(address)} (a node of {self.location})"
+            name = f"{name_of(address)} (a node of {in_short(self.location)})"
             link = Link(partial(self._connect, address), name)
             if self._longest is not None:
                 link.hurry(self._longest)

@@ -9,14 +9,16 @@ What is about neither series nor messages is asked of this store alone: what it 
 it, how it fares.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from typing import Any
 
-from redmeter.errors import StoreError, StoreUnavailable
+from redmeter.errors import InvalidSetting, StoreError, StoreUnavailable
 from redmeter.keys import BARE_OWN, Keys
-from redmeter.store.link import Command, Link, Reply, raised, scored
+from redmeter.store.link import Command, Link, Reply, mapped, raised, scored
 from redmeter.store.scatter import Scatter
 from redmeter.store.scripts import JOIN
 from redmeter.store.uniting import MERGED, ROLES, hours_united, role_of, united
@@ -40,18 +42,18 @@ class Previous:
         keys: its keys.
         other: to the store that it was moved from.
         others: the keys of that.
-        partly: go on without the servers that are away: see Store.partly().
     """
 
-    def __init__(
-        self, link: Link | Scatter, keys: Keys, other: Link, others: Keys, *, partly: bool = False
-    ) -> None:
+    def __init__(self, link: Link | Scatter, keys: Keys, other: Link, others: Keys) -> None:
         self.link = link
         self._keys = keys
         self._other = other
         self._others = others
-        self._partly = partly
+        #: Whether to go on without the servers that are away: see Store.partly().
+        self._partly = False
         self._other_is_away = False
+        #: Whether they are known to be two stores; the same for all copies of this.
+        self._apart = threading.Event()
 
     def left_out(self) -> list[str]:
         """See Scatter."""
@@ -60,8 +62,11 @@ class Previous:
 
     def partly(self) -> "Previous":
         """Return one that goes on without the servers that are away."""
-        link = self.link.partly() if isinstance(self.link, Scatter) else self.link
-        return Previous(link, self._keys, self._other, self._others, partly=True)
+        found = copy(self)
+        found._partly, found._other_is_away = True, False
+        if isinstance(self.link, Scatter):
+            found.link = self.link.partly()
+        return found
 
     @property
     def location(self) -> str:
@@ -96,10 +101,12 @@ class Previous:
 
         Raises:
             StoreUnavailable: one of them does not answer.
+            InvalidSetting: they are the same store.
         """
         asked = [_everything(command) for command in commands]
         replies = self.link.exchange(asked)
         try:
+            self._see_that_they_are_two()
             replies = self._added(commands, asked, replies)
         except StoreUnavailable:
             if not self._partly:
@@ -107,6 +114,19 @@ class Previous:
             self._other_is_away = True
             replies = [_cut(*each) for each in zip(commands, replies, strict=True)]
         return replies if take is None else [take(reply) for reply in replies]
+
+    def _see_that_they_are_two(self) -> None:
+        """Look once: one server may have several names, and all would be counted twice."""
+        if self._apart.is_set() or not isinstance(self.link, Link):
+            return
+        # What is kept has a version of its own in each store.
+        ours = _version(self.link.exchange([("HGETALL", self._keys.meta)])[0])
+        theirs = _version(self._other.exchange([("HGETALL", self._others.meta)])[0])
+        if ours and ours == theirs:
+            reason = "is this store itself, by another name: all would be counted twice"
+            raise InvalidSetting("previous_url", reason)
+        if ours and theirs:
+            self._apart.set()
 
     def collect(self, commands: Sequence[Command]) -> list[Reply]:
         """Ask this store alone; what was not answered has the error as its reply. See Link."""
@@ -373,3 +393,8 @@ def _listing(command: Command) -> Command:
 
 def _members(command: Command, reply: Reply) -> list[bytes]:
     return [m for m, _ in scored(reply)] if command[0] == "ZREVRANGE" else reply
+
+
+def _version(meta: Reply) -> str:
+    """Return the version of what a store keeps; "" where there is none, or nobody may know."""
+    return "" if isinstance(meta, StoreError) else mapped(meta).get(b"version", b"").decode()

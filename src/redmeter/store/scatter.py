@@ -15,6 +15,7 @@ from redmeter.store.cluster import UNREADY, ClusterLink, place_of
 from redmeter.store.gathering import gather, of_those_there
 from redmeter.store.link import Command, Link, Reply
 from redmeter.store.slots import key_of, name_of, slot_of
+from redmeter.store.urls import in_short
 
 #: While a slot moves, what concerns it is tried again after so many seconds, and so often; fewer
 #: times where one goes on without it.
@@ -133,7 +134,7 @@ class Scatter:
             down = reply.code == "CLUSTERDOWN"
             why = "nobody serves" if down else "on the way to another node:"
             self._left_out.setdefault(why, set()).add(slot_of(key))
-        return StoreUnavailable(self.location, reply.detail)
+        return StoreUnavailable(in_short(self.location), reply.detail, fix=reply.fix)
 
     def left_out(self) -> list[str]:
         """Return what this one went on without, as sentences: "127.0.0.1:7003 does not answer"."""

@@ -62,6 +62,12 @@ def advice(location: str, text: str) -> str:
         location: where it leads to, see urls.Target; of a node, after how that is called.
         text: of the client library's error.
     """
+    kind = re.search(r"\brediss?(\+\w+)://", location)
+    found = _advice(location, text)
+    return re.sub(r"\b(rediss?)://", rf"\1{kind[1]}://", found) if kind else found
+
+
+def _advice(location: str, text: str) -> str:
     for pattern, fix in _MENDED:
         if pattern.search(text):
             return fix

@@ -41,6 +41,12 @@ _IGNORED = (
 )
 
 
+def in_short(location: str) -> str:
+    """Return a location with no more than two of the nodes that it names, for messages."""
+    nodes = location.split(",")
+    return location if len(nodes) < 3 else f"{nodes[0]},{nodes[1]} …"
+
+
 class Target(NamedTuple):
     """A place to connect to."""
 

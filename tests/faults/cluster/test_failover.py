@@ -6,9 +6,11 @@ other masters.
 """
 
 import time
+from collections.abc import Callable
 
 from support.clusters import Cluster
 from support.history import check, check_exact
+from support.nodes import Node
 from support.progress import at_risk, goes_on, partitions_on, read, replicated
 from support.waiting import eventually
 from support.writers import Writers
@@ -31,6 +33,59 @@ def fails_again(writers: Writers) -> None:
     eventually(failed, 20.0, "another try has failed")
 
 
+def another_takes_its_place(
+    cluster: Cluster, writers: Writers, master: Node, comes_back: Callable[[Node], None]
+) -> None:
+    """Wait until a master that went away is replaced, and have it come back as a replica."""
+    cluster.wait_failover(master)
+    recovers(cluster, writers)
+    comes_back(master)
+    cluster.wait_ok()
+    recovers(cluster, writers)
+
+
+def away_for_a_while(
+    cluster: Cluster,
+    master: Node,
+    goes_away: Callable[[Node], None],
+    comes_back: Callable[[Node], None],
+) -> None:
+    """Have a master be away twice, and nobody take its place: nothing is lost, or counts twice."""
+    cluster.keep_masters()
+    with Writers(cluster.url, timeout=0.3) as writers:
+        goes_on(cluster)
+        for _ in range(2):
+            partitions = partitions_on(cluster, master)
+            goes_away(master)
+            goes_on(cluster, but=partitions)
+            fails_again(writers)
+            assert any(health.buffered for health in writers.healths())
+            comes_back(master)
+            cluster.wait_ok()
+            goes_on(cluster)
+        ledger = writers.finish()
+    assert sum(health.retried for health in writers.healths()) > 0
+    check_exact(ledger, read(cluster))
+
+
+def away_for_too_long(
+    cluster: Cluster,
+    master: Node,
+    goes_away: Callable[[Node], None],
+    comes_back: Callable[[Node], None],
+) -> None:
+    """Have a master be replaced: what nobody had replicated is gone, and nothing counts twice."""
+    with Writers(cluster.url, timeout=0.3) as writers:
+        goes_on(cluster)
+        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
+        goes_away(master)
+        went = time.monotonic()
+        goes_on(cluster, but=partitions)
+        another_takes_its_place(cluster, writers, master, comes_back)
+        ledger = writers.finish()
+    check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, went))
+
+
 def test_masters_are_killed_one_after_the_other(any_cluster: Cluster) -> None:
     """kill -9 under load: the others go on meanwhile; the dead one comes back as a replica."""
     cluster = any_cluster
@@ -43,10 +98,7 @@ def test_masters_are_killed_one_after_the_other(any_cluster: Cluster) -> None:
             cluster.kill(master)
             died.append((partitions, safe, time.monotonic()))
             goes_on(cluster, but=partitions)
-            cluster.wait_failover(master)
-            recovers(cluster, writers)
-            cluster.start_again(master)
-            cluster.wait_ok()
+            another_takes_its_place(cluster, writers, master, cluster.start_again)
         ledger = writers.finish()
     risks = [at_risk(ledger, *one) for one in died]
     check(ledger, read(cluster), missing=lambda series: sum(risk(series) for risk in risks))
@@ -70,78 +122,24 @@ def test_a_master_that_comes_back_with_its_data_has_lost_nothing(cluster: Cluste
 
 def test_a_master_that_stands_still_for_a_while_loses_nothing(cluster: Cluster) -> None:
     """SIGSTOP, and nobody takes its place: what was sent is sent again, and counts once."""
-    cluster.keep_masters()
-    master = cluster.nodes[0]
-    with Writers(cluster.url, timeout=0.3) as writers:
-        goes_on(cluster)
-        for _ in range(2):
-            partitions = partitions_on(cluster, master)
-            cluster.pause(master)
-            goes_on(cluster, but=partitions)
-            fails_again(writers)
-            assert any(health.buffered for health in writers.healths())
-            cluster.resume(master)
-            goes_on(cluster)
-        ledger = writers.finish()
-    assert sum(health.retried for health in writers.healths()) > 0
-    check_exact(ledger, read(cluster))
+    away_for_a_while(cluster, cluster.nodes[0], cluster.pause, cluster.resume)
 
 
 def test_a_master_that_stood_still_for_too_long_is_a_replica_afterwards(cluster: Cluster) -> None:
     """Its place was taken: what nobody had replicated is gone, and nothing counts twice."""
-    master = cluster.nodes[0]
-    with Writers(cluster.url, timeout=0.3) as writers:
-        goes_on(cluster)
-        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
-        cluster.pause(master)
-        stopped = time.monotonic()
-        goes_on(cluster, but=partitions)
-        cluster.wait_failover(master)
-        recovers(cluster, writers)
-        cluster.resume(master)
-        cluster.wait_ok()
-        recovers(cluster, writers)
-        ledger = writers.finish()
-    check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, stopped))
+    away_for_too_long(cluster, cluster.nodes[0], cluster.pause, cluster.resume)
 
 
 def test_a_node_that_nobody_reaches_for_a_while_loses_nothing(networked_cluster: Cluster) -> None:
     """What was under way arrives late, after it was sent again, and counts once."""
     cluster = networked_cluster
-    cluster.keep_masters()
-    master = cluster.nodes[1]
-    with Writers(cluster.url, timeout=0.3) as writers:
-        goes_on(cluster)
-        for _ in range(2):
-            partitions = partitions_on(cluster, master)
-            cluster.cut_off(master)
-            goes_on(cluster, but=partitions)
-            fails_again(writers)
-            cluster.heal(master)
-            cluster.wait_ok()
-            goes_on(cluster)
-        ledger = writers.finish()
-    assert sum(health.retried for health in writers.healths()) > 0
-    check_exact(ledger, read(cluster))
+    away_for_a_while(cluster, cluster.nodes[1], cluster.cut_off, cluster.heal)
 
 
 def test_a_node_that_is_cut_off_is_replaced(networked_cluster: Cluster) -> None:
     """And is a replica once it is back."""
     cluster = networked_cluster
-    master = cluster.nodes[1]
-    with Writers(cluster.url, timeout=0.3) as writers:
-        goes_on(cluster)
-        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
-        cluster.cut_off(master)
-        cut = time.monotonic()
-        goes_on(cluster, but=partitions)
-        cluster.wait_failover(master)
-        recovers(cluster, writers)
-        cluster.heal(master)
-        cluster.wait_ok()
-        recovers(cluster, writers)
-        ledger = writers.finish()
-    check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, cut))
+    away_for_too_long(cluster, cluster.nodes[1], cluster.cut_off, cluster.heal)
 
 
 def test_a_master_that_only_its_clients_reach_loses_what_it_took_until_it_knew(
@@ -156,11 +154,7 @@ def test_a_master_that_only_its_clients_reach_loses_what_it_took_until_it_knew(
         cluster.cut_off(master, clients=False)
         eventually(lambda: "cluster_state:fail" in master.ask("CLUSTER", "INFO"), 10.0)
         alone = time.monotonic()
-        cluster.wait_failover(master)
-        recovers(cluster, writers)
-        cluster.heal(master)
-        cluster.wait_ok()
-        recovers(cluster, writers)
+        another_takes_its_place(cluster, writers, master, cluster.heal)
         ledger = writers.finish()
     missing = check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, alone))
     assert sum(missing.values()) > 0

@@ -4,7 +4,7 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,52 +13,40 @@ from redmeter.errors import StoreError
 from redmeter.migrating import Report, migrate
 from redmeter.partitions import PARTITIONS
 from redmeter.reading.series import read_series, read_totals
-from redmeter.store import Store, opening
+from redmeter.store import Store
 from support.clusters import Cluster
-from support.moving import fill, whole, write_series
+from support.moving import fill, held, write_series
 from support.servers import Server
-from support.stores import count
-
-Open = Callable[[str], Store]
+from support.stores import OpenStore, count, opened_stores
 
 
 @pytest.fixture
-def open_one() -> Iterator[Open]:
+def open_one() -> Iterator[OpenStore]:
     """Open stores, and close them after the test."""
-    opened: list[Store] = []
-
-    def open_store(url: str) -> Store:
-        store = opening.open(url)
-        assert store is not None
-        opened.append(store)
-        return store
-
-    yield open_store
-    for store in opened:
-        store.close()
+    yield from opened_stores()
 
 
-def held(cluster: Cluster) -> dict[str, Any]:
+def held_on(cluster: Cluster) -> dict[str, Any]:
     """What the store on a cluster holds."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(node.server.client()) for node in cluster.masters()]
-        return whole(clients, "redmeter:")
+        return held(*clients)
 
 
 def test_all_that_is_stored_moves_to_a_cluster(
-    server: Server, any_cluster: Cluster, open_one: Open
+    server: Server, any_cluster: Cluster, open_one: OpenStore
 ) -> None:
     """Each series into the partition of its name, with all that belongs to it."""
     source, target = open_one(server.url), open_one(any_cluster.url)
     fill(source, series=40, slices=2)
     with server.client() as client:
-        before = whole([client], "redmeter:")
+        before = held(client)
         report = migrate(source, target)
-        assert whole([client], "redmeter:") == {}
+        assert held(client) == {}
     assert report.complete
     assert report.total().taken == report.total().stored
     assert report.total().looked_for == report.total().found
-    assert held(any_cluster) == before
+    assert held_on(any_cluster) == before
     names = [f'moved{{n="{number}"}}' for number in range(40)]
     found = read_series(target, names, 86400)
     assert {name: found[name].total for name in names} == read_totals(target, names)
@@ -66,7 +54,7 @@ def test_all_that_is_stored_moves_to_a_cluster(
 
 
 def test_slots_move_and_a_master_stands_still_meanwhile(
-    server: Server, cluster: Cluster, open_one: Open
+    server: Server, cluster: Cluster, open_one: OpenStore
 ) -> None:
     """A run that meets trouble waits, or ends and is begun again; all arrives, each event once."""
     source, target = open_one(server.url), open_one(cluster.url)
@@ -98,7 +86,7 @@ def test_slots_move_and_a_master_stands_still_meanwhile(
     assert report is not None
     assert report.complete
     assert report.total().uncertain == 0
-    there = held(cluster)
+    there = held_on(cluster)
     total = 150 * 3 * 2 + counted[0] + late
     assert sum(int(n) for n in there["total:"].values()) == total
     days = [key for key in there if key.startswith("count:86400:")]

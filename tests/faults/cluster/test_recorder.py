@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter import store as stores
 from redmeter.errors import StoreUnavailable
 from redmeter.partitions import PARTITIONS, TAGS, partition_of
 from redmeter.recording.bulk import Bulk
@@ -20,29 +19,18 @@ from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
 from redmeter.store.binding import new_version
 from support.clusters import Cluster
+from support.names import one_in_each
 from support.nodes import Node
-from support.programs import Programs
+from support.programs import THREADS, Programs
 from support.progress import partitions_on, slot_of
 from support.recorders import OpenBuffered, check_sums
+from support.stores import opened_store
 from support.waiting import eventually
 
 #: Seconds that a node is waited for.
 TIMEOUT = 0.3
 
-
-def names(count: int = 1) -> list[str]:
-    """Return so many names of each partition."""
-    of: dict[int, list[str]] = {number: [] for number in range(PARTITIONS)}
-    number = 0
-    while any(len(some) < count for some in of.values()):
-        some = of[partition_of(f"n{number}")]
-        if len(some) < count:
-            some.append(f"n{number}")
-        number += 1
-    return [name for some in of.values() for name in some]
-
-
-NAMES = names()
+NAMES = one_in_each()
 
 
 def on(cluster: Cluster, node: Node) -> list[str]:
@@ -78,6 +66,14 @@ def count_all(meter: Meter, amount: int = 1) -> None:
         meter.count(name, amount)
 
 
+def begun(cluster: Cluster, open_buffered: OpenBuffered) -> Meter:
+    """Return a meter that has stored something in each partition."""
+    meter = open_buffered(cluster.url, timeout=TIMEOUT, flush_interval=0.05)
+    count_all(meter)
+    assert meter.flush(10.0)
+    return meter
+
+
 def flush_by_itself(meter: Meter) -> None:
     """Do what the background does after each interval: nobody waits for it."""
     recorder = meter._recorder
@@ -89,10 +85,8 @@ def flush_by_itself(meter: Meter) -> None:
 @pytest.fixture
 def opened(cluster: Cluster) -> Iterator[Store]:
     """A store on the cluster that waits a short while."""
-    store = stores.open(cluster.url, timeout=TIMEOUT)
-    assert store is not None
-    yield store
-    store.close()
+    with opened_store(cluster.url, timeout=TIMEOUT) as store:
+        yield store
 
 
 # --- Where -----------------------------------------------------------------------------------
@@ -178,9 +172,7 @@ def test_the_others_are_stored_meanwhile(
 ) -> None:
     """What is for the node in trouble adds up in memory, and a flush says that it is there."""
     cluster.keep_masters()
-    meter = open_buffered(cluster.url, timeout=TIMEOUT, flush_interval=0.05)
-    count_all(meter)
-    assert meter.flush(10.0)
+    meter = begun(cluster, open_buffered)
     node = cluster.nodes[1]
     waiting = on(cluster, node)
     {"paused": cluster.pause, "killed": cluster.kill, "full": cluster.fill}[how](node)
@@ -246,9 +238,7 @@ def test_a_node_that_hangs_is_not_waited_for_again_and_again(
 ) -> None:
     """While one exchange with it is under way there is no other, and then less and less often."""
     cluster.keep_masters()
-    meter = open_buffered(cluster.url, timeout=TIMEOUT, flush_interval=0.05)
-    count_all(meter)
-    assert meter.flush(10.0)
+    meter = begun(cluster, open_buffered)
     node = cluster.nodes[1]
     waiting = on(cluster, node)
     cluster.pause(node)
@@ -267,9 +257,7 @@ def test_a_cluster_that_is_away_altogether_is_tried_less_and_less_often(
     cluster: Cluster, open_buffered: OpenBuffered
 ) -> None:
     """As one server is."""
-    meter = open_buffered(cluster.url, timeout=TIMEOUT, flush_interval=0.05)
-    count_all(meter)
-    assert meter.flush(10.0)
+    meter = begun(cluster, open_buffered)
     for node in cluster.nodes:
         cluster.kill(node)
     for _ in range(3):
@@ -410,17 +398,9 @@ os._exit(0)
 def test_no_thread_is_left_once_a_meter_is_closed(programs: Programs) -> None:
     """Those that sent to the nodes end with the one that flushed; counting starts them again."""
     done = programs.run(
-        PROGRAM
+        THREADS
+        + PROGRAM
         + """
-def threads():
-    return len(os.listdir("/proc/self/task"))
-
-def eventually(count):
-    until = time.monotonic() + 5
-    while threads() != count:
-        assert time.monotonic() < until, threads()
-        time.sleep(0.001)
-
 for _ in range(2):
     count()
     assert meter.flush(10)

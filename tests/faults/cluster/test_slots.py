@@ -6,17 +6,10 @@ from redmeter.partitions import partition_of
 from support.clusters import Cluster
 from support.history import check_exact
 from support.nodes import Node
-from support.progress import errors, goes_on, partitions_on, read, slot_of
+from support.progress import errors, goes_on, partitions_on, read, slot_of, whereabouts
 from support.recorders import OpenBuffered, check_sums, stored_by_itself
 from support.waiting import eventually
 from support.writers import Writers
-
-
-def away_from(cluster: Cluster, series: str) -> tuple[int, Node, Node]:
-    """Return the slot of a series, the node that has it, and one that has not."""
-    slot = slot_of(partition_of(series))
-    source = cluster.node_of(slot)
-    return slot, source, cluster.other_than(source)
 
 
 def total(node: Node, series: str) -> int:
@@ -34,7 +27,7 @@ def test_a_slot_that_has_moved_is_followed(
     meter = open_buffered(any_cluster.url)
     meter.count("x", 0)
     assert meter.flush(10.0)
-    slot, source, to = away_from(any_cluster, "x")
+    slot, source, to = whereabouts(any_cluster, partition_of("x"))
     for node, other in ((source, to), (to, source)):
         meter.count("x", 10)
         assert meter.flush(10.0)
@@ -54,7 +47,7 @@ def test_a_slot_that_is_moving_is_asked_for(
     meter = open_buffered(any_cluster.url)
     meter.count("x", 1)
     assert meter.flush(10.0)
-    slot, source, to = away_from(any_cluster, "x")
+    slot, source, to = whereabouts(any_cluster, partition_of("x"))
     any_cluster.open_slot(slot, to)
     any_cluster.move_keys(slot, to)
     meter.count("x", 10)
@@ -83,7 +76,7 @@ def test_a_slot_that_is_half_moved_waits_and_the_others_go_on(
     for name in others:
         meter.count(name)
     assert meter.flush(10.0)
-    slot, source, to = away_from(cluster, "x")
+    slot, source, to = whereabouts(cluster, partition_of("x"))
     cluster.open_slot(slot, to)
     cluster.move_keys(slot, to, 1 if moved == "a key" else None)
     # A new series of the same partition: its keys are nowhere yet.
@@ -128,7 +121,7 @@ def test_a_slot_that_nobody_serves_waits_and_the_others_go_on(cluster: Cluster) 
     with Writers(cluster.url) as writers:
         goes_on(cluster)
         partition = partition_of("load.0")
-        slot, source, _ = away_from(cluster, "load.0")
+        slot, source, _ = whereabouts(cluster, partition)
         cluster.drop_slot(slot)
         goes_on(cluster, but={partition})
         assert errors(source, "CLUSTERDOWN") + errors(source, "MOVED") > 0

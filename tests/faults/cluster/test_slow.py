@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from redmeter import Meter
 from redmeter.partitions import TAGS
 from support.clusters import Cluster
 from support.progress import totals
@@ -9,13 +12,17 @@ from support.recorders import OpenBuffered
 from support.waiting import eventually
 
 
-def test_a_report_comes_before_what_is_counted_meanwhile(
-    cluster: Cluster, open_buffered: OpenBuffered
-) -> None:
-    """Where the first partition's server is never back by the time that a report is made."""
+@pytest.fixture
+def meter(cluster: Cluster, open_buffered: OpenBuffered) -> Meter:
+    """A meter that waits for no node: none is ever back in time."""
     meter = open_buffered(cluster.url, flush_interval=0.05)
     recorder: Any = meter._recorder
     recorder._delivery._errands._patience = 0.0
+    return meter
+
+
+def test_a_report_comes_before_what_is_counted_meanwhile(cluster: Cluster, meter: Meter) -> None:
+    """Where the first partition's server is never back by the time that a report is made."""
     key = f"redmeter:{{{TAGS[0]}}}reports:"
 
     def told() -> bool:
@@ -27,12 +34,10 @@ def test_a_report_comes_before_what_is_counted_meanwhile(
 
 
 def test_nodes_that_are_all_slow_are_sent_to_as_often_as_others(
-    cluster: Cluster, open_buffered: OpenBuffered
+    cluster: Cluster, meter: Meter
 ) -> None:
     """Where each answer takes longer than anybody waits for it, nothing has failed."""
-    meter = open_buffered(cluster.url, flush_interval=0.05)
     recorder: Any = meter._recorder
-    recorder._delivery._errands._patience = 0.0
     for _ in range(5):
         for number in range(300):
             meter.count(f"n{number}")

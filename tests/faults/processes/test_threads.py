@@ -4,20 +4,8 @@ import signal
 
 import pytest
 
-from support.programs import Programs, Total
+from support.programs import THREADS, Programs, Total
 from support.proxy import Proxy
-
-#: How many threads there are; those that threading does not know as well.
-THREADS = """
-def threads():
-    return len(os.listdir("/proc/self/task"))
-
-def eventually(count):
-    until = time.monotonic() + 5
-    while threads() != count:
-        assert time.monotonic() < until, threads()
-        time.sleep(0.001)
-"""
 
 
 def test_eight_threads_count_the_same_series_and_their_own(

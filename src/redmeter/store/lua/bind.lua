@@ -1,10 +1,10 @@
 -- Say what the store is, or write it down where nobody has.
 --
--- KEYS[1] meta:
+-- KEYS[1] meta:   KEYS[2] known:, so that a cluster refuses it where the two are far apart
 -- ARGV[1] format   ARGV[2] partitions   ARGV[3] retention   ARGV[4] of histograms
 -- ARGV[5] version of these
 -- Returns {format, partitions, retention, of histograms, version} as the store has them.
--- Retry: safe, the first one decides. Cost: constant. Cluster: one key.
+-- Retry: safe, the first one decides. Cost: constant. Cluster: one slot.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'format', ARGV[1], 'partitions', ARGV[2],

@@ -1,6 +1,6 @@
 -- Change what the store keeps, if that still is what the caller saw.
 --
--- KEYS[1] meta:
+-- KEYS[1] meta:   KEYS[2] known:, so that a cluster refuses it where the two are far apart
 -- ARGV[1] retention   ARGV[2] of histograms   ARGV[3] version seen   ARGV[4] version from now on
 -- Returns 1 changed · 0 someone else was faster, nothing changed.
 -- Retry: safe; a second run answers 0 and the caller looks again. Cost: constant.

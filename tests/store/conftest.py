@@ -1,0 +1,13 @@
+"""What the tests of the store share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.stores import OpenMeter, opened_meters
+
+
+@pytest.fixture
+def open_meter() -> Iterator[OpenMeter]:
+    """Open meters that store at once, closed after the test."""
+    yield from opened_meters(sync=True)
