@@ -180,7 +180,8 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     """One document with the parts that were asked for."""
     write(meter)
     found = json.loads(redmeter("logs", "worker", "-s", "error", "--json").out)
-    assert set(found) == {"changes", "common", "recent", "sources", "compared"}
+    assert set(found) == {"changes", "common", "recent", "sources", "compared", "missing"}
+    assert found["missing"] == []
     assert (found["sources"], found["compared"]) == (1, 1)
     (message,) = found["recent"]
     assert message["text"] == "order 17 failed\nValueError: no\naddress"
@@ -192,7 +193,7 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     assert found["common"][0]["count"] + found["common"][0]["before"] == 1
     assert found["common"][0]["sample"].startswith("order 17 failed")
     overview = json.loads(redmeter("logs", "--json").out)
-    assert set(overview) == {"changes", "common", "loggers", "sources", "compared"}
+    assert set(overview) == {"changes", "common", "loggers", "sources", "compared", "missing"}
     assert [s["logger"] for s in overview["loggers"]] == ["web", "worker", "worker"]
     assert set(json.loads(redmeter("logs", "--recent", "1", "--json").out)) == {"recent"}
 

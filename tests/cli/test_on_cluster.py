@@ -18,6 +18,7 @@ from support.clusters import Cluster
 from support.commands import Done, Home
 from support.nodes import Node
 from support.progress import partitions_on, slot_of
+from support.waiting import eventually
 
 NAMES = [f"n{number}" for number in range(40)]
 
@@ -129,13 +130,35 @@ def test_the_doctor_tells_of_the_masters(filled: Cluster, run: Run) -> None:
     filled.nodes[2].ask("CONFIG", "SET", "maxmemory", "50mb")
     filled.nodes[2].ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     filled.nodes[1].ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
-    found = told_health(run("doctor", "--json"))
-    assert any("(and 2 more masters)" in one["text"] for one in found["server"])
+    done = run("doctor", "--json", REDMETER_READ_FROM="replica")
+    found = told_health(done)
+    assert any(
+        ", cluster (and 2 more masters)" in one["text"] and one["level"] == "ok"
+        for one in found["server"]
+    )
+    assert "ask a replica of each master" in found["replicas"][0]["text"]
+    # A process is another producer in each partition.
+    assert json.loads(done.out)["producers"] is None
     assert found["cluster"][0]["text"] == "3 masters, 21 to 22 of 64 partitions each"
     (memory,) = (one for one in found["memory"] if one["level"] != "ok")
     assert memory["text"].startswith(filled.nodes[2].address)
     (coverage,) = found["coverage"]
     assert coverage["text"].startswith(filled.nodes[1].address)
+
+
+def test_a_cluster_that_serves_nothing_is_one_finding(filled: Cluster, run: Run) -> None:
+    """And not that nothing was counted, or that another program uses the keys."""
+    for node in filled.nodes:
+        node.ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
+    lost, other = filled.nodes[:2]
+    filled.pause(lost)
+    eventually(lambda: "cluster_state:fail" in str(other.ask("CLUSTER", "INFO")), 20.0)
+    found = told_health(run("doctor", "--json"))
+    filled.resume(lost)
+    failed = [one["text"] for one in found["cluster"] if one["level"] == "fail"]
+    assert any("nothing can be stored or read" in text for text in failed)
+    assert any(lost.address in text for text in failed)
+    assert not {"counters", "cleaner", "writers"} & found.keys()
 
 
 def test_the_doctor_tells_of_uneven_slots(cluster: Cluster, run: Run) -> None:

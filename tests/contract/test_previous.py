@@ -17,9 +17,11 @@ from redmeter.reading.talk import read_talk
 from redmeter.reading.together import ask
 from redmeter.reading.windows import window_of
 from redmeter.store import Store, opening
+from redmeter.store.binding import new_version
 from support.moving import write_log, write_series
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, count, measure
+from support.waiting import eventually
 
 Open = Callable[..., Store]
 
@@ -45,13 +47,19 @@ def meters(any_server: Server, open_meter: OpenMeter, prefix: str) -> tuple[Mete
     return both, open_meter(f"{other}2")
 
 
+def begin(store: Store) -> None:
+    """Make a store; the next one is known from it by when it was made, in milliseconds."""
+    version = store.binding().version
+    eventually(lambda: new_version() != version)
+
+
 @pytest.fixture
 def filled(stores: tuple[Store, Store, Store]) -> None:
     """The same is recorded by turns in either store, and all of it in the third."""
     before, after, whole = stores
     chance, now = random.Random(7), time.time()
     for store in stores:
-        store.binding()
+        begin(store)
     for number in range(30):
         name = f'pages{{route="/{number % 10}",status="{200 + 300 * (number % 2)}"}}'
         for second in range(0, 110, 11):

@@ -18,8 +18,15 @@ from typer.core import TyperCommand, TyperGroup
 import redmeter
 from redmeter import store as stores
 from redmeter.cli import output
-from redmeter.errors import ClockDisagreement, InvalidSetting, RedmeterError, StoreError
+from redmeter.errors import (
+    ClockDisagreement,
+    InvalidSetting,
+    RedmeterError,
+    StoreError,
+    StoreRefused,
+)
 from redmeter.store import Store
+from redmeter.store.cluster import UNREADY
 
 NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
@@ -147,13 +154,14 @@ def fail(message: str, code: int) -> NoReturn:
 
 @contextlib.contextmanager
 def opened(
-    url: str | None, prefix: str | None, *, reading: bool = False, partly: bool = False
+    url: str | None, prefix: str | None, *, reading: bool = False, partly: bool | None = None
 ) -> Iterator[Store]:
     """Open the store that the options name, and close it.
 
     Args:
         reading: only to ask: of a replica, where the setting `read_from` says so.
-        partly: go on without what lies on servers that are away, and tell what is missing.
+        partly: go on without what lies on servers that are away, and tell what is missing; None
+            where the command has no such option.
     """
     store = stores.open(url, prefix=prefix)
     if store is None:
@@ -164,11 +172,31 @@ def opened(
             chosen = chosen.partly() if partly else chosen
             try:
                 yield chosen
+            except StoreError as error:
+                if partly is None or partly or not _others_answer(chosen, error):
+                    raise
+                output.error(str(error))
+                output.note("--partly shows what lies on the other nodes")
+                raise typer.Exit(STORE) from None
             finally:
                 for told in chosen.left_out():
                     output.note(f"warning: {told}: what lies there is missing")
     finally:
         store.close()
+
+
+def _others_answer(store: Store, error: StoreError) -> bool:
+    """Whether an error is of one node of a cluster, of which more are known."""
+    if isinstance(error, StoreRefused):
+        return len(store.parts) > 1 and error.code in UNREADY
+    return bool(store.link.away())
+
+
+def fail_where_left_out(store: Store) -> None:
+    """End where nothing was found, but of a part of the store alone: nobody knows of the rest."""
+    if left_out := store.left_out():
+        text = f"nothing of it lies on the nodes that answer ({'; '.join(left_out)})"
+        fail(text, STORE)
 
 
 #: Seconds.

@@ -18,6 +18,7 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
+    fail_where_left_out,
     opened,
     seconds,
 )
@@ -71,6 +72,8 @@ def names(
     elif rows:
         lines = [(name, kind, "" if total is None else total) for name, kind, total in rows]
         output.table(["NAME", "KIND", "TOTAL"], lines, right=[2])
+    if not rows:
+        fail_where_left_out(store)
     if not rows and pattern == "*" and kind:
         fail(f"there are no {kind} yet", NOT_FOUND)
     if not rows and pattern == "*":

@@ -82,8 +82,8 @@ def clean(
                 try:
                     report = cleaning.clean(store, budget=float("inf"), progress=went_on)
                 except StoreError:
-                    if seen and not json:  # a part of a cluster was away; the others are cleaned
-                        _tell(seen[0], json)
+                    if seen:  # a part of a cluster was away; the others are cleaned
+                        _tell(seen[0], json, complete=False)
                     raise
             _tell(report, json)
 
@@ -95,9 +95,10 @@ def _tell_forgotten(name: str, json: bool) -> None:
         output.line(f"forgotten: {name}")
 
 
-def _tell(report: cleaning.Report, json: bool) -> None:
+def _tell(report: cleaning.Report, json: bool, *, complete: bool = True) -> None:
     if json:
-        output.as_json(dataclasses.asdict(report) | {"complete": report.complete})
+        complete = complete and report.complete
+        output.as_json(dataclasses.asdict(report) | {"complete": complete})
         return
     many = output.many
     removed = (

@@ -13,7 +13,17 @@ from rich.text import Text
 
 from redmeter.analysis.changes import changes as find_changes
 from redmeter.cli import output
-from redmeter.cli.app import NOT_FOUND, AsJson, Partly, Prefix, Url, command, fail, opened
+from redmeter.cli.app import (
+    NOT_FOUND,
+    AsJson,
+    Partly,
+    Prefix,
+    Url,
+    command,
+    fail,
+    fail_where_left_out,
+    opened,
+)
 from redmeter.errors import InvalidSetting, InvalidValue
 from redmeter.kinds.message import check_logger, severity_of
 from redmeter.model import Change, Frequency, LogSource, Message
@@ -81,10 +91,11 @@ def logs(
     with opened(url, prefix, reading=True, partly=partly) as store:
         found = _Found(store, logger, severity, asked, recent or _RECENT, limit)
         if json:
-            output.as_json(found.as_dict())
+            output.as_json(found.as_dict() | {"missing": store.left_out()})
         else:
             found.show()
         if not found.there:
+            fail_where_left_out(store)
             fail(_nothing(store, logger, severity), NOT_FOUND)
 
 

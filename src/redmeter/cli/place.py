@@ -48,7 +48,7 @@ class Place:
         self.url, self.prefix = url, prefix
         #: Data directory of the embedded server, under its one true name; None for other servers.
         self.path = target.path and target.path.resolve()
-        self.location = f"embedded://{self.path}" if self.path else target.location
+        self.location = f"embedded://{self.path}" if self.path else _sorted(target.location)
         named = f"{self.location} {settings.resolve('prefix', prefix)}"
         name = hashlib.sha256(named.encode(errors="surrogateescape")).hexdigest()[:16]
         folder = _folder()
@@ -94,6 +94,13 @@ class Place:
     def state(self) -> State | None:
         """Return what the process that runs has written; None where none does."""
         return _state(self.file)
+
+
+def _sorted(location: str) -> str:
+    """Return a location with its nodes in one order: in whichever they are named."""
+    scheme, mark, rest = location.partition("://")
+    nodes, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{','.join(sorted(set(nodes.split(','))))}{slash}{path}"
 
 
 def running(location: str) -> list[tuple[Path, State]]:

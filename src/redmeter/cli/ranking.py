@@ -19,6 +19,7 @@ from redmeter.cli.app import (
     Url,
     command,
     fail,
+    fail_where_left_out,
     opened,
     seconds,
 )
@@ -124,12 +125,13 @@ def top(
             unknown = _unknown_label(store, name, label)
         shown = [] if unknown else list(rows)
         if json:
-            output.as_json(_as_dict(rows, shown))
+            output.as_json(_as_dict(rows, shown, store.left_out()))
         elif shown:
             _show(rows, name, label, order, limit)
         if unknown:
             fail(unknown, NOT_FOUND)
         if not shown:
+            fail_where_left_out(store)
             newest = "the newest" if first is None and last is None else "these"
             window = f"{newest} {output.many(rows.slices, 'slice')} of {output.span(width)}"
             observed = order not in ("count", "failing")
@@ -222,14 +224,15 @@ def _farther(store: Store, width: int, slices: int, *, observed: bool) -> str:
     return f"-p {output.span(farthest)} looks further back; "
 
 
-def _as_dict(rows: Ranking, shown: Sequence[Ranked]) -> dict[str, object]:
+def _as_dict(rows: Ranking, shown: Sequence[Ranked], missing: list[str]) -> dict[str, object]:
     return {
         "rows": [row._asdict() for row in shown],
         "groups": rows.groups,
         "looked_at": rows.looked_at,
-        "complete": rows.complete,
+        "complete": rows.complete and not missing,
         "left_out": rows.left_out,
         "slices": rows.slices,
+        "missing": missing,
     }
 
 

@@ -11,6 +11,7 @@ from redmeter.reading import detail as reading_detail
 from redmeter.reading import health as reading_health
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import pages as reading_pages
+from redmeter.reading.findings import Finding
 from redmeter.reading.together import ask
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
@@ -181,11 +182,14 @@ def overview(
     """
     view, found = watch.look(values["precision"], series=values["series"], store=store)
     start, width = found.values_start, found.values_precision
-    counters = found.counters
-    level: Any = found.health.level
+    counters, missing = found.counters, store.left_out()
+    lacking = [
+        Finding("fail", "cluster", f"{told}: what lies there is missing") for told in missing
+    ]
+    level: Any = "fail" if lacking else found.health.level
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": missing,
         "store": {
             "location": store.location,
             "read_from": _read_from(replica=replica),
@@ -227,7 +231,10 @@ def overview(
         },
         "health": {
             "level": level,
-            "findings": [words.of_finding(finding) for finding in found.health.findings],
+            "findings": [
+                words.of_finding(finding)
+                for finding in [*lacking, *found.health.findings][: reading_overview.FINDINGS]
+            ],
             "writers": found.health.writers,
         },
     }

@@ -121,16 +121,17 @@ def top(store: Store, values: Values) -> answers.TopAnswer:
         return by_percentile(*asked, **options)
 
     view, rows = ask(store, make)
+    missing = store.left_out()
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": missing,
         "rows": [
             {"key": row.key, "count": row.count, "share": row.share, "value": row.value}
             for row in rows
         ],
         "groups": rows.groups,
         "looked_at": rows.looked_at,
-        "complete": rows.complete,
+        "complete": rows.complete and not missing,
         "left_out": list(rows.left_out),
         "slices": rows.slices,
     }

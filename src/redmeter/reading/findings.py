@@ -169,6 +169,13 @@ def persistence(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[
         yield Finding("ok", "persistence", "snapshots; a restart loses what came after the last")
 
 
+def stopped() -> Iterator[Finding]:
+    """Say that no master serves anything."""
+    text = "it is down: until all slots are served again, nothing can be stored or read"
+    fix = "start what is missing; with cluster-require-full-coverage no the others go on"
+    yield Finding("fail", "cluster", text, fix)
+
+
 def unusable(key: str, kind: str, topic: str = "counters") -> Iterator[Finding]:
     """Say that an index is something else."""
     yield Finding(

@@ -20,6 +20,7 @@ from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
 from redmeter.reading.writers import Writer
 from redmeter.store import Store
 from redmeter.store.link import Command, Reply, raised
+from redmeter.store.scatter import STOPPED
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200
@@ -50,7 +51,7 @@ class Health:
     estimated: bool
     #: When the cleaner's last pass ended, Unix seconds; None where none is known.
     cleaned: float | None
-    #: Producers that wrote within the last day; None where there are too many keys to look.
+    #: Producers that wrote within the last day; None on a cluster, or with too many keys to look.
     producers: int | None
     #: Those who told of themselves within the last day, the newest first.
     writers: list[Writer] = field(default_factory=list)
@@ -76,6 +77,8 @@ def examine(store: Store) -> Health:
     masters = ask_masters(store) if spread else {}
     store = store.partly()
     own, moving = () if spread else QUESTIONS, moves.questions(keys)
+    # On a cluster a process is another producer in each partition.
+    watermarks = [] if spread else [("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED)]
     view, replies = store.read(
         [
             *own,
@@ -87,7 +90,7 @@ def examine(store: Store) -> Health:
             ("MEMORY", "USAGE", keys.known),
             ("MEMORY", "USAGE", keys.total),
             *_beside(keys),
-            ("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED),
+            *watermarks,
             *_other_questions(keys),
             *writing.questions(keys),
         ]
@@ -96,7 +99,8 @@ def examine(store: Store) -> Health:
     kind, number, drawn, cleaned, index, totals, *others = replies[len(own) + len(moving) :]
     beside_us = others[: len(_beside(keys))]
     bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
-    scanned, *more = others[len(beside_us) :]
+    others = others[len(beside_us) :]
+    scanned, more = others[: len(watermarks)], others[len(watermarks) :]
     asked, published = more[: _EACH * len(_OTHERS)], more[_EACH * len(_OTHERS) :]
     ended = cleaned.decode() if _is_moment(cleaned) else ""
     usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
@@ -126,10 +130,14 @@ def examine(store: Store) -> Health:
         },
         estimated=count > len(members) or any(p.count > p.sample.size for p in parts.values()),
         cleaned=int(ended) if ended else None,
-        producers=_producers(scanned),
+        producers=_producers(scanned[0]) if scanned else None,
     )
     found = health.findings
     found += servers.findings(replicas=reader)
+    health.missing = store.left_out()
+    if any(text.endswith(STOPPED) for text in health.missing):
+        found += findings.stopped()
+        return health
     filled = count > 0 or any(part.count for part in parts.values())
     if usable:
         if filled:
@@ -151,7 +159,7 @@ def examine(store: Store) -> Health:
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
     found += moves.away(replies[len(own) :][: len(moving)], filled=filled)
     found += moves.before(store)
-    health.missing = store.left_out()
+    health.missing = store.left_out()  # what was asked since may be missing too
     return health
 
 
@@ -316,7 +324,6 @@ def _producers(reply: Reply) -> int | None:
     if isinstance(reply, StoreError):
         return None
     cursor, keys = reply
-    # A producer has one in each partition.
     return len({key.rpartition(b":")[2] for key in keys}) if int(cursor) == 0 else None
 
 

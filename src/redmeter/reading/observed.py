@@ -39,6 +39,8 @@ MAX_SERIES = MAX_MERGED
 
 #: By how much of itself a bound may be off: what is read of a bucket, and the rounding of sums.
 _SLACK = RELATIVE_ERROR + 1e-6
+#: More than what is lost of the square of a distance that is too small for one: see moments.py.
+_LOST = 1e-300
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Sum:
         farthest = self.count - 1.0
         if q < 1.0:
             farthest = min(q / (1.0 - q), farthest)
-        above = math.sqrt(self.m2 / self.count * farthest)
+        above = math.sqrt((self.m2 / self.count + _LOST) * farthest)
         return self.mean + above + (abs(self.mean) + above) * _SLACK  # they may cancel each other
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from redmeter.errors import StoreError, StoreUnavailable
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Keys
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding
@@ -84,7 +84,7 @@ class Servers:
         here = store.clock.wall()
         self._servers: list[Server] = []
         #: Why those that are away are.
-        self._away: dict[str, StoreError] = {}
+        self._away: dict[str, StoreUnavailable | StoreRefused] = {}
         for name, (time, info, config) in asked.items():
             if isinstance(info, StoreUnavailable) or getattr(info, "code", "") in UNREADY:
                 self._away[name] = info
@@ -119,11 +119,14 @@ class Servers:
             yield Finding(
                 "fail",
                 "cluster",
-                f"{name} does not answer ({error}): what lies there is missing here, and what is "
-                "recorded for it waits in its writers",
-                "start it again, or give it a replica that takes its place",
+                f"{name} {_why(error)}: what lies there is missing here, and what is recorded for "
+                "it waits in its writers",
+                error.fix or "start it again, or give it a replica that takes its place",
             )
         yield from _of_shards(self._shards, self._parts)
+        if replicas and any(shard.replicas for shard in self._shards):
+            text = "readings ask a replica of each master, which may be some moments behind"
+            yield Finding("ok", "replicas", text)
 
     def _of_masters(self) -> Iterator[Finding]:
         """Tell what is well with all of them, and what is not with some."""
@@ -138,7 +141,7 @@ class Servers:
                 yield replace(finding, text=f"{name}: {finding.text}")
             elif finding.topic in well:
                 others = well.pop(finding.topic) - 1
-                more = f" (and {others} more masters)" if others else ""
+                more = f" (and {others} more master{'s' * (others > 1)})" if others else ""
                 yield replace(finding, text=f"{name}: {finding.text}{more}")
 
 
@@ -168,6 +171,13 @@ def _of_shards(shards: list[Shard], parts: list[Keys]) -> Iterator[Finding]:
 
 def _master(shards: list[Shard], slot: int) -> tuple[str, int] | None:
     return next((s.master for s in shards if s.first <= slot <= s.last), None)
+
+
+def _why(error: StoreUnavailable | StoreRefused) -> str:
+    """Return what a server does that is away, shortly."""
+    if isinstance(error, StoreUnavailable):
+        return f"does not answer ({error.reason})"
+    return UNREADY[error.code]
 
 
 def _info(reply: bytes) -> dict[str, str]:

@@ -24,6 +24,8 @@ MOVING_PAUSE, MOVING_TRIES, MOVING_TRIES_PARTLY = 0.02, 50, 10
 #: that is not here.
 _MOVING = ("TRYAGAIN", "CLUSTERDOWN")
 _MOVING_TEXT = "non local key"
+#: What a master says of all its slots while nobody serves some of others', and what that means.
+_DOWN, STOPPED = "The cluster is down", "serves nothing, since the cluster is down"
 #: Slots that are named.
 _SHOWN = 3
 
@@ -127,8 +129,10 @@ class Scatter:
         key = key_of(command)
         if key is None:
             return reply
-        if (what := UNREADY.get(reply.code)) is not None:
-            master = self.cluster.master_of(key)
+        master = self.cluster.master_of(key)
+        if master and reply.detail.startswith(_DOWN):
+            self._left_out.setdefault(f"{name_of(master)} {STOPPED}", set())
+        elif (what := UNREADY.get(reply.code)) is not None:
             self._left_out.setdefault(f"{name_of(master)} {what}" if master else what, set())
         else:
             down = reply.code == "CLUSTERDOWN"
