@@ -90,7 +90,7 @@ def new_version(after: str = "", *, chosen: bool = False) -> str:
     Args:
         chosen: whether somebody chose the retention: then it is odd, else even.
     """
-    version = max(time.time_ns() // 1_000_000, int(after or 0) + 1)
+    version = max(time.time_ns() // 1_000, int(after or 0) + 1)
     return str(version + (version % 2 != chosen))
 
 
