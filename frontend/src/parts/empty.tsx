@@ -1,6 +1,7 @@
-// An empty panel says what would fill it, with a line to copy.
+// An empty panel says what would fill it, with a line to copy; or that the rest of it may be away.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { link } from "../state/live";
 
 /** What makes a web application count its requests. */
 export const MIDDLEWARE =
@@ -39,6 +40,13 @@ export function Empty({
   code?: string;
   children?: ComponentChildren;
 }) {
+  if (link.value.missing.length > 0)
+    return (
+      <div class="empty">
+        <p class="empty-title">{title}</p>
+        <p>A part of the store is away, and there may be more there.</p>
+      </div>
+    );
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Numbers, Window } from "../api/types";
 import { coverage, durationLabel } from "../lib/ranges";
+import { link } from "../state/live";
 import type { State, View } from "../state/url";
 import { number, percent, rate, seconds } from "../lib/units";
 import type { Counts, Meaning } from "../lib/change";
@@ -60,7 +61,7 @@ function Tile({
         </span>
         <span class="tile-foot">
           {value === null ? (
-            <span class="faint">{none}</span>
+            <span class="faint">{link.value.missing.length > 0 ? "not on what answers" : none}</span>
           ) : (
             <Pill value={value} before={before} meaning={meaning} counts={counts} against={against} />
           )}

@@ -74,6 +74,7 @@ def examine(store: Store) -> Health:
     """
     keys = store.keys
     reader, spread = store.reader is not store, len(store.parts) > 1
+    since = store.clock.wall()
     masters = ask_masters(store) if spread else {}
     store = store.partly()
     own, moving = () if spread else QUESTIONS, moves.questions(keys)
@@ -95,7 +96,7 @@ def examine(store: Store) -> Health:
             *writing.questions(keys),
         ]
     )
-    servers = Servers(store, masters or {"": replies[: len(own)]})
+    servers = Servers(store, masters or {"": replies[: len(own)]}, since)
     kind, number, drawn, cleaned, index, totals, *others = replies[len(own) + len(moving) :]
     beside_us = others[: len(_beside(keys))]
     bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
@@ -157,7 +158,8 @@ def examine(store: Store) -> Health:
     else:
         found += reports.writers(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
-    found += moves.away(replies[len(own) :][: len(moving)], filled=filled)
+    live = {"counters": sample.live, **{name: part.sample.live for name, part in parts.items()}}
+    found += moves.away(replies[len(own) :][: len(moving)], live)
     found += moves.before(store)
     health.missing = store.left_out()  # what was asked since may be missing too
     return health
@@ -185,13 +187,15 @@ class _Counters:
         for at, member in enumerate(self._members):
             size, ttl, kind = replies[3 * at : 3 * at + 3]
             text = member.decode(errors="replace")
-            if parse_entry(text) is None:
+            parsed = parse_entry(text)
+            if parsed is None:
                 sample.strange.append(text)
             elif kind == b"none":
                 sample.bare += 1
             elif kind != b"hash" and not isinstance(kind, StoreError):  # an ACL may forbid to ask
                 sample.wrong.append(text)
             else:
+                sample.live.add(parsed[0])
                 if isinstance(size, int):
                     sample.measured += 1
                     sample.bytes += size
@@ -243,8 +247,8 @@ class _Others:
     def __init__(self, replies: list[Reply], keys: Keys) -> None:
         self.commands: list[Command] = []
         self._parts: dict[str, _Part] = {}
-        # Of each entry the sample it belongs to, and its keys with their types.
-        self._named: list[tuple[Sample, list[tuple[str, bytes]]]] = []
+        # Of each entry the sample it belongs to, its precision, and its keys with their types.
+        self._named: list[tuple[Sample, int, list[tuple[str, bytes]]]] = []
         for at, (name, attribute) in enumerate(_OTHERS.items()):
             kind, count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
             usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
@@ -259,17 +263,20 @@ class _Others:
                 if not of_it:
                     sample.strange.append(entry)
                     continue
-                self._named.append((sample, of_it))
+                parsed = None if name == "messages" else parse_entry(entry)
+                self._named.append((sample, parsed[0] if parsed else 0, of_it))
                 for key, _ in of_it:
                     self.commands += [("MEMORY", "USAGE", key), ("TYPE", key)]
 
     def examined(self, replies: list[Reply]) -> dict[str, _Part]:
         """Sum up what the server replied to the commands."""
         answers = iter(replies)
-        for sample, of_it in self._named:
+        for sample, precision, of_it in self._named:
             measured = False
             for key, wanted in of_it:
                 size, kind = next(answers), next(answers)
+                if isinstance(kind, StoreError) or kind == wanted:
+                    sample.live.add(precision)
                 if not isinstance(kind, StoreError) and kind not in (wanted, b"none"):
                     sample.wrong.append(key)
                 elif isinstance(size, int):

@@ -32,7 +32,7 @@ class Server:
 
     #: Host and port of one of several; else "".
     name: str
-    #: Its clock minus this machine's, seconds.
+    #: Its clock minus this machine's, seconds; 0 where the time that it took to ask explains it.
     difference: float
     info: dict[str, str]
     #: Its settings; none where it does not tell.
@@ -75,13 +75,14 @@ class Servers:
 
     Args:
         asked: what each replied to QUESTIONS, by name.
+        since: when they were asked, by this machine's clock.
 
     Raises:
         StoreError: none can be reached, or none lets us in.
     """
 
-    def __init__(self, store: Store, asked: Mapping[str, Sequence[Reply]]) -> None:
-        here = store.clock.wall()
+    def __init__(self, store: Store, asked: Mapping[str, Sequence[Reply]], since: float) -> None:
+        until = store.clock.wall()
         self._servers: list[Server] = []
         #: Why those that are away are.
         self._away: dict[str, StoreUnavailable | StoreRefused] = {}
@@ -90,7 +91,9 @@ class Servers:
                 self._away[name] = info
                 continue
             seconds, microseconds = raised(time)
-            difference = int(seconds) + int(microseconds) / 1e6 - here
+            there = int(seconds) + int(microseconds) / 1e6
+            # It answered at some time between: another one may have been waited for since.
+            difference = there - min(max(there, since), until)
             self._servers.append(Server(name, difference, _info(raised(info)), _map(config)))
         if not self._servers:
             raise next(iter(self._away.values()))
