@@ -190,9 +190,9 @@ class StoreRefused(StoreError):
             self.fix = "it is one server by itself: write the URL as redis://HOST:PORT"
         if key:
             self.fix = f"another program keeps something else under {key!a}"
-        told, place = detail, detail.rpartition(" ")[2]
-        if code in ("MOVED", "ASK") and ":" in place:  # the slot, and who has it
-            told = f"the key lies on {place}"
+        told = detail
+        if code in ("MOVED", "ASK"):  # the client cuts off the word, and leaves slot and node
+            told = f"the key lies elsewhere: {code} {detail.removeprefix(f'{code} ')}"
         super().__init__(f"the server refused: {told}" + (f" ({self.fix})" if self.fix else ""))
 
 

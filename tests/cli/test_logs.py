@@ -195,7 +195,7 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     overview = json.loads(redmeter("logs", "--json").out)
     assert set(overview) == {"changes", "common", "loggers", "sources", "compared", "missing"}
     assert [s["logger"] for s in overview["loggers"]] == ["web", "worker", "worker"]
-    assert set(json.loads(redmeter("logs", "--recent", "1", "--json").out)) == {"recent"}
+    assert set(json.loads(redmeter("logs", "--recent", "1", "--json").out)) == {"recent", "missing"}
 
 
 def test_spiking_and_gone_messages_are_told(redmeter: Run, meter: Meter, client: Any) -> None:

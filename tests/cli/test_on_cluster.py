@@ -211,6 +211,8 @@ def test_a_command_that_needs_a_node_that_is_away_names_it(
     done = run(*command)
     assert (done.code, done.out) == (3, "")
     assert away.address in done.err
+    assert ("--partly" in done.err) == (command[0] != "retention")
+    assert sum(node.address in done.err for node in filled.nodes) <= 3
     filled.resume(away)
     assert "77" not in json.loads(run("retention", "--json").out).values()
 
@@ -240,6 +242,32 @@ def test_partly_shows_what_there_is_and_says_what_is_missing(
     assert 0 < len(told(logs)["common"]) < 40
     for done in (names, top, logs):
         assert warning in done.err
+    for done in (top, logs):
+        assert told(done)["missing"] == [f"{away.address} does not answer"]
+    assert told(top)["complete"] is False
+
+
+def test_partly_does_not_take_what_lies_elsewhere_for_nothing(cluster: Cluster, run: Run) -> None:
+    """Where all of it lies on a node that is away, nobody knows whether there is any."""
+    node = cluster.nodes[1]
+    gone = partitions_on(cluster, node)
+    there = next(name for name in NAMES if partition_of(name) in gone)
+    with Meter(cluster.url, sync=True) as meter:
+        meter.count(there)
+        meter.log(there, "late")
+    cluster.keep_masters()
+    cluster.pause(node)
+    asked = ("names",), ("names", there), ("top",), ("top", there), ("logs",)
+    for command in asked:
+        done = run(*command, "--partly")
+        assert (done.code, done.out) == (3, ""), command
+        text = f"nothing of it lies on the nodes that answer ({node.address} does not answer)"
+        assert f"error: {text}\n" in done.err, command
+        document = json.loads(run(*command, "--partly", "--json").out)
+        assert document == [] or document["missing"] == [f"{node.address} does not answer"]
+    cluster.resume(node)
+    for command in asked:
+        assert run(*command).code == 0
 
 
 def test_cleaning_tells_what_was_done_before_it_says_who_is_away(away: Node, run: Run) -> None:
@@ -248,6 +276,36 @@ def test_cleaning_tells_what_was_done_before_it_says_who_is_away(away: Node, run
     assert done.code == 3
     assert "looked at; removed" in done.out
     assert away.address in done.err
+    done = run("clean", "--json")
+    assert done.code == 3
+    report = json.loads(done.out)
+    assert (report["complete"], report["looked_at"] > 0) == (False, True)
+    assert away.address in done.err
+
+
+def test_cleaning_a_cluster_that_is_down_says_what_mends_that(filled: Cluster, run: Run) -> None:
+    """As every other command does."""
+    for node in filled.nodes:
+        node.ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
+    slot = slot_of(9)
+    home = filled.node_of(slot)
+    filled.drop_slot(slot)
+    try:
+        eventually(lambda: all(map(is_down, filled.masters())), 10.0, "all say that it is down")
+        for command in ("clean", "names"):
+            done = run(command)
+            assert (done.code, done.out) == (3, "")
+            assert "The cluster is down" in done.err
+            assert "start what is missing, or see cluster-require-full-coverage" in done.err
+            assert "Is the server running" not in done.err
+    finally:
+        filled.serve_slot(slot, home)
+        filled.wait_ok()
+
+
+def is_down(node: Node) -> bool:
+    """Tell whether a node takes the cluster for incomplete."""
+    return "cluster_state:fail" in str(node.ask("CLUSTER", "INFO"))
 
 
 def test_the_doctor_fails_where_a_node_is_away_and_examines_the_rest(away: Node, run: Run) -> None:
@@ -257,7 +315,12 @@ def test_the_doctor_fails_where_a_node_is_away_and_examines_the_rest(away: Node,
     failing = [one for one in told_health(done)["cluster"] if one["level"] == "fail"]
     assert failing[0]["text"].startswith(f"{away.address} does not answer")
     assert failing[0]["fix"]
+    assert "a node of" not in failing[0]["text"]
+    assert "Is the server running" not in failing[0]["text"]
+    (server,) = told_health(done)["server"]
+    assert server["text"].endswith("(and 1 more master)")
     assert json.loads(done.out)["series"]["60"] > 20
+    assert json.loads(done.out)["clock_difference"] == 0  # whoever else was waited for
     assert f"{away.address} does not answer" in run("doctor").out
 
 

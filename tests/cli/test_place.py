@@ -122,6 +122,32 @@ def test_places_are_told_apart_by_store_and_prefix(tmp_path: Path) -> None:
     assert len(set(files)) == 3
 
 
+@pytest.mark.parametrize(
+    ("url", "same", "shown"),
+    [
+        (
+            "redis+cluster://u:secret@c:7000,a:7001,b:7000",
+            "redis+cluster://b:7000,c:7000,a:7001/0",
+            "redis+cluster://a:7001,b:7000,c:7000",
+        ),
+        (
+            "redis+sentinel://b:1,a:2/main/3",
+            "redis+sentinel://a:2,b:1/main/3",
+            "redis+sentinel://a:2,b:1/main/3",
+        ),
+    ],
+)
+def test_the_order_of_the_nodes_does_not_matter(url: str, same: str, shown: str) -> None:
+    """What was started is found by whoever names them the other way round."""
+    mine = Place(url, None)
+    assert mine.take()
+    mine.ready()
+    assert Place(same, None).file == mine.file
+    (found,) = place.running(Place(same, None).location)
+    assert found[1].location == shown
+    release(mine)
+
+
 def test_a_relative_directory_is_where_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,8 @@ def test_nothing_is_missing_where_all_nodes_answer(client: httpx.Client) -> None
         assert answer.status_code == 200, answer.text
         assert answer.json()["missing"] == []
         assert list(validator(url.partition("?")[0]).iter_errors(answer.json())) == []
+    assert client.get("/api/overview").json()["health"]["level"] == "ok"
+    assert client.get("/api/top?name=n*").json()["complete"] is True
 
 
 def test_with_a_node_away_the_page_shows_what_there_is(
@@ -90,6 +92,10 @@ def test_with_a_node_away_the_page_shows_what_there_is(
     assert client.get("/healthz").status_code == 200
     levels = {f["level"] for f in client.get("/api/health").json()["findings"]}
     assert "fail" in levels
+    health = client.get("/api/overview").json()["health"]
+    assert (health["level"], health["findings"][0]["level"]) == ("fail", "fail")
+    assert health["findings"][0]["text"] == f"{told[0]}: what lies there is missing"
+    assert client.get("/api/top?name=n*").json()["complete"] is False
     cluster.resume(node)
     eventually(lambda: counters(client)["missing"] == [], 10.0)
     assert len(counters(client)["rows"]) == len(NAMES)

@@ -281,3 +281,17 @@ def test_a_node_that_refuses_is_told_to_refuse_also_where_it_is_left_alone(
     """The second try, which is too soon, says what the first one met."""
     with pytest.raises(StoreUnavailable, match=r"[Cc]onnection refused"):
         open_store("redis+cluster://127.0.0.1:1").read()
+
+
+def test_of_many_nodes_a_message_names_two_beside_the_one_that_it_is_about(
+    open_store: OpenStore,
+) -> None:
+    """Where the store is, is told in full by whoever is asked for that."""
+    nodes = [f"127.0.0.1:{port}" for port in range(1, 6)]
+    store = open_store(f"redis+cluster://{','.join(nodes)}")
+    with pytest.raises(StoreUnavailable) as caught:
+        store.read()
+    place = "127.0.0.1:1 (a node of redis+cluster://127.0.0.1:1,127.0.0.1:2 …)"
+    assert caught.value.location == place
+    assert not any(node in str(caught.value) for node in nodes[2:])
+    assert all(node in store.location for node in nodes)

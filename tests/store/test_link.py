@@ -316,6 +316,18 @@ def test_a_password_that_a_server_repeats_goes_no_further(canned: Canned) -> Non
     assert "s3cret" not in repr(vars(caught.value))
 
 
+@pytest.mark.parametrize("word", [b"MOVED", b"ASK"])
+def test_where_a_key_lies_instead_is_said(canned: Canned, link: Link, word: bytes) -> None:
+    """With what that means; the client cuts off the word that tells it."""
+    canned.replies = [b"-%s 15045 127.0.0.1:18625\r\n" % word]
+    (refused,) = link.exchange([("GET", "a")])
+    assert isinstance(refused, StoreRefused)
+    place = f"{word.decode()} 15045 127.0.0.1:18625"
+    assert str(refused).startswith(
+        f"the server refused: the key lies elsewhere: {place} (it is a node of a cluster: write "
+    )
+
+
 # Exchanges
 
 

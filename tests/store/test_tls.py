@@ -239,6 +239,19 @@ def test_a_connection_that_breaks_off_may_have_lacked_a_certificate(text: str) -
     assert "If it wants TLS: rediss://" in tls.advice("redis://h:6379/0", text)
 
 
+@pytest.mark.parametrize("kind", ["cluster", "sentinel"])
+def test_the_url_that_may_be_right_is_of_the_same_kind(kind: str) -> None:
+    """Of a cluster, or of sentinels: the location of a node says which."""
+    secure = f"127.0.0.1:7000 (a node of rediss+{kind}://h:1)"
+    silent = tls.advice(secure, "Timeout connecting to server")
+    assert silent.endswith(f"If not: redis+{kind}://")
+    assert f": redis+{kind}:// in place of rediss+{kind}://, or" in tls.advice(
+        secure, "[SSL: WRONG_VERSION_NUMBER] wrong version number"
+    )
+    broken = tls.advice(f"redis+{kind}://h:1", "Connection reset by peer")
+    assert broken.endswith(f"If it wants TLS: rediss+{kind}://")
+
+
 def test_other_trouble_is_none_of_tls() -> None:
     """A refused connection is no more than that, and a socket has no TLS."""
     assert (
