@@ -18,8 +18,8 @@ from redmeter.keys import Keys
 from redmeter.model import Batch, Operations
 from redmeter.store import Store
 from redmeter.store import open as open_store
-from redmeter.store.link import Command
 from redmeter.store.partition import Partition
+from redmeter.store.replies import Command
 from redmeter.store.scripts import apply_script
 
 #: What a batch of the kinds that are measured may have: the scripts that are loaded before.

@@ -21,8 +21,8 @@ from redmeter.kinds import counter, gauge, histogram, message
 from redmeter.kinds.message import Group, LogHour
 from redmeter.model import Operations
 from redmeter.store import publishing
-from redmeter.store.link import Command, Reply
 from redmeter.store.partition import Partition
+from redmeter.store.replies import Command, Reply
 
 KEPT = Kept(DEFAULT_RETENTION, DEFAULT_HISTOGRAMS)
 

@@ -167,7 +167,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("words", nargs="*", help=f"rows to measure: {' '.join(ROWS)}")
-    parser.add_argument("--server", default="valkey-9.1", help="as in tests/support/servers.py")
+    parser.add_argument("--server", default="valkey-9.1", help="as in tests/support/binaries.py")
     options = parser.parse_args()
     line = "{:<38} {:>10} {:>11} {:>8} {:>9}   {}"
     with private_server(options.server) as (conn, url):

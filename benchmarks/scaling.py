@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("words", nargs="*", choices=["costs", "check", []], help="what to measure")
     parser.add_argument("--processes", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--server", default="valkey-9.1", help="as in tests/support/servers.py")
+    parser.add_argument("--server", default="valkey-9.1", help="as in tests/support/binaries.py")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
     options = parser.parse_args()
     words = options.words or ["costs", "check"]

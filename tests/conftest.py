@@ -1,7 +1,7 @@
 """Servers for tests: one private process per kind and test worker, made as new before each test.
 
 REDMETER_TEST_SERVERS names what `any_server`, `any_cluster` and the tests of faults run on: a comma
-list of names out of `support.servers.BINARIES`, or "all". Else servers are the default and the
+list of names out of `support.binaries.BINARIES`, or "all". Else servers are the default and the
 oldest supported, in CI the oldest and the newest of each engine; clusters the default and the
 oldest.
 """

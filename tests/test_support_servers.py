@@ -16,8 +16,9 @@ import redis
 
 from support import fleet as fleets
 from support import servers
+from support.binaries import BINARIES, Build, Unavailable, binary
 from support.fleet import Fleet
-from support.servers import BINARIES, Build, Server, StartFailed, Unavailable, binary
+from support.servers import Server, StartFailed
 from support.waiting import eventually
 
 

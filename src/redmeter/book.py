@@ -39,8 +39,9 @@ from redmeter.reading.series import slices_of
 from redmeter.recording.direct import check_written
 from redmeter.recording.folding import TEXT_LIMIT
 from redmeter.store import Store
-from redmeter.store.link import Command, Link, Reply, raised
+from redmeter.store.link import Link
 from redmeter.store.opening import check_client, check_pipeline, location_of
+from redmeter.store.replies import Command, Reply, raised
 
 #: Widths of the slices, seconds.
 PRECISION: Sequence[int] = [1, 5, 60, 300, 3600, 18000, 86400]

@@ -28,7 +28,7 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.store import Store
-from redmeter.store.link import Reply, pairs, raised
+from redmeter.store.replies import Reply, pairs, raised
 from redmeter.store.scripts import CLEAN, COMPACT
 
 #: Largest difference between the server's clock and ours, seconds.

@@ -12,7 +12,7 @@ from redmeter.kinds.mark import clean_label
 from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.names import canonical
 from redmeter.store import Store
-from redmeter.store.link import Command, pairs, raised
+from redmeter.store.replies import Command, pairs, raised
 
 
 def forget(store: Store, name: str) -> bool:

@@ -1,14 +1,17 @@
 """migrate: what it does and says, how it ends, and that it goes on."""
 
+import contextlib
 import json
 import signal
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redmeter import Meter
+from redmeter.cli import output
 from redmeter.store import opening
 from support.commands import Home
 from support.moving import fill
@@ -105,6 +108,67 @@ def test_the_environment_may_name_both_stores(
     assert total("hits") == 1
 
 
+@pytest.mark.parametrize("prefix", ["", "="])
+def test_the_environment_names_the_other_prefix_as_elsewhere(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], client: Any, total: Any, prefix: str
+) -> None:
+    """Empty, it is the empty one; `=` is that of TO."""
+    meter.count("hits")
+    client.hset("count:60:bare", int(time.time()) // 60 * 60, 4)
+    client.zadd("known:", {"60:bare": 0})
+    target = urls[1] if prefix else urls[0]
+    both = {"REDMETER_PREVIOUS_URL": urls[0], "REDMETER_URL": target}
+    done = redmeter("migrate", **both, REDMETER_PREVIOUS_PREFIX=prefix)
+    assert (done.code, done.err) == (0, "")
+    moved = "hits" if prefix else "bare"
+    with Meter(target) as there:
+        assert there.series(moved, precision=60).total == (1 if prefix else 4)
+    assert client.exists("count:60:bare") == bool(prefix)
+
+
+def test_what_a_run_took_is_told_beside_what_all_took(
+    redmeter: Run, meter: Meter, urls: tuple[str, str]
+) -> None:
+    """Once it is nothing, readers may do without FROM; a dry run says where it all is."""
+    meter.count("hits", 3)
+    assert "readers may do" not in redmeter("migrate", *urls).out
+    meter.count("hits", 2)
+    done = redmeter("migrate", *urls).out
+    assert "with all earlier runs; this one took 16\n" in done
+    assert "readers may do" not in done
+    done = redmeter("migrate", *urls).out
+    assert "with all earlier runs; this one took 0\n" in done
+    assert "readers may do without it" in done
+    found = json.loads(redmeter("migrate", *urls, "--json").out)
+    assert (found["total"]["taken"], found["now"]["taken"], found["complete"]) == (40, 0, True)
+    *_, last = redmeter("migrate", *urls, "--dry-run").out.splitlines()
+    assert last == f"all of it was moved to {urls[1]}, prefix 'redmeter:'"
+
+
+@pytest.mark.parametrize("times", [1, 1000])
+def test_who_still_writes_to_the_source_is_told_of(
+    redmeter: Run,
+    meter: Meter,
+    urls: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    times: int,
+) -> None:
+    """Whether the last look has found nothing more, or there were enough looks."""
+    left = iter(range(times))
+
+    @contextlib.contextmanager
+    def progress(_text: str) -> Iterator[Callable[[int, int], object]]:
+        yield lambda _done, _total: meter.count("hits") if next(left, None) is not None else None
+
+    monkeypatch.setattr(output, "progress", progress)
+    meter.count("hits")
+    done = redmeter("migrate", *urls)
+    assert done.code == 0
+    *_, one, two = done.out.splitlines()
+    assert one.endswith("written to FROM while it was moved")
+    assert two == "FROM is still written to: let all writers move, then run it again"
+
+
 def test_what_is_refused_ends_with_its_own_code(
     redmeter: Run, meter: Meter, urls: tuple[str, str], server: Server
 ) -> None:
@@ -112,10 +176,17 @@ def test_what_is_refused_ends_with_its_own_code(
     meter.count("hits")
     with server.client(db=1) as other:
         other.set("redmeter:count:60:hits", "theirs")
+        done = redmeter("migrate", *urls)
+        assert done.code == 3
+        assert "1 refused by TO, and kept in FROM" in done.out
+        assert "redmeter:moving:" in done.err
+        (key,) = json.loads(redmeter("migrate", *urls, "--json").out)["left"]
+        other.delete("redmeter:count:60:hits")
+    with server.client() as one:
+        assert one.renamenx(key, "redmeter:count:60:hits")
     done = redmeter("migrate", *urls)
-    assert done.code == 3
-    assert "1 refused by TO, and kept in FROM" in done.out
-    assert "redmeter:moving:" in done.err
+    assert (done.code, done.err) == (0, "")
+    assert "refused" not in done.out
 
 
 def test_what_the_target_refused_is_named_with_its_key(
@@ -148,6 +219,19 @@ def test_one_store_is_no_move(redmeter: Run, urls: tuple[str, str]) -> None:
     assert redmeter("migrate", urls[0], "redis://127.0.0.1:1/0").code == 3
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_one_store_by_two_names_is_no_move(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], client: Any, dry: tuple[str, ...]
+) -> None:
+    """Neither when it is only looked at; no key is made."""
+    meter.count("hits")
+    before = set(client.keys("*"))
+    done = redmeter("migrate", urls[0], urls[0].replace("127.0.0.1", "localhost"), *dry)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: TO: is the same as FROM: name another server or prefix\n"
+    assert set(client.keys("*")) == before
+
+
 def test_a_store_that_is_not_there_is_not_made(
     redmeter: Run, urls: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -175,6 +259,21 @@ def test_ctrl_c_ends_it_and_the_next_run_goes_on(
         assert not client.hexists("redmeter:moving:", "group")
     if ended.code == 130:  # else it was done already
         assert "the same command goes on" in ended.err
+        assert "still written to" not in ended.out
     assert home.run("migrate", *urls).code == 0
     assert source.ask([("EXISTS", "redmeter:known:")]) == [0]
     source.close()
+
+
+def test_another_run_is_waited_for_as_long_as_one_likes(
+    home: Home, urls: tuple[str, str], server: Server
+) -> None:
+    """It is said that one waits, and for how long; Ctrl-C ends that at once."""
+    with server.client() as client:
+        client.set("redmeter:moving:lock", "of one that was killed", px=60_000)
+        process = home.start("migrate", *urls)
+        assert process.err(0) == "another run is or was at work: waiting, 15 s at most\n"
+        ended = process.finish(signal.SIGINT)
+        assert (ended.code, ended.out) == (130, "")
+        assert ended.err.endswith("interrupted; the same command goes on\nerror: interrupted\n")
+        assert client.keys("*") == [b"redmeter:moving:lock"]

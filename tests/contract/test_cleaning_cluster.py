@@ -13,7 +13,8 @@ from redmeter.partitions import partition_of
 from redmeter.reading.catalogue import read_names
 from redmeter.store import Store
 from redmeter.store import cluster as clusters
-from redmeter.store.link import Command, Link
+from redmeter.store.link import Link
+from redmeter.store.replies import Command
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import partitions_on

@@ -10,7 +10,7 @@ from redmeter.keys import Keys, Retention, entry
 from redmeter.reading.join import Ask, Joined, join, of_before, of_window
 from redmeter.reading.together import Question, ask, together
 from redmeter.reading.windows import Window, whole_window
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 from support.stores import OpenStore, exchanges, server_time
 
 KEYS = Keys()

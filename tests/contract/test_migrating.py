@@ -1,9 +1,11 @@
 """A store is moved to another one: all kinds, with writers at work, and told what became of it."""
 
 import itertools
+import json
 import re
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,12 @@ def test_nothing_is_left_to_do_a_second_time(
     assert again.complete
     assert again.resumed
     assert again.total() == first.total()
+    assert first.as_dict()["now"] == asdict(first.total()) | {"pieces": first.pieces}
+    assert set(again.as_dict()["now"].values()) == {0}
+    write_series(source, "late", 1, 2)
+    late = migrate(source, target)
+    assert 0 < late.now().taken == late.total().taken - first.total().taken
+    assert late.as_dict()["now"]["pieces"] == late.pieces - first.pieces
 
 
 def test_what_was_taken_is_kept_for_a_day(source: Store, target: Store, clients: Databases) -> None:
@@ -201,6 +209,10 @@ def test_what_the_target_does_not_keep_stays(
     assert report.complete
     assert report.unkept["counters"] == dict.fromkeys((1, 5, 300, 18000, 86400), 3)
     assert report.unkept["histograms"] == {5: 3, 3600: 3}
+    assert json.loads(clients[0].hget("redmeter:moving:", "unkept")) == {
+        kind: {str(precision): number for precision, number in some.items()}
+        for kind, some in report.unkept.items()
+    }
     assert set(report.sums["counters"]) == {60, 3600}
     left = held(clients[0])
     assert left['count:300:moved{n="1"}'] == before['count:300:moved{n="1"}']
@@ -345,15 +357,14 @@ def test_a_run_that_lost_its_lock_ends(source: Store, target: Store, clients: Da
 def test_a_store_is_not_moved_into_itself(
     any_server: Server, source: Store, open_store: OpenStore, clients: Databases
 ) -> None:
-    """Neither under the same URL nor under another one; and nothing is taken."""
+    """Neither under the same URL nor under another one; nothing is taken, and no key is made."""
     fill(source)
-    before = held(clients[0])
-    with pytest.raises(InvalidSetting, match="the same as FROM"):
-        migrate(source, open_store())
-    with pytest.raises(MigrationError, match="the same store as FROM"):
-        migrate(source, open_store(any_server.unix_url))
-    assert held(clients[0]) == before
-    assert not clients[0].hlen("redmeter:moved:")
+    before = {key: clients[0].dump(key) for key in clients[0].scan_iter("*")}
+    for other in (open_store(), open_store(any_server.unix_url)):
+        for move in (survey, migrate):
+            with pytest.raises(InvalidSetting, match="TO: is the same as FROM"):
+                move(source, other)
+    assert {key: clients[0].dump(key) for key in clients[0].scan_iter("*")} == before
 
 
 def test_half_a_store_does_not_go_to_another_target(
@@ -363,8 +374,12 @@ def test_half_a_store_does_not_go_to_another_target(
     fill(source, series=30)
     migrate(source, target, quit=lambda: True)
     third = open_store(any_server.url.removesuffix("0") + "2")
-    with pytest.raises(MigrationError, match="go on with the same TO"):
-        migrate(source, third)
+    before = {key: clients[0].dump(key) for key in clients[0].scan_iter("*")}
+    for move in (survey, migrate):
+        with pytest.raises(MigrationError, match="go on with the same TO"):
+            move(source, third)
+    assert {key: clients[0].dump(key) for key in clients[0].scan_iter("*")} == before
+    assert third.ask([("DBSIZE",)]) == [0]
     assert migrate(source, target).complete
     write_series(source, "late", 1, 1)
     assert migrate(source, third).total().taken < 200
@@ -384,6 +399,10 @@ def test_what_the_target_refuses_is_kept(source: Store, target: Store, clients: 
     assert clients[0].hgetall(key) == {b"%d" % slice_start(now, 60): b"5"}
     lasting = {one.decode() for one in clients[0].scan_iter("*moving:*") if clients[0].ttl(one) < 0}
     assert lasting == {key, "redmeter:moving:"}
+    assert report.finished
+    assert not report.complete
+    assert not report.as_dict()["complete"]
+    assert clients[0].hget("redmeter:moving:", "left") == b"1"
     assert migrate(source, target).left == report.left
 
 
@@ -399,6 +418,7 @@ def test_what_was_refused_may_be_moved_once_there_is_room(
     report = migrate(source, target)
     assert report.complete
     assert not report.left
+    assert clients[0].hget("redmeter:moving:", "left") == b"0"
     for precision in (60, 3600):
         assert sum(map(int, clients[1].hvals(f"redmeter:count:{precision}:a"))) == 5
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from redmeter.keys import HOUR, slice_start
-from redmeter.migrating import MigrationError, journal, migrate
+from redmeter.migrating import MigrationError, journal, migrate, survey
 from redmeter.store import Store
-from support.moving import Databases, fill, held
+from support.moving import Databases, fill, held, write_series
 from support.servers import Server
 from support.stores import OpenStore
 
@@ -73,3 +73,54 @@ def test_a_source_that_has_lost_what_it_wrote_last_is_refused(
     with pytest.raises(MigrationError, match="has lost what it wrote last"):
         migrate(source, target)
     assert held(clients[1]) == arrived
+
+
+def test_a_dry_run_beside_a_run_at_work_refuses_nothing(
+    source: Store, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run goes on between two looks: TO knows a later batch than had been written down."""
+    fill(source)
+    look, steps = journal.Journal.state, itertools.count()
+    old = []
+    for _ in range(2):
+        assert not migrate(source, target, quit=lambda: next(steps) % 2 == 1).finished
+        old.append(look(journal.Journal(source)))
+    assert old[0].number < old[1].number
+    monkeypatch.setattr(journal.Journal, "state", lambda self: old.pop(0) if old else look(self))
+    assert survey(source, target).series
+
+
+def test_who_is_refused_changes_nothing_of_what_is_written_down(
+    source: Store, target: Store, clients: Databases, open_store: OpenStore, any_server: Server
+) -> None:
+    """A move that is over stays so, and is forgotten in a day."""
+    fill(source)
+    migrate(source, target)
+    clients[1].set(f"redmeter:batch:{clients[0].hget('redmeter:moving:', 'id').decode()}", "999 0")
+    before = clients[0].hgetall("redmeter:moving:")
+    with pytest.raises(MigrationError, match="has lost what it wrote last"):
+        migrate(source, target)
+    assert clients[0].hgetall("redmeter:moving:") == before
+    assert 0 < clients[0].ttl("redmeter:moving:") <= journal.KEPT
+    assert not clients[0].exists("redmeter:moving:lock")
+
+
+def test_a_dry_run_tells_that_all_was_moved(source: Store, target: Store) -> None:
+    """Where to; it looks like a store that was never filled else."""
+    fill(source)
+    assert survey(source, target).moved == ""
+    migrate(source, target)
+    found = survey(source, target)
+    assert (found.series, found.moved) == ({}, f"{target.location}, prefix 'redmeter:'")
+
+
+def test_a_move_that_goes_on_is_not_forgotten(
+    source: Store, target: Store, clients: Databases
+) -> None:
+    """Though it was over before, and would have been in a day."""
+    fill(source)
+    migrate(source, target)
+    write_series(source, "late", 1, 1)
+    assert clients[0].ttl("redmeter:moving:") > 0
+    assert not migrate(source, target, quit=lambda: True).finished
+    assert clients[0].ttl("redmeter:moving:") == -1

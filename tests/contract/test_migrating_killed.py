@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from redmeter import StoreUnavailable
-from redmeter.migrating import migrate
+from redmeter.migrating import journal, migrate
 from redmeter.store import Store
 from redmeter.store.link import Link
 from redmeter.store.partition import WATERMARK_SECONDS
@@ -124,7 +124,22 @@ def test_the_next_run_waits_for_the_lock_of_one_that_was_killed(
     with server.client() as one:
         fill(stores()[0], series=1)
         one.set(LOCK, "of one that is gone", px=1500)
-        assert migrate(*stores()).complete
+        told: list[float] = []
+        assert migrate(*stores(), waiting=told.append).complete
+        assert told == [journal.LOCK]
+
+
+def test_one_need_not_wait_for_the_lock(
+    server: Server, stores: Callable[[], tuple[Store, Store]]
+) -> None:
+    """Who is to end while it waits ends, and has changed nothing."""
+    with server.client() as one, server.client(db=1) as other:
+        fill(stores()[0], series=1)
+        one.set(LOCK, "of one that is gone", px=60_000)
+        before = held(one)
+        assert not migrate(*stores(), quit=lambda: True).finished
+        assert (held(one), other.dbsize()) == (before, 0)
+        assert one.get(LOCK) == b"of one that is gone"
 
 
 def test_a_batch_whose_watermark_is_gone_is_told_of(

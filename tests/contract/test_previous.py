@@ -245,7 +245,8 @@ def test_a_previous_store_that_is_away_is_told(any_server: Server, open_meter: O
     """Half of the figures would be worse than none; writing goes on."""
     meter = open_meter(any_server.url, previous_url="redis://127.0.0.1:1/3", timeout=0.1)
     meter.count("hits")
-    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1/3"):
+    told = r"127\.0\.0\.1:1/3, the store before \(REDMETER_PREVIOUS_URL\): .* do without it"
+    with pytest.raises(StoreUnavailable, match=told):
         meter.series("hits", precision=60)
 
 

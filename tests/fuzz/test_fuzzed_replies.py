@@ -22,7 +22,7 @@ from redmeter.migrating.report import MigrationError
 from redmeter.reading.servers import _info
 from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher, wire
-from redmeter.store.link import error_code, mapped, pairs, scored
+from redmeter.store.replies import error_code, mapped, pairs, scored
 from redmeter.store.slots import Slots
 from support.fuzzing import (
     HOSTILE,

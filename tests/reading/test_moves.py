@@ -47,8 +47,16 @@ def test_a_move_is_told_where_it_began_and_where_it_goes(
     assert (told(one), told(other)) == ([], [])
     both = f"{after} is read as well: 7 entries lie there still"
     assert told(together.reader) == [("warn", both, True)]
-    migrate(one, other, quit=lambda: True)
-    text = f"a move to {before} has begun: the rest is there, and a run may be at work"
+    during: list[tuple[str, str, bool]] = []
+
+    def look_and_quit() -> bool:
+        during.extend(told(one))
+        return True
+
+    migrate(one, other, quit=look_and_quit)
+    text = f"it is being moved to {before}: a run is at work, or was some seconds ago"
+    assert during == [("warn", text, True)]
+    text = f"a move to {before} has begun, and no run is at work: the rest is there"
     assert told(one) == [("warn", text, True)]
     assert migrate(one, other).complete
     assert told(one) == [("ok", f"all of it was moved to {before}", False)]
@@ -58,6 +66,51 @@ def test_a_move_is_told_where_it_began_and_where_it_goes(
         late.count("hits")
     text = f"was moved to {before}, and has been written to since"
     assert told(one) == [("warn", text, True)]
+
+
+def test_what_was_refused_is_told_until_it_is_gone(
+    opened: tuple[Store, Store, Store], server: Server
+) -> None:
+    """Not all of it was moved then."""
+    one, other, _ = opened
+    with server.client(db=1) as client:
+        client.set("redmeter:count:60:hits", "theirs")
+        (key,) = migrate(one, other).left
+        text = f"was moved to {other.location}, prefix 'redmeter:', but for 1 key whose contents "
+        assert told(one) == [("warn", text + "it could not store", True)]
+        client.delete("redmeter:count:60:hits")
+    with server.client() as client:
+        client.renamenx(key, "redmeter:count:60:hits")
+    assert migrate(one, other).complete
+    text = f"all of it was moved to {other.location}, prefix 'redmeter:'"
+    assert told(one) == [("ok", text, False)]
+
+
+def test_what_no_run_takes_was_not_written_since(
+    opened: tuple[Store, Store, Store], server: Server
+) -> None:
+    """Entries that are none, or of nothing, another program's keys, what TO does not keep."""
+    one, other, together = opened
+    other.binding()
+    other.change_retention([(1, 0), (5, 0)])
+    with server.client() as client:
+        for index in ("known:", "gauges:", "hists:"):
+            client.zadd(f"redmeter:{index}", {"junk": 0, "3600:gone": 0})
+        client.set("redmeter:count:3600:theirs", "x")
+        client.zadd("redmeter:known:", {"3600:theirs": 0})
+    assert migrate(one, other).unkept == {"counters": {1: 1, 5: 1}}
+    text = f"all of it that is kept there was moved to {other.location}, prefix 'redmeter:'"
+    assert told(one) == [("ok", text, False)]
+    with server.client() as client:
+        for index in ("known:", "gauges:", "hists:"):
+            client.zrem(f"redmeter:{index}", "3600:gone", "3600:theirs")
+    ((level, text, _),) = told(together.reader)
+    assert (level, text[:10]) == ("ok", "nothing li")
+    with Meter(one.location, sync=True) as late:
+        late.gauge("level").set(1.0)
+        late.flush()
+    ((level, text, _),) = told(one)
+    assert (level, text.rpartition(", and ")[2]) == ("warn", "has been written to since")
 
 
 def test_a_store_before_that_is_away_hides_nothing_of_this_one(urls: tuple[str, str]) -> None:

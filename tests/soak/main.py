@@ -15,8 +15,8 @@ from types import FrameType
 
 from soak import report
 from soak.stage import STAGES, Stage
+from support.binaries import BINARIES
 from support.fleet import DEFAULT
-from support.servers import BINARIES
 
 #: How it ends: as told, with something wrong, broken off.
 OK, WRONG, BROKEN_OFF = 0, 1, 130

@@ -16,7 +16,7 @@ class OneServer(Place):
         folder: where its data lie.
         chance: what is chosen by.
         hold: see Hold.
-        name: a key of servers.BINARIES.
+        name: a key of binaries.BINARIES.
     """
 
     lossy = frozenset({"killed"})

@@ -66,7 +66,7 @@ class Stage:
         seconds: how long.
         seed: what the plan of faults, and all else, is chosen by.
         folder: where journals lie; it has to be empty.
-        server: a key of servers.BINARIES.
+        server: a key of binaries.BINARIES.
         say: takes a line of progress.
     """
 

@@ -20,7 +20,8 @@ from redmeter.reading.windows import whole_window
 from redmeter.store import Store, scatter
 from redmeter.store import cluster as clusters
 from redmeter.store.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
-from redmeter.store.link import Command, Link
+from redmeter.store.link import Link
+from redmeter.store.replies import Command
 from redmeter.store.urls import in_short
 from support.clusters import Cluster
 from support.names import one_in_each

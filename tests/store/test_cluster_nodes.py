@@ -10,7 +10,7 @@ from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavail
 from redmeter.reading import health
 from redmeter.reading.catalogue import read_names
 from redmeter.store import Store
-from redmeter.store.link import Reply
+from redmeter.store.replies import Reply
 from redmeter.store.slots import Shard, Slots, key_of, name_of, slot_of
 from support.certificates import POSSIBLE
 from support.clusters import Cluster

@@ -7,7 +7,7 @@ import pytest
 from redmeter import Meter
 from redmeter.store import Store
 from redmeter.store.binding import new_version, rank_of
-from redmeter.store.link import Command
+from redmeter.store.replies import Command
 from support.clusters import Cluster
 from support.stores import opened_store
 

@@ -16,8 +16,8 @@ from redmeter.partitions import TAGS
 from redmeter.reading.health import examine
 from redmeter.store import Store
 from redmeter.store import cluster as clustered
-from redmeter.store.link import Command
 from redmeter.store.redirects import ASKING, READONLY, answers
+from redmeter.store.replies import Command
 from support.clusters import Cluster
 from support.nodes import Node
 from support.progress import partitions_on

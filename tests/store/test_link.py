@@ -25,7 +25,8 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.store import open
-from redmeter.store.link import Link, error_code, pairs, raised, scored, translate
+from redmeter.store.link import Link
+from redmeter.store.replies import error_code, pairs, raised, scored, translate
 
 SHA = "fa7d8d7e1af1e05c3e94eac37b6e0b5c7e8767ec"
 

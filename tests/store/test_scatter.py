@@ -29,8 +29,9 @@ from redmeter.reading.series import read_series, read_totals
 from redmeter.reading.windows import whole_window
 from redmeter.store import Store, gathering
 from redmeter.store.gathering import gather
-from redmeter.store.link import Command, Link, Reply, scored
+from redmeter.store.link import Link
 from redmeter.store.merging import merged_of
+from redmeter.store.replies import Command, Reply, scored
 from redmeter.store.scatter import Scatter
 from redmeter.store.scripts import JOIN
 from support.clusters import Cluster, Clusters

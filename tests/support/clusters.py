@@ -13,12 +13,13 @@ from typing import Self
 
 import redis
 
+from support.binaries import Unavailable
 from support.fleet import missing, settings_of
 from support.layout import AGREE_TIMEOUT, SLOTS, Layout, Ranges, slots_in
 from support.lifetimes import Started
 from support.network import CLIENT, Network, member_address
 from support.nodes import Node
-from support.servers import Server, Unavailable
+from support.servers import Server
 from support.waiting import eventually, room_in_slices
 
 #: Milliseconds without an answer until a node is held to be gone.
@@ -47,7 +48,7 @@ class Cluster(Started, Layout):
     the same order.
 
     Args:
-        name: a key of `servers.BINARIES`.
+        name: a key of `binaries.BINARIES`.
         network: whether it has a network of its own, for `cut_off` and `lose_replies`.
         config: settings of all nodes, beside `CONFIG`.
         own: returns those that a node has for itself, asked once for each.

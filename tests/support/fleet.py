@@ -8,7 +8,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from support.servers import BINARIES, Server, Unavailable
+from support.binaries import BINARIES, Unavailable
+from support.servers import Server
 
 #: There, a server that cannot be had is a failure.
 IN_CI = os.environ.get("CI") == "true"

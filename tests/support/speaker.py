@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from support.binaries import Unavailable
 from support.certificates import Authority, Certificate
 from support.fleet import missing
-from support.servers import Server, Unavailable, free_port
+from support.servers import Server, free_port
 
 #: The password of the key that is encrypted.
 KEYWORD = "hidden-keyword"

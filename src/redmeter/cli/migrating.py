@@ -46,7 +46,7 @@ def migrate(
             envvar="REDMETER_PREVIOUS_PREFIX",
             show_envvar=True,
             help="What stands before every key of FROM, where that is another prefix; "
-            '"" for the keys of redmeter.book and the listings.',
+            '"" for the keys of redmeter.book and the listings, = for the same as in TO.',
         ),
     ] = None,
     prefix: Prefix = None,
@@ -70,12 +70,15 @@ def migrate(
             output.note(text)
         brake = _Brake()
         with brake, output.progress("moving") as show:
-            report = migrating.migrate(one, other, progress=show, quit=brake.is_pulled)
+            report = migrating.migrate(
+                one, other, progress=show, quit=brake.is_pulled, waiting=_tell_waiting
+            )
+    interrupted = brake.pulled and not report.finished
     if json:
         output.as_json(report.as_dict())
-    else:
-        _tell(report)
-    if brake.pulled and not report.complete:
+    elif report.finished or report.pieces:
+        _tell(report, interrupted=interrupted)
+    if interrupted:
         output.note("interrupted; the same command goes on")
         raise KeyboardInterrupt
     if report.left:
@@ -114,11 +117,13 @@ def _opened(
 ) -> Iterator[tuple[Store, Store]]:
     """Open both stores, and close them. Where TO is new, it will keep what FROM keeps."""
     own = settings.resolve("prefix", prefix)
+    # Not what the option has: an empty variable is none to that, and here it is the empty prefix.
+    theirs = settings.resolve("previous_prefix", from_prefix)
     path = urls.parse(source).path
     if path is not None and not path.is_dir():  # rather than to make one there
         raise InvalidSetting("FROM", f"there is no store in {path}")
     alone: dict[str, Any] = {"read_from": "master", "previous_url": ""}
-    one = stores.open(source, prefix=own if from_prefix is None else from_prefix, **alone)
+    one = stores.open(source, prefix=own if theirs == settings.SAME else theirs, **alone)
     if one is None:
         raise InvalidSetting("FROM", "off is no store")
     try:
@@ -156,7 +161,9 @@ def _tell_survey(found: Survey, json: bool) -> None:
         for precision, number in sorted(some.items())
     ]
     output.table(["KIND", "PRECISION", "SERIES", "ENTRIES"], rows, right={1})
-    if not (found.series or found.unkept):
+    if found.moved and not found.series:
+        output.line(f"all of it was moved to {found.moved}")
+    elif not (found.series or found.unkept):
         output.line(_NOTHING)
     if found.new and found.told:
         output.line("TO is new, and will keep what FROM keeps")
@@ -169,7 +176,11 @@ def _tell_survey(found: Survey, json: bool) -> None:
     _tell_left(found.unkept, found.strange)
 
 
-def _tell(report: Report) -> None:
+def _tell_waiting(most: float) -> None:
+    output.note(f"another run is or was at work: waiting, {most:.0f} s at most")
+
+
+def _tell(report: Report, *, interrupted: bool) -> None:
     rows = [
         (
             *(kind, _width(precision), one.taken, one.stored, one.aged + one.future),
@@ -191,12 +202,15 @@ def _tell(report: Report) -> None:
         f"{report.seconds:.1f} s: {whole.taken:,} taken, {whole.stored:,} stored; "
         f"looked for {whole.looked_for:,}, found {whole.found:,}"
     )
-    if not (report.pieces or report.unkept):
+    if not (report.pieces or report.unkept or report.resumed):
         output.line(_NOTHING)
     if report.resumed:
-        output.line("with all earlier runs")
+        now = report.now().taken
+        output.line(f"with all earlier runs; this one took {now:,}")
+        if report.complete and not now:
+            output.line("nothing lies in FROM any more that moves: readers may do without it")
     for count, what in (
-        (whole.refused, "refused by TO, and kept in FROM"),
+        (whole.refused * bool(report.left), "refused by TO, and kept in FROM"),
         (whole.uncertain, "stored or not, nobody can know: TO has lost who had sent what"),
         (whole.unread, "not of the form, and not moved: gone from FROM in a day"),
     ):
@@ -206,9 +220,9 @@ def _tell(report: Report) -> None:
         output.line("found are more than stored: others wrote the same slices meanwhile")
     _tell_left(report.unkept, report.strange)
     if report.stragglers:
-        number = many(report.stragglers, "piece")
-        output.line(f"{number} were written to FROM while it was moved")
-    if not report.complete:
+        number = many(report.stragglers, "piece was", "pieces were")
+        output.line(f"{number} written to FROM while it was moved")
+    if (report.stragglers or not report.finished) and not interrupted:
         output.line("FROM is still written to: let all writers move, then run it again")
 
 

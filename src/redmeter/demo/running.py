@@ -28,7 +28,8 @@ from redmeter import store as stores
 from redmeter.demo.folder import claimed
 from redmeter.errors import InvalidSetting, RedmeterError
 from redmeter.store import Store, embedded, urls
-from redmeter.store.link import Link, raised
+from redmeter.store.link import Link
+from redmeter.store.replies import raised
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"

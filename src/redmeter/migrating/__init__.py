@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.keys import Kept
-from redmeter.migrating.journal import Journal, agreed
+from redmeter.migrating.journal import Journal, agreed, known, same_store
 from redmeter.migrating.report import MigrationError, Report, Sum, Survey, differences
 from redmeter.migrating.running import Run
 from redmeter.migrating.walk import Passed, Walk
@@ -31,11 +31,12 @@ def survey(source: Store, target: Store) -> Survey:
     """Look what there is to move; nothing is changed.
 
     Raises:
-        InvalidSetting: see migrate().
-        StoreError: a server cannot be reached or refuses.
+        InvalidSetting, MigrationError, StoreError: see migrate().
     """
     kept = _check(source, target)
-    found = Survey()
+    state = Journal(source).state()
+    known(source, target, state)  # raises what the move itself would
+    found = Survey(moved=state.target if state.complete else "")
     view, _ = source.read()
     theirs, _ = target.read()
     found.new = not theirs.version
@@ -67,6 +68,7 @@ def migrate(
     *,
     progress: Callable[[int, int], None] | None = None,
     quit: Callable[[], bool] = lambda: False,  # noqa: A002
+    waiting: Callable[[float], object] = lambda _: None,
 ) -> Report:
     """Move all that is stored from one store to another, or go on where an earlier run ended.
 
@@ -76,6 +78,8 @@ def migrate(
             the one that it was opened with.
         progress: called now and then, with how many series are done and about how many there are.
         quit: asked now and then; once it says True, the run ends after the series under way.
+        waiting: called where another run is at work, or was when it was killed: with how long that
+            is waited for at most, seconds.
 
     Raises:
         InvalidSetting: FROM is a cluster, or the same as TO.
@@ -85,18 +89,20 @@ def migrate(
     """
     _check(source, target)
     started = source.clock.monotonic()
-    target.binding()
     journal = Journal(source)
-    found = journal.begin()
+    found = journal.begin(waiting=waiting, quit=quit)
+    if found is None:
+        return Report(seconds=source.clock.monotonic() - started)
     try:
         state = agreed(source, target, found)
+        target.binding()
         journal.start(state)
         report = Run(source, target, journal, state, progress=progress, quit=quit).run()
     except BaseException:
         with suppress(StoreError):
-            journal.end()
+            journal.release()
         raise
-    journal.end(complete=report.complete, keep=bool(report.left))
+    journal.end(complete=report.finished, left=len(report.left), unkept=report.unkept)
     report.seconds = source.clock.monotonic() - started
     return report
 
@@ -110,9 +116,11 @@ def _check(source: Store, target: Store) -> Kept:
     if len(source.parts) > 1:
         raise InvalidSetting("FROM", "is a cluster: what is moved lies on one server")
     if (source.location, source.keys.prefix) == (target.location, target.keys.prefix):
-        raise InvalidSetting("TO", "is the same as FROM: name another server or prefix")
-    source.read()
+        raise same_store()
+    own, _ = source.read()
     view, _ = target.read()
+    if own.version and own.version == view.version:  # each store has one of its own
+        raise same_store()
     return Kept(view.retention, view.histograms)
 
 

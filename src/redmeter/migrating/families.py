@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from redmeter.keys import Kept, Keys, parse_entry, slice_start
 from redmeter.kinds import counter, gauge, histogram, packed
 from redmeter.model import Operation, Operations
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 
 
 class Item(NamedTuple):

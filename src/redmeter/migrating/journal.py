@@ -8,6 +8,8 @@
                        doubt after a run was killed
         sums           what was told so far, JSON
         complete       1 once a round found nothing more
+        left           how many keys of what was taken stay, since TO has not stored all of it
+        unkept         series that the last round passed by, since TO does not keep them, JSON
     OWN moving:lock    string, the token of the run that is moving; for LOCK seconds at a time
     OWN moving:N:I:J   what was taken with batch N, under a new name: unit I, key J; once it has
                        arrived, for KEPT seconds
@@ -20,15 +22,15 @@ In TO, `moved:` has the id, so that no other store is taken for it.
 
 import json
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from redmeter.errors import StoreRefused
+from redmeter.errors import InvalidSetting, StoreRefused
 from redmeter.migrating.report import MigrationError
 from redmeter.migrating.walk import FAMILIES, Unit
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, mapped, raised
+from redmeter.store.replies import Command, Reply, mapped, raised
 from redmeter.store.scripts import SETTLE, TAKE
 
 #: How long a run holds the lock after its last step, seconds.
@@ -98,8 +100,17 @@ class Journal:
 
     # The lock
 
-    def begin(self) -> State:
-        """Take the lock, and return what is written down.
+    def begin(
+        self,
+        *,
+        waiting: Callable[[float], object],
+        quit: Callable[[], bool],  # noqa: A002
+    ) -> State | None:
+        """Take the lock, and return what is written down; None where it was not waited for.
+
+        Args:
+            waiting: called once where the lock is another's, with how long that may take, seconds.
+            quit: asked while one waits for it; once it says True, one does not any more.
 
         Raises:
             MigrationError: another run moves this store.
@@ -118,25 +129,45 @@ class Journal:
                     f"{self._store.location} is being moved by another run of redmeter migrate: "
                     "let that one end"
                 )
+            if left is None:
+                waiting(LOCK)
             left = found
+            if quit():
+                return None
             clock.sleep(_LOOK)
-        fields = mapped(raised(self._store.ask([("HGETALL", self._moving)])[0]))
-        raised(self._store.ask([("PERSIST", self._moving)])[0])
-        return state_of(fields)
+        return self.state()
 
-    def end(self, *, complete: bool = False, keep: bool = False) -> None:
-        """Give the lock back, and note whether all has arrived.
+    def release(self) -> None:
+        """Give the lock back, and note nothing."""
+        self._settle([], {}, release=True)
+
+    def end(self, *, complete: bool, left: int, unkept: Mapping[str, Mapping[int, int]]) -> None:
+        """Give the lock back, and note how far it has come.
 
         Args:
-            keep: whether what is written down stays, since it says what was left.
+            complete: whether the last round found nothing more.
+            left: how many keys of what was taken stay; then what is written down stays too.
+            unkept: kind -> precision -> series that were passed by, since TO does not keep them.
         """
-        keys = [self._moving] if complete and not keep else []
-        self._settle(keys, {"complete": int(complete)}, release=True)
+        keys = [self._moving] if complete and not left else []
+        fields: dict[str, str | int] = {"complete": int(complete), "left": left}
+        fields["unkept"] = json.dumps(unkept)
+        self._settle(keys, fields, release=True)
+
+    def state(self) -> State:
+        """Return what is written down.
+
+        Raises:
+            MigrationError: another program has written there.
+            StoreError: the server cannot be reached or refuses.
+        """
+        return state_of(mapped(raised(self._store.ask([("HGETALL", self._moving)])[0])))
 
     # Steps
 
     def start(self, state: State) -> None:
         """Write down that a move begins or goes on."""
+        raised(self._store.ask([("PERSIST", self._moving)])[0])
         fields: dict[str, str | int] = {"id": state.id, "target": state.target}
         fields |= {"number": state.number, "sums": json.dumps(state.sums), "complete": 0}
         self._settle([], fields)
@@ -265,25 +296,39 @@ def state_of(fields: dict[bytes, bytes]) -> State:
     return state
 
 
-def agreed(source: Store, target: Store, found: State) -> State:
-    """Return what a run goes by, given what is written down; TO knows of it from now on.
+def known(source: Store, target: Store, found: State) -> bool:
+    """Tell whether TO knows of the move that is written down; nothing is changed.
 
     Raises:
-        MigrationError: FROM is on its way to another store than TO, or has lost what it wrote last,
-            or TO is FROM itself.
+        MigrationError: FROM is on its way to another store than TO, or has lost what it wrote last.
         StoreError: a server cannot be reached or refuses.
     """
-    part, clock = target.parts[0], source.clock
+    part = target.parts[0]
     if found.id and _on(target, [("HEXISTS", part.keys.moved, found.id)])[0]:
-        if _last_number(target, found.id) > _last_sent(found):
+        last = _last_number(target, found.id)
+        # Read again: where one only looks, a run may be at work.
+        if last > _last_sent(found) and last > _last_sent(Journal(source).state()):
             raise _gone_back(source)
-        return found
+        return True
     begun = found.group is not None or found.number > 1
     if found.id and begun and not found.complete:
         raise MigrationError(
             f"{source.location} is on its way to {found.target}, and {target.location} has nothing "
             "of that: go on with the same TO"
         )
+    return False
+
+
+def agreed(source: Store, target: Store, found: State) -> State:
+    """Return what a run goes by, given what is written down; TO knows of it from now on.
+
+    Raises:
+        InvalidSetting: TO is FROM itself; nothing was changed.
+        MigrationError, StoreError: see known().
+    """
+    if known(source, target, found):
+        return found
+    part, clock = target.parts[0], source.clock
     # Numbers go on, since what was taken under earlier ones may be there still.
     state = State(id=os.urandom(16).hex(), target=_place(target), number=found.number)
     said = json.dumps({"from": _place(source), "since": int(clock.wall())})
@@ -291,8 +336,13 @@ def agreed(source: Store, target: Store, found: State) -> State:
     (same,) = source.ask([("HEXISTS", source.parts[0].keys.moved, state.id)])
     if raised(same):
         _on(target, [("HDEL", part.keys.moved, state.id)])
-        raise MigrationError("TO is the same store as FROM: name another server or prefix")
+        raise same_store()
     return state
+
+
+def same_store() -> InvalidSetting:
+    """Return the error that two names stand for one store."""
+    return InvalidSetting("TO", "is the same as FROM: name another server or prefix")
 
 
 def _last_sent(found: State) -> int:

@@ -15,7 +15,7 @@ from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.message import Group, LogHour, name_of, parse_name
 from redmeter.migrating.families import Content, Family, Item
 from redmeter.model import Operation, Operations
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 
 #: Endings of the keys that belong to the one without.
 _ENDINGS = (":start", ":last", ":pstart")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from redmeter.errors import StoreError
-from redmeter.store.link import Command, Reply, pairs, raised, scored
+from redmeter.store.replies import Command, Reply, pairs, raised, scored
 
 #: Items of a unit that are read at once, at most; and of one step.
 AT_ONCE, STEP = 1_000, 500

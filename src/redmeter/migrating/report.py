@@ -52,6 +52,9 @@ class Report:
     #: Hashes, lists and so on that were taken, by all runs; and by this one after its first round.
     pieces: int = 0
     stragglers: int = 0
+    #: What earlier runs had told of both.
+    earlier: Sum = field(default_factory=Sum)
+    earlier_pieces: int = 0
     batches: int = 0
     #: Kind -> precision -> series that stay in FROM, since TO does not keep the precision.
     unkept: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -59,12 +62,17 @@ class Report:
     strange: list[str] = field(default_factory=list)
     #: Key -> kind and name: what was taken stays in FROM there, since TO has not stored all of it.
     left: dict[str, str] = field(default_factory=dict)
-    #: Whether the last round found nothing more.
-    complete: bool = False
+    #: Whether the last round found nothing more; else the run was ended, or its rounds ran out.
+    finished: bool = False
     #: Whether an earlier run had begun.
     resumed: bool = False
     #: Seconds that this run took.
     seconds: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do: all was found and, as far as TO keeps it, stored."""
+        return self.finished and not self.left
 
     def sum_of(self, kind: str, precision: int) -> Sum:
         """Return the sum of a kind and precision, to be added to."""
@@ -78,6 +86,13 @@ class Report:
                 whole.add(one)
         return whole
 
+    def now(self) -> Sum:
+        """Return the sum of what this run did."""
+        whole, before = self.total(), self.earlier
+        return Sum(
+            **{f.name: getattr(whole, f.name) - getattr(before, f.name) for f in fields(Sum)}
+        )
+
     def leave(self, key: str) -> None:
         """Note a key that was left alone."""
         if key not in self.strange and len(self.strange) < EXAMPLES:
@@ -90,7 +105,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it, in types that JSON has."""
-        return asdict(self) | {"total": asdict(self.total())}
+        now = {"pieces": self.pieces - self.earlier_pieces} | asdict(self.now())
+        return asdict(self) | {"total": asdict(self.total()), "now": now, "complete": self.complete}
 
 
 @dataclass(slots=True)
@@ -107,6 +123,8 @@ class Survey:
     #: Whether TO has nothing yet, and whether FROM says what it keeps.
     new: bool = False
     told: bool = False
+    #: Where all of it was moved to, in words, should it have been; else "".
+    moved: str = ""
 
 
 def differences(source: Kept, target: Kept) -> list[str]:

@@ -19,7 +19,7 @@ from redmeter.migrating.report import MigrationError, Report, Sum
 from redmeter.migrating.sending import Batches, Sender
 from redmeter.migrating.walk import FAMILIES, Passed, Unit, Walk
 from redmeter.store import Store
-from redmeter.store.link import Command, raised
+from redmeter.store.replies import Command, raised
 
 #: Pause after each group, seconds: whoever else waits for FROM shall have its turn.
 REST = 0.0003
@@ -83,7 +83,7 @@ class Run:
                 self._clock.sleep(REST)
             if not took:
                 self._tidy()
-                report.complete = True
+                report.finished = True
                 break
         return report
 
@@ -178,7 +178,7 @@ class Run:
             group.done = number + 1
             if group.done < len(rounds):
                 self._journal.progress(group, self._written())
-        report.pieces += len(group.units)
+        report.pieces += sum(bool(each.items or each.unread) for each in contents)
         for content in contents:
             if content.unread:
                 report.sum_of(family.name, 0).unread += content.unread
@@ -260,6 +260,7 @@ def _fill(report: Report, written: Mapping[str, Any]) -> None:
     for kind, some in written.get("sums", {}).items():
         for precision, values in some.items():
             report.sum_of(kind, int(precision)).add(Sum(**values))
+    report.earlier = report.total()
     report.left |= written.get("left", {})
-    report.pieces += written.get("pieces", 0)
+    report.pieces = report.earlier_pieces = written.get("pieces", 0)
     report.batches += written.get("batches", 0)

@@ -15,10 +15,10 @@ from redmeter.migrating.journal import Journal
 from redmeter.migrating.report import Report
 from redmeter.model import Operations, Outcome
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply
 from redmeter.store.parcel import Parcel
 from redmeter.store.partition import WATERMARK_SECONDS
 from redmeter.store.producers import Producer
+from redmeter.store.replies import Command, Reply
 from redmeter.store.steps import drive_all
 
 #: How long TO may be away before a run ends, seconds; and the pause between two tries.

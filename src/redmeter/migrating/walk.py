@@ -17,7 +17,7 @@ from redmeter.kinds.message import SEVERITY, parse_name
 from redmeter.migrating.families import Counters, Family, Gauges, Histograms, Totals
 from redmeter.migrating.others import Frequencies, Marks, Recent, Samples, Statistics
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs, raised
+from redmeter.store.replies import Command, Reply, pairs, raised
 
 #: Keys that are looked through by one SCAN, and grand totals that are taken at once.
 PAGE, _TOTALS_PAGE = 500, 200

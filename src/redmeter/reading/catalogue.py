@@ -14,7 +14,7 @@ from typing import NamedTuple
 from redmeter.errors import LimitExceeded, StoreError
 from redmeter.keys import entry
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply, raised
+from redmeter.store.replies import Command, Reply, raised
 
 #: Most index entries of one precision that one request looks at.
 MAX_NAMES = 100_000

@@ -17,7 +17,7 @@ from redmeter.reading.summaries import SummaryGrid
 from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
 from redmeter.store import View
-from redmeter.store.link import Command, Reply, is_misplaced, pairs, raised
+from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
 
 #: The percentile of a curve of observed values.
 QUANTILE = 0.95

@@ -30,7 +30,7 @@ from redmeter.reading.spread import Summary
 from redmeter.reading.together import Question, ask
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 
 _KINDS = ("counter", "gauge", "histogram")
 

@@ -9,7 +9,7 @@ from redmeter.kinds import gauge
 from redmeter.model import Series
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.store import Store
-from redmeter.store.link import Reply, pairs
+from redmeter.store.replies import Reply, pairs
 
 
 def read_gauges(

@@ -19,7 +19,7 @@ from redmeter.reading.findings import Finding, Level, Sample
 from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
 from redmeter.reading.writers import Writer
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, raised
+from redmeter.store.replies import Command, Reply, raised
 from redmeter.store.scatter import STOPPED
 
 #: Counters whose memory is measured; the rest is estimated from them.

@@ -10,7 +10,7 @@ from redmeter.keys import entry
 from redmeter.kinds.counter import count_of
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply, is_misplaced, raised, translate
+from redmeter.store.replies import Command, Reply, is_misplaced, raised, translate
 from redmeter.store.scripts import JOIN
 
 

@@ -16,7 +16,7 @@ from redmeter.reading.series import Grid, window
 from redmeter.reading.spread import Summary
 from redmeter.reading.summaries import SummaryGrid, has_labels
 from redmeter.reading.together import Question
-from redmeter.store.link import Command, Reply, raised
+from redmeter.store.replies import Command, Reply, raised
 
 #: Most label sets whose samples are added up by one request, and those that are merged.
 MAX_ADDED, MAX_MERGED = 2_000, 500

@@ -30,7 +30,7 @@ from redmeter.reading.sets import base_of
 from redmeter.reading.sparks import drawn
 from redmeter.reading.together import Question, together
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply, is_misplaced, pairs, raised
+from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
 
 #: Series that are looked at for one list.
 MAX_LISTED = 1_000

@@ -6,7 +6,7 @@ from redmeter.keys import Keys
 from redmeter.kinds.mark import MAX_MARKS, parse
 from redmeter.model import Mark
 from redmeter.store import Store
-from redmeter.store.link import Command, raised
+from redmeter.store.replies import Command, raised
 
 
 def read_marks(

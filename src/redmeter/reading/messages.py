@@ -24,7 +24,7 @@ from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, parse_entry, parse_na
 from redmeter.model import Changes, Frequency, LogSource, Message
 from redmeter.reading.partly import readable
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply, pairs, raised, scored
+from redmeter.store.replies import Command, Reply, pairs, raised, scored
 
 #: Most messages that one request may ask for.
 MAX_MESSAGES = 10_000

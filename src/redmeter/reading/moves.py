@@ -3,14 +3,19 @@
 Questions, and findings from their answers, for health.py. How a store is moved: redmeter.migrating.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from redmeter.errors import StoreError
 from redmeter.keys import Keys
 from redmeter.partitions import SpreadKeys
 from redmeter.reading.findings import Finding
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply, raised
+
+#: What TTL says of a key that is not there.
+_NONE = -2
 
 _END = "let all writers move, then run `redmeter migrate` with the same FROM and TO"
 
@@ -19,30 +24,54 @@ def questions(keys: Keys) -> list[Command]:
     """Ask how far a move of this store has come; a cluster is moved nowhere."""
     if isinstance(keys, SpreadKeys):
         return []
-    return [("HGET", keys.moving, field) for field in ("target", "complete")]
+    fields = "target", "complete", "left", "unkept"
+    return [("TTL", f"{keys.moving}lock"), *(("HGET", keys.moving, field) for field in fields)]
 
 
-def away(replies: Sequence[Reply], *, filled: bool) -> Iterator[Finding]:
+def away(replies: Sequence[Reply], live: Mapping[str, AbstractSet[int]]) -> Iterator[Finding]:
     """Judge the answers.
 
     Args:
-        filled: whether anything lies in this store.
+        live: kind -> precisions of which something lies in this store, as far as one has looked.
     """
-    if replies and isinstance(replies[0], StoreError):  # an ACL forbids to ask
-        text = f"whether it is moved cannot be told: {replies[0]}"
+    refused = next((reply for reply in replies if isinstance(reply, StoreError)), None)
+    if refused is not None:  # an ACL forbids to ask
+        text = f"whether it is moved cannot be told: {refused}"
         yield Finding("warn", "move", text, "see Stored format, ACL, for what examining needs")
         return
-    if not replies or replies[0] is None:
+    if not replies or replies[1] is None:
         return
-    target, complete = ascii(replies[0].decode(errors="replace"))[1:-1], replies[1] == b"1"
-    if not complete:
-        text = f"a move to {target} has begun: the rest is there, and a run may be at work"
+    lock, where, complete, left, passed = replies
+    target, unkept = ascii(where.decode(errors="replace"))[1:-1], _unkept(passed)
+    if complete != b"1" and lock != _NONE:
+        text = f"it is being moved to {target}: a run is at work, or was some seconds ago"
+        yield Finding("warn", "move", text, "let it end")
+        return
+    if complete != b"1":
+        text = f"a move to {target} has begun, and no run is at work: the rest is there"
         yield Finding("warn", "move", text, _END)
-    elif filled:
+        return
+    stays = int(left) if left is not None and left.isdigit() else 0
+    if stays:
+        keys = "1 key" if stays == 1 else f"{stays:,} keys"
+        text = f"was moved to {target}, but for {keys} whose contents it could not store"
+        fix = "`redmeter migrate` with the same FROM and TO names them: see How-to, Move"
+        yield Finding("warn", "move", text, fix)
+    if any(some - unkept.get(kind, set()) for kind, some in live.items()):
         text = f"was moved to {target}, and has been written to since"
         yield Finding("warn", "move", text, _END)
-    else:
-        yield Finding("ok", "move", f"all of it was moved to {target}")
+    elif not stays:
+        what = "all of it that is kept there" if unkept else "all of it"
+        yield Finding("ok", "move", f"{what} was moved to {target}")
+
+
+def _unkept(text: bytes | None) -> dict[str, set[int]]:
+    """Read of what precisions something stays, since the other store does not keep them."""
+    try:
+        found: dict[str, dict[str, int]] = json.loads(text or b"{}")
+        return {kind: {int(precision) for precision in some} for kind, some in found.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):  # another program's
+        return {}
 
 
 def before(store: Store) -> Iterator[Finding]:
@@ -52,13 +81,22 @@ def before(store: Store) -> Iterator[Finding]:
 
     if not isinstance(store.link, Previous):
         return
+    link, keys = store.link.before
+    kept = store.seen
+    indexes = (keys.known, kept.series), (keys.gauges, kept.series), (keys.hists, kept.histograms)
+    asked: list[Command] = [
+        ("ZLEXCOUNT", index, f"[{precision}:", f"({precision};")
+        for index, retention in indexes
+        for precision in retention  # what this one does not keep stays there
+    ]
     try:
-        number = store.link.left()
+        replies = link.exchange([*asked, ("ZCARD", keys.messages)])
+        number = sum(raised(reply) for reply in replies)
     except StoreError as error:
         fix = "start it again; where all of it was moved, do without REDMETER_PREVIOUS_URL"
         yield Finding("warn", "move", f"the store before cannot be read: {error}", fix)
         return
-    where = store.link.other_location
+    where = link.location
     if number:
         text = f"{where} is read as well: {number:,} entries lie there still"
         yield Finding("warn", "move", text, _END)

@@ -28,7 +28,7 @@ from redmeter.kinds.packed import MAX_COUNT
 from redmeter.reading.partly import readable
 from redmeter.reading.summaries import MAX_MERGED, merged_slices
 from redmeter.store import Store
-from redmeter.store.link import Command
+from redmeter.store.replies import Command
 
 #: Groups of which percentiles are read, for each row.
 CANDIDATES = 4

@@ -14,7 +14,7 @@ from redmeter.reading.observed import Sum, sum_of_all
 from redmeter.reading.rankings import Group
 from redmeter.reading.summaries import has_labels
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply, raised
+from redmeter.store.replies import Command, Reply, raised
 
 
 class Rankable(NamedTuple):

@@ -23,7 +23,7 @@ from redmeter.reading.observed import Sum, percentiles, read_sums
 from redmeter.reading.partly import readable
 from redmeter.reading.summaries import check_labels, check_whole, cover, has_labels, window_of
 from redmeter.store import Store
-from redmeter.store.link import Command
+from redmeter.store.replies import Command
 
 #: Most rows of a ranking.
 MAX_ROWS = 1_000

@@ -14,7 +14,7 @@ from redmeter.reading.join import Joined, counts_of
 from redmeter.reading.rankings import OTHER
 from redmeter.reading.sparks import drawn
 from redmeter.reading.windows import Window
-from redmeter.store.link import Reply
+from redmeter.store.replies import Reply
 
 #: Series of requests of which small curves are made.
 MAX_DRAWN = 300

@@ -16,7 +16,7 @@ from redmeter.kinds.counter import MAX_COUNT, count_of
 from redmeter.model import Series
 from redmeter.reading.partly import readable
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply, mapped, pairs, raised
+from redmeter.store.replies import Command, Reply, mapped, pairs, raised
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from redmeter.reading.join import Joined, counts_of, family, of_window
 from redmeter.reading.observed import sum_of
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 
 #: Label sets that are looked at, and that are added up to one curve.
 MAX_SETS, MAX_ADDED = 500, 50

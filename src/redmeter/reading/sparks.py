@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from redmeter.reading.series import slices_of
-from redmeter.store.link import Reply, is_misplaced
+from redmeter.store.replies import Reply, is_misplaced
 
 
 def drawn(

@@ -9,7 +9,7 @@ from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.statistics import merged
 from redmeter.model import Hour, Statistics
 from redmeter.store import Store
-from redmeter.store.link import Reply, raised, scored
+from redmeter.store.replies import Reply, raised, scored
 
 
 def read_statistics(store: Store, name: str) -> Statistics:

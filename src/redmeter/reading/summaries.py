@@ -23,7 +23,7 @@ from redmeter.reading.partly import readable
 from redmeter.reading.series import window
 from redmeter.reading.spread import Spread, Summary, Texts, spread_of
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs
+from redmeter.store.replies import Command, Reply, pairs
 
 #: Most series that are summed up by one request, each by itself.
 MAX_SERIES = 500

@@ -24,7 +24,7 @@ from redmeter.reading.messages import (
 from redmeter.reading.partly import there
 from redmeter.reading.together import Question, ask
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, is_misplaced, raised
+from redmeter.store.replies import Command, Reply, is_misplaced, raised
 
 #: Loggers and severities that are looked at, and those of which the newest messages are read.
 MAX_SOURCES, MAX_RECENT_SOURCES = 100, 20

@@ -22,7 +22,7 @@ from redmeter.reading.rankings import (
 )
 from redmeter.reading.together import Question
 from redmeter.reading.windows import window_of
-from redmeter.store.link import Command
+from redmeter.store.replies import Command
 
 #: Series that are summed up.
 MAX_SUMMED = 5_000

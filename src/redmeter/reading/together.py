@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from redmeter.keys import Kept
 from redmeter.store import Store, View
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.timed import Timed
 from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
-from redmeter.store.link import Reply
+from redmeter.store.replies import Reply
 
 #: Label sets that are looked at: of requests, and of their durations.
 MAX_REQUESTS, MAX_SECONDS = 1_000, 500

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.reading.partly import there
 from redmeter.store import Store
-from redmeter.store.link import Command, Reply, pairs, raised, scored
 from redmeter.store.publishing import INSTANCE_SECONDS, WRITER_SECONDS
+from redmeter.store.replies import Command, Reply, pairs, raised, scored
 
 #: Most writers that are read, the newest ones.
 MAX_WRITERS = 1000

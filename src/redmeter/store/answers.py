@@ -5,7 +5,7 @@ from typing import Any
 
 from redmeter.errors import StoreRefused
 from redmeter.model import Batch, Operations, Outcome, Rejection
-from redmeter.store.link import Reply, error_code, raised
+from redmeter.store.replies import Reply, error_code, raised
 
 
 class RetentionChanged(StoreRefused):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from redmeter.errors import IncompatibleStore
 from redmeter.keys import DEFAULT_HISTOGRAMS, FORMAT, HISTOGRAMS, Kept, Keys, Retention
-from redmeter.store.link import Reply, raised
+from redmeter.store.replies import Reply, raised
 from redmeter.store.scripts import BIND, RETAIN
 from redmeter.store.steps import Steps
 

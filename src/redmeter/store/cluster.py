@@ -23,9 +23,10 @@ from typing import Any
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.link import Command, Link, Reply, raised
+from redmeter.store.link import Link
 from redmeter.store.parallel import in_parallel
 from redmeter.store.redirects import ASKING, MOVES, READONLY, answers, place_in
+from redmeter.store.replies import Command, Reply, raised
 from redmeter.store.slots import SCRIPTS, Address, Shard, Slots, key_of, name_of, slot_of
 from redmeter.store.urls import in_short
 

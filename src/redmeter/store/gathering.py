@@ -13,8 +13,8 @@ from collections.abc import Callable, Generator, Sequence
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys, partition_of
 from redmeter.store.binding import rank_of
-from redmeter.store.link import Command, Reply, is_misplaced, pairs, scored
 from redmeter.store.merging import Join, Range, error_of, merged_of, part_of
+from redmeter.store.replies import Command, Reply, is_misplaced, pairs, scored
 from redmeter.store.slots import key_of
 
 #: Members of an index that are passed over by looking at what they hold, too: of more, their names

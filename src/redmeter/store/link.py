@@ -26,84 +26,14 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redmeter.errors import (
-    AccessDenied,
     InvalidSetting,
     RedmeterError,
     StoreError,
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.expressions import late
 from redmeter.store.bounded import bound
-from redmeter.store.tls import advice
-
-#: One command: its name and arguments.
-Command = tuple[str | int | float | bytes | memoryview, ...]
-#: A reply: bytes, int, None, a list of replies, or the error it was.
-Reply = Any
-
-_CODES = late(
-    r"\b(NOSCRIPT|OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|BUSY|CLUSTERDOWN|TRYAGAIN|MOVED"
-    r"|ASK|CROSSSLOT|WRONGTYPE|NOAUTH|WRONGPASS|NOPERM)\b"
-)
-_ARGUMENTS = late(r",? with args beginning with:.*", re.DOTALL)
-_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
-    (client_errors.NoScriptError, "NOSCRIPT"),
-    (client_errors.OutOfMemoryError, "OOM"),
-    (client_errors.ReadOnlyError, "READONLY"),
-    (client_errors.BusyLoadingError, "LOADING"),
-    (client_errors.NoPermissionError, "NOPERM"),
-    (client_errors.AuthenticationWrongNumberOfArgsError, "WRONGPASS"),
-    (client_errors.AuthenticationError, "WRONGPASS"),
-    (client_errors.AuthorizationError, "NOAUTH"),
-    (client_errors.TryAgainError, "TRYAGAIN"),
-    (client_errors.MasterDownError, "MASTERDOWN"),
-    (client_errors.ClusterDownError, "CLUSTERDOWN"),  # of which the one above is a kind
-    (client_errors.ClusterCrossSlotError, "CROSSSLOT"),
-    (client_errors.MovedError, "MOVED"),
-    (client_errors.AskError, "ASK"),  # of which the one above is a kind
-)
-#: What servers say instead of a code: Redis up to 7.0 within scripts, all on superfluous passwords.
-_BY_TEXT = (
-    ("user executing the script can't", "NOPERM"),  # run this command, access these keys
-    ("No permissions", "NOPERM"),
-    ("has no permissions", "NOPERM"),
-    ("ACL failure", "NOPERM"),
-    ("Authentication required", "NOAUTH"),
-    ("client already authenticated", "NOAUTH"),
-    ("invalid username-password", "WRONGPASS"),
-    ("without any password", "WRONGPASS"),
-)
-
-
-def error_code(text: str) -> str:
-    """Return the code within a server's error text, also where a script's error wraps it."""
-    found = _CODES.search(text)
-    if found:
-        return found[1]
-    return next((code for part, code in _BY_TEXT if part in text), "ERR")
-
-
-def translate(error: Exception, location: str) -> StoreError:
-    """Turn an error of the client library into one of ours."""
-    if isinstance(error, StoreError):
-        return error
-    # A server that has no AUTH repeats what it was sent with it: the password.
-    text = _ARGUMENTS.sub("", str(error))
-    code = next((c for kind, c in _BY_CLASS if isinstance(error, kind)), None)
-    if code in (None, "WRONGPASS"):
-        found = error_code(text)
-        code = found if found != "ERR" or code is None else code
-    if code in ("NOAUTH", "WRONGPASS", "NOPERM"):
-        return AccessDenied(code, text)
-    # A reply that cannot be understood is no answer either.
-    broken = client_errors.ConnectionError | client_errors.TimeoutError
-    network = isinstance(error, broken | client_errors.InvalidResponse | OSError)
-    if network and code == "ERR":
-        reason = text or type(error).__name__
-        return StoreUnavailable(location, reason, fix=advice(location, reason))
-    return StoreRefused(code or "ERR", text)
-
+from redmeter.store.replies import ARGUMENTS, Command, Reply, is_misplaced, translate
 
 #: Commands of which nobody knows which key an error is about.
 _SCRIPTS = {"EVAL", "EVALSHA"}
@@ -197,7 +127,7 @@ class Link:
             if isinstance(problem, StoreUnavailable):
                 problem.sent = sent
             # What a server repeats of an AUTH must not come back by way of the traceback.
-            raise problem from (None if _ARGUMENTS.search(str(error)) else error)
+            raise problem from (None if ARGUMENTS.search(str(error)) else error)
 
     def collect(self, commands: Sequence[Command]) -> list[Reply]:
         """Do the same; what was not answered has the error as its reply, each one of its own."""
@@ -384,48 +314,5 @@ def _option(error: TypeError) -> str:
     return found[1] if found else "see the client's documentation"
 
 
-def pairs(reply: Reply) -> list[tuple[bytes, bytes]]:
-    """Read a map, which comes flat by protocol 2 and as a mapping by protocol 3."""
-    if isinstance(reply, dict):
-        return list(reply.items())
-    return list(zip(reply[::2], reply[1::2], strict=True))
-
-
-def mapped(reply: Reply) -> dict[bytes, bytes]:
-    """Read a map as pairs() does, for who looks up its keys."""
-    if isinstance(reply, dict):
-        return reply
-    parts = iter(reply)
-    return dict(zip(parts, parts, strict=True))
-
-
-def scored(reply: Reply) -> list[tuple[bytes, float]]:
-    """Read members with their scores, flat by protocol 2 and two by two by protocol 3."""
-    flat = [part for item in reply for part in (item if isinstance(item, list) else [item])]
-    return [(m, float(s)) for m, s in zip(flat[::2], flat[1::2], strict=True)]
-
-
-def is_misplaced(reply: Reply) -> bool:
-    """Tell whether a reply says that a key cannot be read, while others can.
-
-    It holds something else than what was asked for; or, where one goes on without the servers that
-    are away, it lies there: see Store.partly().
-    """
-    if isinstance(reply, StoreUnavailable):
-        return True
-    return isinstance(reply, StoreRefused) and reply.code == "WRONGTYPE"
-
-
 def _text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def raised(reply: Reply) -> Reply:
-    """Return a reply, or raise it where it is an error.
-
-    Raises:
-        StoreError: what the server answered.
-    """
-    if isinstance(reply, StoreError):
-        raise reply
-    return reply

@@ -11,7 +11,7 @@ from typing import Any
 
 from redmeter.errors import StoreError
 from redmeter.partitions import PARTITIONS, SpreadKeys, partition_of
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 from redmeter.store.scripts import JOIN
 
 #: Its result is a list of tuples, or an error.

@@ -20,9 +20,10 @@ from redmeter.store import binding as bindings
 from redmeter.store.answers import RetentionChanged, outcome_of
 from redmeter.store.binding import Binding, Wish
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Command, Link, Reply
+from redmeter.store.link import Link
 from redmeter.store.parcel import Parcel
 from redmeter.store.producers import Producers
+from redmeter.store.replies import Command, Reply
 from redmeter.store.scripts import Script, apply_script
 from redmeter.store.steps import Steps, drive
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from redmeter.errors import InvalidSetting, StoreError, StoreUnavailable
 from redmeter.keys import BARE_OWN, Keys
-from redmeter.store.link import Command, Link, Reply, mapped, raised, scored
+from redmeter.store.link import Link
+from redmeter.store.replies import Command, Reply, mapped, scored
 from redmeter.store.scatter import Scatter
 from redmeter.store.scripts import JOIN
 from redmeter.store.uniting import MERGED, ROLES, hours_united, role_of, united
@@ -74,20 +75,9 @@ class Previous:
         return self.link.location
 
     @property
-    def other_location(self) -> str:
-        """Where the other store is, without credentials."""
-        return self._other.location
-
-    def left(self) -> int:
-        """Return how many entries the indexes of the other store have.
-
-        Raises:
-            StoreError: it does not answer, or refuses.
-        """
-        keys = self._others
-        indexes = keys.known, keys.gauges, keys.hists, keys.messages
-        replies = self._other.exchange([("ZCARD", index) for index in indexes])
-        return sum(raised(reply) for reply in replies)
+    def before(self) -> tuple[Link, Keys]:
+        """The other store alone."""
+        return self._other, self._others
 
     @property
     def owned(self) -> bool:
@@ -108,8 +98,10 @@ class Previous:
         try:
             self._see_that_they_are_two()
             replies = self._added(commands, asked, replies)
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             if not self._partly:
+                if error.location == self._other.location:
+                    raise _named(error) from error
                 raise
             self._other_is_away = True
             replies = [_cut(*each) for each in zip(commands, replies, strict=True)]
@@ -393,6 +385,13 @@ def _listing(command: Command) -> Command:
 
 def _members(command: Command, reply: Reply) -> list[bytes]:
     return [m for m, _ in scored(reply)] if command[0] == "ZREVRANGE" else reply
+
+
+def _named(error: StoreUnavailable) -> StoreUnavailable:
+    """Return an error of the other store's that says which one that is."""
+    place = f"{error.location}, the store before (REDMETER_PREVIOUS_URL)"
+    fix = error.fix or "start it again; where all of it was moved, do without it"
+    return StoreUnavailable(place, error.reason, sent=error.sent, fix=fix)
 
 
 def _version(meta: Reply) -> str:

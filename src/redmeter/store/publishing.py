@@ -9,7 +9,7 @@ producer is alive: programs that start every second must not fill the store.
 """
 
 from redmeter.keys import Keys
-from redmeter.store.link import raised
+from redmeter.store.replies import raised
 from redmeter.store.scripts import PUBLISH
 from redmeter.store.steps import Collects
 

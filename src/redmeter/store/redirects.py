@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from redmeter.errors import AccessDenied, StoreRefused
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 from redmeter.store.slots import UNKNOWN_HOST, Address
 
 #: What leads to another node: for good, or for once.

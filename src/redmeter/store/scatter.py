@@ -13,7 +13,8 @@ from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys
 from redmeter.store.cluster import UNREADY, ClusterLink, place_of
 from redmeter.store.gathering import gather, of_those_there
-from redmeter.store.link import Command, Link, Reply
+from redmeter.store.link import Link
+from redmeter.store.replies import Command, Reply
 from redmeter.store.slots import key_of, name_of, slot_of
 from redmeter.store.urls import in_short
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from redmeter.errors import StoreRefused
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 from redmeter.store.steps import Collects, Steps, drive
 
 #: What stands in apply.lua where the operations go.

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.link import Command, Link, Reply, pairs, raised
+from redmeter.store.link import Link
+from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.urls import Target
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from redis.crc import key_slot
 
 from redmeter.errors import StoreUnavailable
-from redmeter.store.link import Command, Reply, pairs
+from redmeter.store.replies import Command, Reply, pairs
 
 #: Host and port.
 Address = tuple[str, int]

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from redmeter.errors import StoreError
-from redmeter.store.link import Command, Reply
+from redmeter.store.replies import Command, Reply
 
 T = TypeVar("T")
 K = TypeVar("K")

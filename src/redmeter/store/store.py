@@ -18,8 +18,9 @@ from redmeter.store import binding as bindings
 from redmeter.store import publishing
 from redmeter.store.binding import Binding, Wish
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Command, Link, Reply, pairs, raised
+from redmeter.store.link import Link
 from redmeter.store.partition import Partition
+from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.scatter import Scatter
 from redmeter.store.steps import drive, drive_all
 

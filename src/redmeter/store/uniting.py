@@ -16,7 +16,7 @@ from redmeter.kinds.message import parse_entry
 from redmeter.kinds.moments import Moments, held
 from redmeter.kinds.packed import added_buckets, added_moments
 from redmeter.kinds.statistics import merged
-from redmeter.store.link import Command, Reply, is_misplaced, pairs, scored
+from redmeter.store.replies import Command, Reply, is_misplaced, pairs, scored
 
 # --- Values --------------------------------------------------------------------------------
 
