@@ -1,6 +1,7 @@
 // Parts of a long list: a page of it at a time, and a field that narrows it down.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { set, state } from "../state/page";
+import { Empty } from "./empty";
 
 /** Rows of a page. */
 export const LIMIT = 50;
@@ -50,5 +51,16 @@ export function Filter({ label, most }: { label: string; most: number }) {
         timer.current = setTimeout(() => set({ filter: wanted, offset: 0 }), REST);
       }}
     />
+  );
+}
+
+/** A place behind the end of a list, where a link may lead that is older than the list. */
+export function PastTheEnd() {
+  return (
+    <Empty title="The list ends before this">
+      <button type="button" class="quiet" onClick={() => set({ offset: 0 }, true)}>
+        To its beginning
+      </button>
+    </Empty>
   );
 }

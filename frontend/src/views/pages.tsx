@@ -7,7 +7,7 @@ import { Card } from "../parts/card";
 import { Choice } from "../parts/choice";
 import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
-import { Filter, LIMIT, Paging, placeOf } from "../parts/paging";
+import { Filter, LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
@@ -32,13 +32,7 @@ function partOf({ sampled, looked_at, of }: PagesAnswer): string {
 /** Why the list is empty, where it is not that nothing is there. */
 function noneOf(order: Order, offset: number, { found, of }: PagesAnswer) {
   if (offset > 0 && found > 0)
-    return (
-      <Empty title="The list ends before this">
-        <button type="button" class="quiet" onClick={() => set({ offset: 0 }, true)}>
-          To its beginning
-        </button>
-      </Empty>
-    );
+    return <PastTheEnd />;
   if (of > 0 && state.value.filter) return <Empty title="No page has this in its route" />;
   return of > 0 && order === "failing" ? <Empty title="No request failed in this window" /> : null;
 }

@@ -7,7 +7,7 @@ import { number } from "../lib/units";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
-import { LIMIT, Paging, placeOf } from "../parts/paging";
+import { LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
 import { amongFirst, CounterTable } from "./countertable";
@@ -108,13 +108,7 @@ interface NoneProps {
 function None({ answer, offset, title, code, among }: NoneProps) {
   const { found, total, looked_at } = answer;
   if (offset > 0 && found > 0)
-    return (
-      <Empty title="The list ends before this">
-        <button type="button" class="quiet" onClick={() => set({ offset: 0 }, true)}>
-          To its beginning
-        </button>
-      </Empty>
-    );
+    return <PastTheEnd />;
   if (state.value.filter)
     return (
       <Empty title="None has such a name">

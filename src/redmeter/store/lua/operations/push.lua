@@ -6,7 +6,6 @@
 
 function operations.push(i, keys, a)
   local life = ARGV[a]
-  a = a + 1
 
   local function put(key, keep, first, last)
     local ttl = call('TTL', key)
@@ -17,10 +16,5 @@ function operations.push(i, keys, a)
     if ttl ~= -1 then call('EXPIRE', key, life) end
   end
 
-  for key = i, i + keys - 1 do
-    local last = a + 1 + tonumber(ARGV[a + 1])
-    local done, problem = pcall(put, KEYS[key], tonumber(ARGV[a]), a + 2, last)
-    if not done then reject(key, problem) end
-    a = last + 1
-  end
+  each_list(i, keys, a + 1, put)
 end

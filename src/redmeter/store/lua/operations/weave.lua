@@ -29,7 +29,6 @@ end
 
 function operations.weave(i, keys, a)
   local life = ARGV[a]
-  a = a + 1
 
   local function put(key, keep, first, last)
     local ttl, stored = call('TTL', key), call('LRANGE', key, 0, -1)
@@ -57,10 +56,5 @@ function operations.weave(i, keys, a)
     if ttl ~= -1 then call('EXPIRE', key, life) end
   end
 
-  for key = i, i + keys - 1 do
-    local last = a + 1 + tonumber(ARGV[a + 1])
-    local done, problem = pcall(put, KEYS[key], tonumber(ARGV[a]), a + 2, last)
-    if not done then reject(key, problem) end
-    a = last + 1
-  end
+  each_list(i, keys, a + 1, put)
 end
