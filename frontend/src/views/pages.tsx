@@ -31,8 +31,7 @@ function partOf({ sampled, looked_at, of }: PagesAnswer): string {
 
 /** Why the list is empty, where it is not that nothing is there. */
 function noneOf(order: Order, offset: number, { found, of }: PagesAnswer) {
-  if (offset > 0 && found > 0)
-    return <PastTheEnd />;
+  if (offset > 0 && found > 0) return <PastTheEnd />;
   if (of > 0 && state.value.filter) return <Empty title="No page has this in its route" />;
   return of > 0 && order === "failing" ? <Empty title="No request failed in this window" /> : null;
 }

@@ -107,8 +107,7 @@ interface NoneProps {
 /** Why the list is empty, and what fills it. */
 function None({ answer, offset, title, code, among }: NoneProps) {
   const { found, total, looked_at } = answer;
-  if (offset > 0 && found > 0)
-    return <PastTheEnd />;
+  if (offset > 0 && found > 0) return <PastTheEnd />;
   if (state.value.filter)
     return (
       <Empty title="None has such a name">
