@@ -91,18 +91,25 @@ def test_a_store_that_hangs_is_a_503_within_the_time_limit(
 
 def test_whether_it_is_alive_is_told_though_all_is_busy(dashboard: Dashboard) -> None:
     """Others are told to come again; who asks for that is not."""
-    may = threading.Event()
+    may, begun = threading.Event(), threading.Semaphore(0)
+    numbers = iter(range(10_000))
 
     def wait() -> Body:
-        may.wait(20)
+        begun.release()
+        may.wait(60)
         return Body(b"{}", "application/json")
 
-    with asking(dashboard) as client:
-        numbers = iter(range(10_000))
+    def fill() -> None:
         with contextlib.suppress(Refusal):
             while True:
                 dashboard._shared.get(next(numbers), wait, 1.0)
+
+    with asking(dashboard) as client:
         try:
+            fill()
+            for _ in range(THREADS):
+                assert begun.acquire(timeout=30)
+            fill()  # what the threads have taken is no longer waiting
             answer = client.get("/api/marks")
             assert (answer.status_code, error_of(answer)["code"]) == (503, "busy")
             assert client.get("/healthz").status_code == 200

@@ -147,7 +147,7 @@ def test_levels_become_severities(memory: MemoryMeter, log: logging.Logger) -> N
     for level in (1, 10, 20, 25, 30, 40, 50, 99):
         log.log(level, "x")
     log.setLevel(1)
-    log.log(5, "x")
+    log.log(7, "x")  # 5 has a name where uvicorn is loaded
     assert sorted({f.severity for f in memory.common("app.jobs")}) == [
         *("critical", "debug", "error", "info", "warning")
     ]
