@@ -242,7 +242,8 @@ def test_counting_does_the_same_whether_the_server_is_there_or_not(
     fail_again(meter, 2)
     during = calls_of(work)
     assert any(call.endswith("Recorder.attend") for call in before)
-    assert during == before
+    # Whoever looks while the flusher is at work also looks at how long it has been.
+    assert during - {"module.monotonic"} == before - {"module.monotonic"}
     names = {call.rpartition(".")[2] for call in during}
     assert "append" in names
     assert not names & {"connect", "sendall", "recv", "select", "sleep", "acquire", "__enter__"}
