@@ -33,6 +33,7 @@ TAGS = (
 
 #: How many partitions a store on a cluster has.
 PARTITIONS = len(TAGS)
+_NUMBERS = {tag: number for number, tag in enumerate(TAGS)}
 
 
 def partition_of(text: str | bytes) -> int:
@@ -75,6 +76,11 @@ class SpreadKeys(Keys):
     def in_part(self, key: str, part: int) -> str:
         """Return a key or a head that stands for those of all partitions, as it is in one."""
         return self.parts[part].head + key[len(self.prefix) :]
+
+    def part_of_key(self, key: str | bytes) -> int | None:
+        """Return the partition that a key lies in; None where it is none of these."""
+        text = key.decode(errors="replace") if isinstance(key, bytes) else key
+        return _NUMBERS.get(text[len(self.prefix) + 1 :].partition("}")[0])
 
     def count(self, precision: int, name: str) -> str:
         """See Keys."""

@@ -18,6 +18,7 @@ from redmeter.reading.together import ask
 from redmeter.reading.windows import window_of
 from redmeter.store import Store, opening
 from redmeter.store.binding import new_version
+from redmeter.store.link import Link
 from support.moving import write_log, write_series
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, count, measure
@@ -290,3 +291,20 @@ def test_a_store_by_another_name_is_not_its_own_previous_one(
     for _ in range(2):
         with pytest.raises(InvalidSetting, match="is this store itself, by another name"):
             meter.total("hits")
+
+
+def test_that_they_are_two_stores_is_asked_once(
+    filled: None, meters: tuple[Meter, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the one before says nothing of itself, having no prefix."""
+    both, _ = meters
+    both.total("spread0")
+    asked, whole = [], Link.exchange
+
+    def counted(self: Link, *args: Any) -> Any:
+        asked.append(self.location)
+        return whole(self, *args)
+
+    monkeypatch.setattr(Link, "exchange", counted)
+    both.total("spread0")
+    assert len(asked) == 2

@@ -8,7 +8,7 @@ reply. No I/O here: who exchanges the commands is scatter.py.
 """
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys, partition_of
@@ -33,6 +33,13 @@ def gather(keys: SpreadKeys, command: Command) -> Gather:
     if key_of(command) not in keys.spread:
         return _alone(command)
     return _RULES[str(command[0])](keys, command)
+
+
+def parts_in(keys: SpreadKeys, commands: Iterable[Command]) -> set[int]:
+    """Return the partitions that commands with keys of theirs are about."""
+    named = (key_of(command) for command in commands)
+    found = (keys.part_of_key(key) for key in named if key is not None)
+    return {part for part in found if part is not None}
 
 
 def of_those_there(
@@ -105,9 +112,19 @@ def _fields(keys: SpreadKeys, command: Command) -> Gather:
     return values
 
 
-def _meta(keys: SpreadKeys, command: Command) -> Gather:
-    """HGETALL meta: what the partition says that ranks highest: see binding.rank_of()."""
-    replies = yield _everywhere(keys, command)
+def is_meta(keys: SpreadKeys, command: Command) -> bool:
+    """Tell whether a command asks what the partitions keep."""
+    return command[0] == "HGETALL" and command[1] == keys.meta
+
+
+def meta_of(keys: SpreadKeys, parts: Collection[int]) -> Gather:
+    """HGETALL meta: what the partition says that ranks highest: see binding.rank_of().
+
+    Args:
+        parts: the partitions that are asked. Others may keep something else until they are written
+            to again, and nothing else is stored there by then.
+    """
+    replies = yield [("HGETALL", keys.in_part(keys.meta, part)) for part in sorted(parts)]
     told = [reply for reply in replies if not isinstance(reply, StoreError)]
     if not told:
         return replies[0]
@@ -237,7 +254,6 @@ _RULES: dict[str, Callable[[SpreadKeys, Command], Gather]] = {
     "ZSCORE": _one_member,
     "HGET": _one_field,
     "HMGET": _fields,
-    "HGETALL": _meta,
     "TYPE": _type,
     "MEMORY": _size,
     "ZRANDMEMBER": _some,

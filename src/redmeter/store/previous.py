@@ -117,7 +117,7 @@ class Previous:
         if ours and ours == theirs:
             reason = "is this store itself, by another name: all would be counted twice"
             raise InvalidSetting("previous_url", reason)
-        if ours and theirs:
+        if ours:
             self._apart.set()
 
     def collect(self, commands: Sequence[Command]) -> list[Reply]:
@@ -295,6 +295,7 @@ class Previous:
 
     def within(self, seconds: float) -> AbstractContextManager[None]:
         """See Link."""
+        assert isinstance(self.link, Link), "the connections to a cluster are ours"
         return self.link.within(seconds)
 
     def recover(self) -> None:

@@ -6,13 +6,13 @@ gathering.py. All commands go out together, so it is one round trip to each mast
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys
 from redmeter.store.cluster import UNREADY, ClusterLink, place_of
-from redmeter.store.gathering import gather, of_those_there
+from redmeter.store.gathering import Gather, gather, is_meta, meta_of, of_those_there, parts_in
 from redmeter.store.link import Link
 from redmeter.store.replies import Command, Reply
 from redmeter.store.slots import key_of, name_of, slot_of
@@ -78,8 +78,20 @@ class Scatter:
     def collect(self, commands: Sequence[Command]) -> list[Reply]:
         """Do the same; what was not answered has the error as its reply."""
         replies: list[Reply] = [None] * len(commands)
-        gathers = [gather(self._keys, command) for command in commands]
-        asked = {number: next(one) for number, one in enumerate(gathers)}
+        gathers: dict[int, Gather] = {}
+        metas = []
+        for number, command in enumerate(commands):
+            if is_meta(self._keys, command):
+                metas.append(number)
+            else:
+                gathers[number] = gather(self._keys, command)
+        asked = {number: next(one) for number, one in gathers.items()}
+        if metas:
+            # A reading goes by what those partitions keep that it is about, and needs no other.
+            here = parts_in(self._keys, chain.from_iterable(asked.values()))
+            parts = range(len(self._keys.parts)) if self._partly or not here else here
+            gathers |= {number: meta_of(self._keys, parts) for number in metas}
+            asked |= {number: next(gathers[number]) for number in metas}
         while asked:
             answers = iter(self._patiently([one for some in asked.values() for one in some]))
             before, asked = asked, {}
@@ -165,10 +177,6 @@ class Scatter:
     def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """See ClusterLink."""
         return self.cluster.lanes(keys)
-
-    def within(self, seconds: float) -> AbstractContextManager[None]:
-        """See Link."""
-        return self.cluster.within(seconds)
 
     def recover(self) -> None:
         """See ClusterLink."""
