@@ -88,7 +88,9 @@ def test_forked_children_report_their_own(programs: Programs, server: Server) ->
     """From the first thing on that they record; each under a number of its own."""
     done = programs.run(
         """
+import warnings
 from redmeter.integrations.process import install
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, since Python 3.12
 meter = Meter(URL, flush_interval=0.05)
 install(meter, every=0.1)
 meter.count("x")

@@ -53,6 +53,7 @@ FORMS = [
 @example("unix://user:{}@/run/redis.sock", "x@/qzxv", False)
 @example("{}@host", "qzxv://x", False)
 @example("redis://host?password={}&x=1", "x&qzxv=1", False)
+@example("redis+sentinel://h/a?sentinel_password={}&x=1", "&qzxv", False)
 @example("redis://user:{}@host", "qzxv[7731]", False)
 @example("redis://user:{}@host", "qzxv℀7731", False)
 def test_no_piece_of_a_password_is_ever_shown(form: str, secret: str, escaped: bool) -> None:

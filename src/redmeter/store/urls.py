@@ -176,7 +176,12 @@ def _sentinel(scheme: str, rest: str) -> Target:
         raise InvalidSetting("url", f"does not say what the sentinels call the master: use {form}")
     pairs = parts.query.split("&")
     others = "&".join(pair for pair in pairs if pair.partition("=")[0] not in _OF_SENTINELS)
-    server = parse(f"{plain}://{login}{at}localhost/{database}?{others}")
+    try:
+        server = parse(f"{plain}://{login}{at}localhost/{database}?{others}")
+    except InvalidSetting:
+        if any("password" in option for option in given):
+            raise _unreadable() from None  # what is unknown may be the rest of an unescaped one
+        raise
     options = {k: v for k, v in server.options.items() if k not in ("host", "port")}
     shown = ",".join(f"[{h}]:{p}" if ":" in h else f"{h}:{p}" for h, p in nodes)
     return Target(
