@@ -141,6 +141,7 @@ def test_an_error_survives_the_way_between_processes(
     ("error", "told"),
     [
         (StoreRefused("OOM", "x"), "raise maxmemory"),
+        (StoreRefused("TRYAGAIN", "x"), "try again once it is there"),
         (StoreRefused("READONLY", "x"), "connect to the master"),
         (StoreRefused("ERR", "x"), "the server refused: x"),
         (AccessDenied("NOPERM", "x"), "docs/stored-format.md"),

@@ -208,6 +208,7 @@ _HINTS = {
     "BUSY": "a script of someone's is running for too long",
     "CLUSTERDOWN": "the cluster is not complete: start what is missing, or see "
     "cluster-require-full-coverage",
+    "TRYAGAIN": "a slot is on its way from one node to another: try again once it is there",
     "MOVED": _OF_A_CLUSTER,
     "ASK": _OF_A_CLUSTER,
     "CROSSSLOT": _OF_A_CLUSTER,

@@ -276,6 +276,18 @@ def test_a_network_that_heals_between_two_tries_is_not_noticed(proxy: Proxy, con
     assert conn.hget("redmeter:total:", "x") == b"6"
 
 
+def test_a_server_that_hangs_is_given_up_after_the_second_try(proxy: Proxy, conn: Any) -> None:
+    """Each was waited for in full, and the timeout has passed."""
+    clock = HastyClock()
+    with Meter(proxy.url, timeout=1.1, clock=clock, sync=True) as meter:
+        meter.count("x")
+        proxy.black_hole()
+        with pytest.raises(StoreUnavailable) as caught:
+            meter.count("x", 10)
+        assert (caught.value.sent, clock.waits) == (True, 1)
+        proxy.heal()
+
+
 def test_a_slow_network_is_waited_for(proxy: Proxy, conn: Any) -> None:
     """As long as the timeout allows; longer is no answer, and still counts once."""
     with Meter(proxy.url, timeout=0.3, sync=True) as meter:

@@ -17,8 +17,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.errors import EmbeddedServerError, StoreError, StoreUnavailable
-from redmeter.migrating.journal import Group, state_of
 from redmeter.migrating.report import MigrationError
+from redmeter.migrating.state import Group, state_of
 from redmeter.reading.servers import _info
 from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher, wire

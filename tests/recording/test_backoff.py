@@ -10,6 +10,7 @@ from redmeter.recording.backoff import (
     REFUSED_PAUSE,
     Backoff,
     is_passing,
+    is_soon_over,
 )
 
 
@@ -63,6 +64,18 @@ def test_where_it_was_refused_it_waits_long_but_not_for_who_asks(time: Time) -> 
     assert (backoff.pause, backoff.passing) == (0.0, False)
 
 
+def test_what_is_soon_over_is_tried_again_after_an_interval(time: Time) -> None:
+    """However often it was said; and what failed before or fails then does not add up to it."""
+    backoff = Backoff(1.0)
+    for _ in range(3):
+        backoff.failed(passing=True)
+    for _ in range(9):
+        backoff.failed(passing=True, soon=True)
+        assert 0.75 <= waits(backoff, time) <= 1.125
+    backoff.failed(passing=True)
+    assert 3.0 <= waits(backoff, time) <= 4.125
+
+
 def test_it_can_be_waived_and_shared(time: Time) -> None:
     """Partitions of one server are tried at the same moment; and failures stay known."""
     backoff, other = Backoff(1.0), Backoff(1.0)
@@ -88,3 +101,10 @@ def test_it_can_be_waived_and_shared(time: Time) -> None:
 def test_what_only_people_can_mend_does_not_pass(error: Exception, passing: bool) -> None:
     """All else may pass by itself."""
     assert is_passing(error) is passing
+
+
+def test_a_server_that_is_well_says_what_is_soon_over() -> None:
+    """A slot that moves is there within moments; one that nobody serves may stay so."""
+    assert is_soon_over(StoreRefused("TRYAGAIN", "keys are on two nodes"))
+    assert not is_soon_over(StoreRefused("CLUSTERDOWN", "nobody serves the slot"))
+    assert not is_soon_over(StoreUnavailable("there", "refused"))

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from redis.cluster import LoadBalancingStrategy, RedisCluster
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
 from redmeter.partitions import TAGS
@@ -79,6 +78,28 @@ COUNTED = {name: number + 1 for number, name in enumerate(NAMES)}
 
 
 # --- To whom -------------------------------------------------------------------------------
+
+
+def test_a_reading_about_one_partition_asks_its_node_alone(
+    open_store: OpenStore, cluster: Cluster, asked: Counter[str]
+) -> None:
+    """And needs no other one, also to know what is kept."""
+    store = open_store()
+    fill(store)
+    version = store.binding().version
+    asked.clear()
+    for number in range(0, 64, 7):
+        key = store.parts[number].keys.count(60, NAMES[number])
+        view, (found,) = store.read([("HGETALL", key)])
+        assert len(found) == 2
+        assert view.version == version
+    assert sum(asked.values()) == 10
+    other = cluster.nodes[1]
+    here = next(n for n in range(64) if n not in partitions_on(cluster, other))
+    cluster.pause(other)
+    asked.clear()
+    store.read([("HGETALL", store.parts[here].keys.count(60, NAMES[here]))])
+    assert other.address not in asked
 
 
 def test_each_command_goes_to_the_master_that_has_its_key(
@@ -419,17 +440,6 @@ def test_a_process_that_ends_waits_for_no_node_longer_than_told(
     assert told == [0.7, 2.0, 0.7]
 
 
-def test_a_time_limit_holds_for_all_nodes(link: ClusterLink, cluster: Cluster) -> None:
-    """Whatever the settings say."""
-    cluster.keep_masters()
-    link.exchange([("GET", key_in(part)) for part in range(64)])
-    for node in cluster.masters():
-        cluster.pause(node)
-    with link.within(0.05):
-        replies = link.collect([("GET", key_in(part)) for part in range(64)])
-    assert {type(reply) for reply in replies} == {StoreUnavailable}
-
-
 def test_a_fork_does_not_use_the_connections_of_its_parent(open_store: OpenStore) -> None:
     """Both read all there is, and go on doing so."""
     store = open_store()
@@ -482,63 +492,3 @@ def test_a_replica_that_is_away_is_made_up_for_by_its_master(
     cluster.pause(cluster.nodes[4])
     assert read_totals(store.reader, NAMES) == COUNTED
     assert store.reader.link.away() == []
-
-
-# --- Clients of the caller's ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"decode_responses": True},
-        {"protocol": 3},
-        {"load_balancing_strategy": LoadBalancingStrategy.ROUND_ROBIN},
-    ],
-)
-def test_a_cluster_client_of_the_callers_says_where_and_how(
-    options: dict[str, Any], cluster: Cluster
-) -> None:
-    """Whatever its settings; it is left open, and nothing goes over its own connections."""
-    theirs: Any = RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port, **options)
-    with Meter(client=theirs, sync=True) as meter:
-        for number, name in enumerate(NAMES):
-            meter.count(name, number + 1)
-        meter.log("shop", "paid %s", 12)
-        meter.observe("took", 1.5)
-        assert meter.names() == sorted(NAMES)
-        assert [meter.total(name) for name in NAMES] == list(COUNTED.values())
-        assert meter.summary("took", precision=60).count == 1
-        assert [source.logger for source in meter.loggers()] == ["shop"]
-        assert len(meter.top("n*", precision=60, limit=100)) == 64
-        store = meter._store
-        assert store is not None
-        assert "the caller's client" in store.location
-        found = examine(store)
-        assert (found.series[60], found.level) == (64, "warn")
-    assert theirs.ping()
-    theirs.close()
-
-
-def test_a_cluster_client_of_the_callers_brings_its_user(cluster: Cluster) -> None:
-    """Name and password, which no message has."""
-    for node in cluster.nodes:
-        node.ask("ACL", "SETUSER", "ada", "on", ">hidden-secret", "~*", "+@all")
-    theirs: Any = RedisCluster(
-        host="127.0.0.1", port=cluster.nodes[1].port, username="ada", password="hidden-secret"
-    )
-    try:
-        with Meter(client=theirs, sync=True) as meter:
-            meter.count("hits", 3)
-            assert meter.total("hits") == 3
-            assert "hidden" not in f"{meter!r} {meter._store!r}"
-            for node in cluster.nodes:
-                node.ask("ACL", "SETUSER", "ada", ">other", "<hidden-secret")
-                node.ask("CLIENT", "KILL", "USER", "ada")
-            with pytest.raises(Exception, match=r"WRONGPASS|invalid username") as error:
-                meter.total("hits")
-            assert "hidden" not in str(error.value)
-    finally:
-        theirs.close()
-        for node in cluster.nodes:
-            node.ask("ACL", "DELUSER", "ada")

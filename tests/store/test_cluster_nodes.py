@@ -10,14 +10,15 @@ from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavail
 from redmeter.reading import health
 from redmeter.reading.catalogue import read_names
 from redmeter.store import Store
+from redmeter.store.redirects import place_in
 from redmeter.store.replies import Reply
-from redmeter.store.slots import Shard, Slots, key_of, name_of, slot_of
+from redmeter.store.slots import Address, Shard, Slots, key_of, name_of, slot_of
 from support.certificates import POSSIBLE
 from support.clusters import Cluster
 from support.layout import SLOTS
 from support.servers import Server, free_port
 from support.speaker import papers_in, speaker_of, tls_settings
-from support.stores import opened_store
+from support.stores import link_of, opened_store
 from support.waiting import eventually
 
 A, B, C = ("10.0.0.1", 7000), ("10.0.0.2", 7000), ("10.0.0.3", 7001)
@@ -69,6 +70,25 @@ def test_slots_are_found_in_their_ranges() -> None:
     for nobodys in (200, 299, 301, SLOTS - 1):
         assert slots.shard(nobodys) is None
     assert Slots([]).shard(0) is None
+
+
+def test_a_node_is_where_a_remap_says() -> None:
+    """Whatever it is called, or not; one that is known to be meant is there already."""
+
+    def outside(address: Address) -> Address:
+        return f"outside-{address[0]}", address[1] + 1
+
+    first = [0, 9, node(b"10.0.0.1", 7000), node(b"", 7001)]
+    slots = Slots.read([first], "asked", outside)
+    assert slots.nodes == [("outside-10.0.0.1", 7001), ("outside-asked", 7002)]
+
+    def leads(place: str) -> Address | None:
+        reply = StoreRefused("MOVED", f"MOVED 3999 {place}")
+        return place_in(reply, ("asked", 7000), slots.nodes, outside)
+
+    assert leads("10.0.0.9:7000") == ("outside-10.0.0.9", 7001)
+    assert leads(":7000") == leads("?:7000") == ("outside-asked", 7001)
+    assert leads("?:7002") == ("outside-asked", 7002)
 
 
 @pytest.mark.parametrize("reply", [b"text", 7, [[0, 1]], [[0, 1, b"x"]], [["a", 1, node(b"h", 1)]]])
@@ -182,6 +202,34 @@ def test_a_cluster_of_one_node_that_announces_no_host(lone: Server) -> None:
         found = health.examine(meter._store)
     told = [(f.level, f.text) for f in found.findings if f.topic == "cluster"]
     assert told[0] == ("ok", "1 masters, 64 of 64 partitions each")
+
+
+def test_of_addresses_that_are_gone_nothing_is_kept(lone: Server) -> None:
+    """Where nodes come and go under new ones, links, connections and what is known would add up."""
+    clustered(lone)
+    with opened_store(url_of(lone), timeout=1.0) as store, lone.client() as client:
+        link, question, held = link_of(store), ("EXISTS", "redmeter:x"), []
+        eventually(lambda: client.cluster("INFO")["cluster_state"] == "ok", 10.0)
+        client.config_set("cluster-preferred-endpoint-type", "hostname")
+
+        def call(name: str, port: int = 0) -> None:
+            client.config_set("cluster-announce-hostname", name)
+            client.config_set("cluster-announce-port", port)
+            link.recover()
+
+        for name in ("localhost", "Localhost", "LOCALHOST"):
+            call(name)
+            assert link.exchange([question]) == [0]
+            held += link.servers()
+            assert held[-1].location.startswith(f"{name}:")
+        call("localhost", free_port())
+        assert isinstance(link.collect([question])[0], StoreUnavailable)
+        call("localhost")
+        assert link.exchange([question]) == [0]
+        assert set(link._nodes) == {(host, lone.port) for host in ("127.0.0.1", "localhost")}
+        assert link._trouble == {}
+        # Its own, and one to each name.
+        eventually(lambda: len(client.client_list()) == 3)
 
 
 def test_a_cluster_without_slots_is_said(lone: Server) -> None:

@@ -56,28 +56,6 @@ def asked(node: Node) -> int:
 # --- Nodes that hang, or are cut off --------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_a_time_limit_holds_for_each_node(
-    number: int, open_store: OpenStore, cluster: Cluster
-) -> None:
-    """Also for those that are asked by threads of their own: nobody waits as the settings say."""
-    link = link_of(open_store(cluster.url, timeout=60.0))
-    link.exchange(of_all())
-    cluster.keep_masters()
-    cluster.pause(cluster.nodes[number])
-
-    def ask() -> None:
-        with link.within(0.2):
-            link.collect(of_all())
-        with link.within(0.2):
-            link.ask_servers([("TIME",)])
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(30.0)
-    assert not thread.is_alive()
-
-
 def test_what_never_went_out_is_not_in_doubt(open_store: OpenStore) -> None:
     """A node that says nothing was asked who has which slots, and nothing else."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

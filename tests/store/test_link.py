@@ -5,8 +5,10 @@ import itertools
 import os
 import socket
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +26,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.store import open
+from redmeter.store import bounded, open
 from redmeter.store.link import Link
 from redmeter.store.replies import error_code, pairs, raised, scored, translate
 
@@ -451,6 +453,33 @@ def test_replies_after_an_error_that_ended_an_exchange_are_not_the_next_ones(
     assert begun.wait(5)
     assert link.exchange([("GET", "a")]) == [b"own"]
     end.set()
+
+
+def test_a_server_that_loads_its_data_puts_nothing_in_doubt(canned: Canned, link: Link) -> None:
+    """Each command has its own reply: what was sent before or after may have been carried out."""
+    canned.replies = [b":1\r\n", b"-LOADING x\r\n", b":2\r\n", b"+own\r\n"]
+    one, loading, two = link.collect([("INCR", "a"), ("INCR", "b"), ("INCR", "a")])
+    assert (one, two) == (1, 2)
+    assert isinstance(loading, StoreRefused)
+    assert (loading.code, loading.sent) == ("LOADING", False)
+    assert link.exchange([("GET", "a")]) == [b"own"]
+    assert canned.connections == 1
+
+
+def test_a_time_that_was_given_once_is_not_that_of_later_exchanges(
+    canned: Canned, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also long after it is over. The connections of those that have one are kept as well."""
+    canned.replies = [b"+1\r\n", b"+2\r\n", b"+3\r\n"]
+    with link.within(60.0):
+        assert link.exchange([("PING",)]) == [b"1"]
+    with monkeypatch.context() as patch:
+        later = SimpleNamespace(monotonic=lambda: time.monotonic() + 100.0)
+        patch.setattr(bounded, "time", later)
+        assert link.exchange([("PING",)]) == [b"2"]
+    with link.within(60.0):
+        assert link.exchange([("PING",)]) == [b"3"]
+    assert canned.connections == 2
 
 
 def test_a_connection_is_kept_and_one_that_ended_is_noticed_beforehand(

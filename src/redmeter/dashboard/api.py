@@ -4,7 +4,6 @@ The endpoints themselves are in questions.py and panels.py, their shapes in answ
 threads.
 """
 
-import contextlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -80,9 +79,8 @@ class Answers:
         """
         # The page shows what there is, and says what is missing.
         reader, replica = self.reader.partly(), self.reader is not self.store
-        link = reader.link
         # A caller's client may wait for as long as it likes; a thread of ours may not.
-        with contextlib.nullcontext() if link.owned else link.within(PATIENCE):
+        with reader.link.bounded(PATIENCE):
             if endpoint.path == "/api/overview":
                 return panels.overview(reader, self._watch, values, replica=replica)
             if endpoint.path == "/api/health":  # of the one that takes what is written

@@ -10,6 +10,7 @@ A series under way is for a moment in neither store, and never counted in both.
     report.py     what is told             walk.py       which series there are
     families.py   what is kept by slices   others.py     statistics, messages, marks
     journal.py    what is written down     reading.py    what was taken is read
+    state.py      how that reads           sending.py    batches on their way
     running.py    take, send, compare, note
 """
 
@@ -102,7 +103,7 @@ def migrate(
         with suppress(StoreError):
             journal.release()
         raise
-    journal.end(complete=report.finished, left=len(report.left), unkept=report.unkept)
+    journal.end(state, complete=report.finished, left=len(report.left), unkept=report.unkept)
     report.seconds = source.clock.monotonic() - started
     return report
 

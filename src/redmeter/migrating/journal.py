@@ -9,6 +9,7 @@
         sums           what was told so far, JSON
         complete       1 once a round found nothing more
         left           how many keys of what was taken stay, since TO has not stored all of it
+        left:ID:N      which these are of batch N, JSON: key, and kind and name
         unkept         series that the last round passed by, since TO does not keep them, JSON
     OWN moving:lock    string, the token of the run that is moving; for LOCK seconds at a time
     OWN moving:N:I:J   what was taken with batch N, under a new name: unit I, key J; once it has
@@ -22,12 +23,12 @@ In TO, `moved:` has the id, so that no other store is taken for it.
 
 import json
 import os
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from redmeter.errors import InvalidSetting, StoreRefused
 from redmeter.migrating.report import MigrationError
+from redmeter.migrating.state import Group, State, state_of
 from redmeter.migrating.walk import FAMILIES, Unit
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, mapped, raised
@@ -41,46 +42,6 @@ KEPT = 86400
 KNOWN = 90 * 86400
 #: Pause between two looks at somebody else's lock, seconds.
 _LOOK = 0.5
-
-
-@dataclass(slots=True)
-class Group:
-    """What was taken together and is under way."""
-
-    family: str
-    #: Of its first batch.
-    number: int
-    #: Names and sizes of its units.
-    units: list[tuple[str, int]]
-    #: How many of its rounds have arrived.
-    done: int = 0
-    #: When it was taken, Unix seconds by this machine's clock.
-    since: float = 0.0
-
-    def text(self) -> str:
-        """Return it as JSON."""
-        return json.dumps([self.family, self.number, self.units, self.done, self.since])
-
-    @classmethod
-    def read(cls, text: bytes) -> "Group":
-        """Read what text() returned."""
-        family, number, units, done, since = json.loads(text)
-        if family not in FAMILIES or not (isinstance(number, int) and isinstance(done, int)):
-            raise ValueError(family)
-        pairs = [(str(name), int(size)) for name, size in units]
-        return cls(family, number, pairs, done, float(since))
-
-
-@dataclass(slots=True)
-class State:
-    """What is written down."""
-
-    id: str = ""
-    target: str = ""
-    number: int = 1
-    group: Group | None = None
-    sums: dict[str, Any] = field(default_factory=dict)
-    complete: bool = False
 
 
 class Journal:
@@ -97,6 +58,8 @@ class Journal:
         keys = self._part.keys
         self._moving = keys.moving
         self._lock = f"{keys.moving}lock"
+        #: When it was renewed last, by the monotonic clock; and the move's id.
+        self._renewed, self._id = 0.0, ""
 
     # The lock
 
@@ -119,8 +82,7 @@ class Journal:
         left: float | None = None
         clock = self._store.clock
         while True:
-            words = (self._lock, self._token, "NX", "PX", int(LOCK * 1000))
-            if raised(self._store.link.exchange([("SET", *words)])[0]):
+            if self._get_lock():
                 break
             found = int(raised(self._store.ask([("PTTL", self._lock)])[0]))
             # Who is at work renews it; that of a run that was killed runs out.
@@ -137,22 +99,41 @@ class Journal:
             clock.sleep(_LOOK)
         return self.state()
 
+    def _get_lock(self) -> bool:
+        words = (self._lock, self._token, "NX", "PX", int(LOCK * 1000))
+        return bool(raised(self._store.link.exchange([("SET", *words)])[0]))
+
     def release(self) -> None:
         """Give the lock back, and note nothing."""
         self._settle([], {}, release=True)
 
-    def end(self, *, complete: bool, left: int, unkept: Mapping[str, Mapping[int, int]]) -> None:
+    def end(
+        self, state: State, *, complete: bool, left: int, unkept: Mapping[str, Mapping[int, int]]
+    ) -> None:
         """Give the lock back, and note how far it has come.
 
         Args:
+            state: as the last step left it.
             complete: whether the last round found nothing more.
             left: how many keys of what was taken stay; then what is written down stays too.
             unkept: kind -> precision -> series that were passed by, since TO does not keep them.
+
+        Raises:
+            MigrationError: another run has gone on meanwhile.
+            StoreError: the server cannot be reached or refuses.
         """
         keys = [self._moving] if complete and not left else []
         fields: dict[str, str | int] = {"complete": int(complete), "left": left}
         fields["unkept"] = json.dumps(unkept)
-        self._settle(keys, fields, release=True)
+        reply = self._try_settle(keys, fields, release=True)
+        # Where it is nobody's, it had run out, or a first try gave it back, whose answer was lost.
+        if reply == 0 and self._get_lock():
+            found = self.state()
+            if (found.id, found.number, found.group) == (state.id, state.number, None):
+                reply = self._try_settle(keys, fields, release=True)
+            else:
+                self.release()
+        self._check(reply)
 
     def state(self) -> State:
         """Return what is written down.
@@ -170,6 +151,7 @@ class Journal:
         raised(self._store.ask([("PERSIST", self._moving)])[0])
         fields: dict[str, str | int] = {"id": state.id, "target": state.target}
         fields |= {"number": state.number, "sums": json.dumps(state.sums), "complete": 0}
+        self._id = state.id
         self._settle([], fields)
 
     def moved_keys(self, group: Group) -> list[tuple[str, ...]]:
@@ -209,29 +191,40 @@ class Journal:
         if isinstance(replies[0], StoreRefused) and replies[0].code == "NOSCRIPT":
             replies = self._store.ask([TAKE.command(whole, args, whole=True), *reads])
         self._check(replies[0])
+        self._renewed = self._store.clock.monotonic()
         return replies[1:]
 
-    def progress(self, group: Group, sums: dict[str, Any]) -> None:
-        """Note that another round of a group has arrived."""
+    def progress(self, group: Group, sums: dict[str, Any], left: Mapping[str, str]) -> None:
+        """Note that another round of a group has arrived; see settle()."""
         fields: dict[str, str | int] = {"group": group.text(), "sums": json.dumps(sums)}
-        self._settle([], fields, numbers=(group.number, ""))
+        self._settle([], fields | self._left(group, left), numbers=(group.number, ""))
 
     def settle(
-        self, group: Group, number: int, sums: dict[str, Any], *, keep: Container[str] = ()
+        self, group: Group, number: int, sums: dict[str, Any], left: Mapping[str, str]
     ) -> None:
         """Note that a group has arrived.
 
         Args:
             number: of the next batch.
-            keep: keys of what was taken that stay.
+            left: the keys of it that stay -> kind and name.
         """
-        moved = [key for some in self.moved_keys(group) for key in some if key not in keep]
+        moved = [key for some in self.moved_keys(group) for key in some if key not in left]
         fields: dict[str, str | int] = {"number": number, "sums": json.dumps(sums)}
+        fields |= self._left(group, left)
         self._settle(moved, fields, removed=["group"], numbers=(group.number, number))
+
+    def _left(self, group: Group, left: Mapping[str, str]) -> dict[str, str | int]:
+        # In a field of its own: with all the others it would be written again by each group.
+        return {f"left:{self._id}:{group.number}": json.dumps(left)} if left else {}
 
     def hold(self) -> None:
         """Renew the lock."""
         self._settle([], {})
+
+    def hold_on(self) -> None:
+        """Renew the lock where much of its time has passed, for who takes no other step."""
+        if self._store.clock.monotonic() - self._renewed > LOCK / 3:
+            self.hold()
 
     def _settle(
         self,
@@ -242,12 +235,24 @@ class Journal:
         numbers: tuple[int | str, int | str] = ("", ""),
         release: bool = False,
     ) -> None:
+        self._check(self._try_settle(keys, fields, removed, numbers, release=release))
+        self._renewed = self._store.clock.monotonic()
+
+    def _try_settle(
+        self,
+        keys: Sequence[str],
+        fields: Mapping[str, str | int],
+        removed: Sequence[str] = (),
+        numbers: tuple[int | str, int | str] = ("", ""),
+        *,
+        release: bool = False,
+    ) -> Reply:
         args: list[str | int] = [self._token, 0 if release else int(LOCK * 1000), KEPT, *numbers]
         args.append(len(fields))
         for name, value in fields.items():
             args += (name, value)
         named = [self._lock, self._moving, *keys]
-        self._check(SETTLE.run(_Asked(self._store), named, [*args, *removed]))
+        return SETTLE.run(Asked(self._store), named, [*args, *removed])
 
     def _check(self, reply: Reply) -> None:
         if raised(reply) == -1:
@@ -259,7 +264,7 @@ class Journal:
             )
 
 
-class _Asked:
+class Asked:
     """Exchanges commands that may be repeated: see Store.ask()."""
 
     def __init__(self, store: Store) -> None:
@@ -267,33 +272,6 @@ class _Asked:
 
     def collect(self, commands: Sequence[Command]) -> list[Reply]:
         return self._store.ask(commands)
-
-
-def state_of(fields: dict[bytes, bytes]) -> State:
-    """Read what is written down.
-
-    Raises:
-        MigrationError: another program has written there.
-    """
-    text = {name.decode(errors="replace"): value for name, value in fields.items()}
-    group = text.get("group")
-    try:
-        state = State(
-            id=text.get("id", b"").decode(),
-            target=text.get("target", b"").decode(),
-            number=int(text.get("number", b"1")),
-            group=None if group is None else Group.read(group),
-            sums=json.loads(text.get("sums", b"{}")),
-            complete=text.get("complete") == b"1",
-        )
-        if not isinstance(state.sums, dict):
-            raise ValueError("sums are by name")
-    except (ValueError, TypeError, RecursionError):
-        raise MigrationError(
-            "what an earlier run has written down in FROM, under moving:, cannot be read: another "
-            "program has written there. If nothing is under way, delete that key, and begin anew"
-        ) from None
-    return state
 
 
 def known(source: Store, target: Store, found: State) -> bool:

@@ -14,12 +14,15 @@ from typing import Any
 from redmeter.kinds.message import parse_name
 from redmeter.migrating import reading
 from redmeter.migrating.families import Content, Family
-from redmeter.migrating.journal import Group, Journal, State
+from redmeter.migrating.journal import Asked, Journal
+from redmeter.migrating.reading import Parts
 from redmeter.migrating.report import MigrationError, Report, Sum
 from redmeter.migrating.sending import Batches, Sender
+from redmeter.migrating.state import Group, State
 from redmeter.migrating.walk import FAMILIES, Passed, Unit, Walk
 from redmeter.store import Store
-from redmeter.store.replies import Command, raised
+from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.scripts import TIDY
 
 #: Pause after each group, seconds: whoever else waits for FROM shall have its turn.
 REST = 0.0003
@@ -55,6 +58,7 @@ class Run:
         self._part = source.parts[0]
         self.report = Report(resumed=bool(state.sums) or state.group is not None)
         _fill(self.report, state.sums)
+        self.report.left |= state.left
         self._sender = Sender(target, journal, state.id, self.report)
         self._sender.acknowledged.update(state.sums.get("acknowledged", ()))
         #: Units of which nothing but other programs' fields is left, and how many these are.
@@ -64,7 +68,8 @@ class Run:
 
     def run(self) -> Report:
         """Move all there is; see __init__.migrate()."""
-        self._forget()
+        # Of what was left, somebody may have seen to some.
+        self.report.left = self._there(self.report.left)
         report, walk = self.report, Walk(self._source, self._target.kept)
         if self._state.group is not None:
             self._go_on(self._state.group)
@@ -92,6 +97,7 @@ class Run:
         waiting: dict[Family, list[Unit]] = {}
         spread = min(len(self._target.parts), _SPREAD)
         for page in walk.pages():
+            self._journal.hold_on()
             for unit in page:
                 if isinstance(unit, Passed):
                     self._pass(unit)
@@ -118,15 +124,13 @@ class Run:
         keys = self._part.keys
         members = raised(self._source.ask([("ZRANGE", keys.messages, 0, -1)])[0])
         for page in _pages(members, 100):
-            asked: list[Command] = []
+            self._journal.hold_on()
+            named = [keys.messages]
             for member in page:
                 source = parse_name(member.decode(errors="replace"))
                 key, _, last, _ = keys.common(*source)
-                asked.append(("EXISTS", key, last, keys.recent(*source), keys.patterns(*source)))
-            there = self._source.ask(asked)
-            gone = [m for m, number in zip(page, there, strict=True) if number == 0]
-            if gone:
-                raised(self._source.ask([("ZREM", keys.messages, *gone)])[0])
+                named += (key, last, keys.recent(*source), keys.patterns(*source))
+            raised(TIDY.run(Asked(self._source), named, page))
 
     # Groups
 
@@ -150,12 +154,15 @@ class Run:
         family = FAMILIES[group.family]
         self._send_group(group, self._read(family, self._journal.moved_keys(group)), again=True)
 
-    def _read(self, family: Family, moved: Sequence[Sequence[str]]) -> list[list[Any]]:
-        return [reading.stepwise(self._source.ask, family.shapes, keys) for keys in moved]
+    def _read(self, family: Family, moved: Sequence[Sequence[str]]) -> list[Parts]:
+        return [reading.stepwise(self._ask, family.shapes, keys) for keys in moved]
 
-    def _send_group(
-        self, group: Group, parts: Sequence[Sequence[Any]], *, again: bool = False
-    ) -> bool:
+    def _ask(self, commands: Sequence[Command]) -> list[Reply]:
+        """Ask FROM one of many things, and hold the lock meanwhile."""
+        self._journal.hold_on()
+        return self._source.ask(commands)
+
+    def _send_group(self, group: Group, parts: Sequence[Parts], *, again: bool = False) -> bool:
         """Send a group, from the round on that is not known to have arrived.
 
         Args:
@@ -163,10 +170,10 @@ class Run:
             again: whether that round may have been sent.
         """
         family, report = FAMILIES[group.family], self.report
-        contents = [
-            family.content(name, each, self._sender.now)
-            for (name, _), each in zip(group.units, parts, strict=True)
-        ]
+        contents = []
+        for (name, _), (held, strange) in zip(group.units, parts, strict=True):
+            content = family.content(name, held, self._sender.now)
+            contents.append(content._replace(unread=content.unread + strange))
         rounds = self._rounds(family, contents)
         wrong: list[str] = []
         for number in range(group.done, len(rounds)):
@@ -177,7 +184,7 @@ class Run:
             wrong += found.wrong
             group.done = number + 1
             if group.done < len(rounds):
-                self._journal.progress(group, self._written())
+                self._journal.progress(group, self._written(), self._left(group))
         report.pieces += sum(bool(each.items or each.unread) for each in contents)
         for content in contents:
             if content.unread:
@@ -186,7 +193,7 @@ class Run:
         if wrong:
             self._keep(group, {name for name, _ in group.units})
         self._state.number = group.number + max(len(rounds), 1)
-        self._journal.settle(group, self._state.number, self._written(), keep=report.left)
+        self._journal.settle(group, self._state.number, self._written(), self._left(group))
         if wrong:
             raise MigrationError(
                 f"{self._target.location} has not got what it said that it stored: "
@@ -197,18 +204,24 @@ class Run:
 
     def _keep(self, group: Group, names: set[str]) -> None:
         """Note that what was taken of some units stays in FROM."""
+        kept: dict[str, str] = {}
         for (name, _), keys in zip(group.units, self._journal.moved_keys(group), strict=True):
             if name in names:
-                self.report.left |= dict.fromkeys(keys, f"{group.family} {name}".strip())
-        self._forget()
+                kept |= dict.fromkeys(keys, f"{group.family} {name}".strip())
+        self.report.left |= self._there(kept)
 
-    def _forget(self) -> None:
-        """Tell no more of what was left, and is not there any more: somebody has seen to it."""
-        left, told = self.report.left, dict[str, str]()
+    def _there(self, left: Mapping[str, str]) -> dict[str, str]:
+        """Return those of some keys in FROM that are there."""
+        told: dict[str, str] = {}
         for page in _pages([*left], reading.STEP):
-            there = self._source.ask([("EXISTS", key) for key in page])
+            there = self._ask([("EXISTS", key) for key in page])
             told |= {key: left[key] for key, one in zip(page, there, strict=True) if raised(one)}
-        self.report.left = told
+        return told
+
+    def _left(self, group: Group) -> dict[str, str]:
+        """Return what is left of a group."""
+        left, keys = self.report.left, self._journal.moved_keys(group)
+        return {key: left[key] for some in keys for key in some if key in left}
 
     def _rounds(self, family: Family, contents: Sequence[Content]) -> list[Batches]:
         """Divide items into batches. The same each time for the same content."""
@@ -235,7 +248,7 @@ class Run:
                 self._foreign[family.name, name] = len(content.foreign)
                 self.report.leave(keys[0])
         for page in _pages(commands, reading.STEP):
-            for reply in self._source.ask(page):
+            for reply in self._ask(page):
                 raised(reply)
 
     def _written(self) -> dict[str, Any]:
@@ -246,8 +259,7 @@ class Run:
             for kind, some in report.sums.items()
         }
         numbers = {"pieces": report.pieces, "batches": report.batches}
-        known = {"left": report.left, "acknowledged": sorted(self._sender.acknowledged)}
-        return {"sums": sums, **numbers, **known}
+        return {"sums": sums, **numbers, "acknowledged": sorted(self._sender.acknowledged)}
 
 
 def _pages(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -261,6 +273,5 @@ def _fill(report: Report, written: Mapping[str, Any]) -> None:
         for precision, values in some.items():
             report.sum_of(kind, int(precision)).add(Sum(**values))
     report.earlier = report.total()
-    report.left |= written.get("left", {})
     report.pieces = report.earlier_pieces = written.get("pieces", 0)
     report.batches += written.get("batches", 0)

@@ -1,13 +1,14 @@
 """Backoff: when to try again what failed.
 
 Less and less often, at random moments within a range, so that many processes do not come back at
-once; where a store does not let us in, or is not what it should be, every 30 s.
+once; where a store does not let us in, or is not what it should be, every 30 s. Where a server is
+well and a slot of its own is moving, about as often as if nothing failed.
 """
 
 import time
 from random import SystemRandom
 
-from redmeter.errors import AccessDenied, IncompatibleStore
+from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused
 
 # Not the generator of the application, which may have seeded it, and counts on what comes next.
 chance = SystemRandom()
@@ -23,6 +24,11 @@ REFUSED_PAUSE = 1.0
 def is_passing(error: Exception) -> bool:
     """Tell whether something may pass by itself within moments."""
     return not isinstance(error, AccessDenied | IncompatibleStore)
+
+
+def is_soon_over(error: Exception) -> bool:
+    """Tell whether a server that is well says that something is over within moments."""
+    return isinstance(error, StoreRefused) and error.code == "TRYAGAIN"
 
 
 class Backoff:
@@ -42,11 +48,18 @@ class Backoff:
         self.passing = True
         self._not_before = self._not_asked_before = 0.0
 
-    def failed(self, *, passing: bool) -> None:
-        """Wait, longer each time."""
+    def failed(self, *, passing: bool, soon: bool = False) -> None:
+        """Wait, longer each time.
+
+        Args:
+            passing: see is_passing().
+            soon: see is_soon_over(): for an interval only, and what failed before does not count.
+        """
         now = time.monotonic()
-        self.failures, self.passing = self.failures + 1, passing
-        if passing:
+        self.failures, self.passing = 1 if soon else self.failures + 1, passing
+        if soon:
+            wait = self._interval * chance.uniform(0.75, 1.0)
+        elif passing:
             wait = min(LONGEST_BACKOFF, self._interval * 2 ** min(self.failures, 10))
             wait *= chance.uniform(0.75, 1.0)
         else:

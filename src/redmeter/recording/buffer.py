@@ -10,8 +10,9 @@ logs that take most, texts are given up first, then patterns are counted as (oth
 messages costs no number.
 
 What goes out is taken as Parts, each for one batch, and so for one partition of the store. A part
-that was never sent is put back, and merges with what came meanwhile. Runs lie by partition, but for
-those whose names have a place for the number of the process: that may change until they are taken.
+that was never sent is put back, and merges with what came meanwhile. Runs lie by partition. Those
+whose names have a place for the number of the process have none until that is known, and change it
+with the number: with the first part that is taken for another one.
 
 Used by one thread at a time: whoever holds the recorder's lock.
 """
@@ -34,7 +35,7 @@ SERIES_BYTES = 300
 #: Of so many names with the number of the process the partition is remembered.
 REMEMBERED = 10_000
 
-#: Where runs lie whose partition depends on the number of the process.
+#: Where runs lie whose partition depends on the number of the process, until that is known.
 UNPLACED = -1
 
 #: Where nothing is kept.
@@ -109,8 +110,10 @@ class Buffer:
         self._limit = limit
         self._number_of = number_of
         self._places: dict[int, Levels] = {0: {}}
-        # For who takes what is unplaced: (name, number of the process) -> number of the partition.
-        self._found: dict[tuple[str, int], int] = {}
+        #: The number of this process that runs lie by.
+        self._instance: int | None = None
+        #: Name that has a place for it -> number of the partition.
+        self._found: dict[str, int] = {}
         self._kept_now = kept
         self._known: dict[type[Run], Widths] = {}
 
@@ -151,12 +154,41 @@ class Buffer:
         """Return where a run lies."""
         if self._number_of is None:
             return self._places[0]
-        unplaced = kind.NUMBERED and needs_instance(name)
-        number = UNPLACED if unplaced else self._number_of(kind.home(name))
+        numbered = kind.NUMBERED and needs_instance(name)
+        number = self._numbered(name) if numbered else self._number_of(kind.home(name))
         levels = self._places.get(number)
         if levels is None:
             levels = self._places[number] = {}
         return levels
+
+    def _numbered(self, name: str) -> int:
+        """Return the partition of a name that has a place for the number of the process."""
+        if self._instance is None:
+            return UNPLACED
+        found = self._found.get(name)
+        if found is None:
+            assert self._number_of is not None, "else all lies in one"
+            if len(self._found) >= REMEMBERED:
+                self._found.clear()
+            found = self._found[name] = self._number_of(spelled(name, self._instance))
+        return found
+
+    def _place(self, instance: int) -> None:
+        """Have what has a place for the number of the process lie by that number from now on."""
+        moved = Part(self._kept_now)
+        try:
+            # Without a number before, all of it is in one place.
+            for number in [UNPLACED] if self._instance is None else list(self._places):
+                levels = self._places.get(number, {})
+                for kind, width in [level for level in levels if level[0].NUMBERED]:
+                    runs = levels[kind, width]
+                    for name in [name for name in runs if needs_instance(name)]:
+                        moved.add(kind, width, name, runs.pop(name), 0)
+                    if not runs:
+                        del levels[kind, width]
+            self._instance, self._found = instance, {}
+        finally:
+            self.put_back(moved)
 
     # In
 
@@ -297,37 +329,27 @@ class Buffer:
             number: of the partition that the batch is for.
             instance: the number of this process; what needs it stays where it is not known.
         """
+        if instance not in (None, self._instance) and self._number_of is not None:
+            self._place(instance)
         part = Part(self._kept_now, instance)
         try:
             if levels := self._places.get(number):
-                self._fill(part, levels, needs_instance if instance is None else None)
-            if instance is not None and (levels := self._places.get(UNPLACED)):
-                self._fill(part, levels, lambda name: self._number(name, instance) != number)
+                self._fill(part, levels, numbered=instance is not None)
         except BaseException:  # a fault of ours, or a signal handler's: it is nowhere else
             self.put_back(part)
             raise
         return part if part.fields else None
 
-    def _number(self, name: str, instance: int) -> int:
-        """Return the partition of a name that has a place for the number of the process."""
-        found = self._found.get((name, instance))
-        if found is None:
-            assert self._number_of is not None, "else nothing is unplaced"
-            if len(self._found) >= REMEMBERED:
-                self._found.clear()
-            found = self._found[name, instance] = self._number_of(spelled(name, instance))
-        return found
-
-    def _fill(self, part: Part, levels: Levels, stays: Callable[[str], bool] | None) -> None:
+    def _fill(self, part: Part, levels: Levels, *, numbered: bool) -> None:
         """Move as much into a part as one batch holds.
 
         Args:
-            stays: whether a series stays that may have a place for the number of the process.
+            numbered: also series that may have a place for the number of the process.
         """
         for (kind, width), runs in sorted(levels.items(), key=_oldest_first):
             precisions = self._widths(kind).precisions(width)
             for name in list(runs):
-                if stays is not None and kind.NUMBERED and stays(name):
+                if not numbered and kind.NUMBERED and needs_instance(name):
                     continue
                 run = runs.pop(name)
                 try:
@@ -368,6 +390,8 @@ def _lacking(
     runs: Iterable[tuple[type[Run], int, str, Run]], before: Kept, after: Kept
 ) -> Iterator[tuple[str, tuple[int, ...], int]]:
     """Yield what cannot be made for precisions that came to be kept: series, precisions, events."""
+    if before == after:
+        return
     for kind, width, name, run in runs:
         came = set(kind.retention(after)) - set(kind.retention(before))
         lacking = tuple(sorted(p for p in came if not width or p % width))

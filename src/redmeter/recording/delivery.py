@@ -12,7 +12,6 @@ Not for two threads at once: whoever delivers holds the recorder's `sending` loc
 """
 
 import json
-import math
 import os
 import socket
 from collections import deque
@@ -24,11 +23,11 @@ from redmeter.analysis import patterns
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept
 from redmeter.model import Outcome
-from redmeter.recording.backoff import is_passing
+from redmeter.recording.backoff import is_passing, is_soon_over
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.channel import Channel
 from redmeter.recording.errands import PATIENCE, Errand, Errands
-from redmeter.recording.instance import NUMBER_SECONDS
+from redmeter.recording.number import Number
 from redmeter.recording.tally import Tally
 from redmeter.store import Store
 from redmeter.store.steps import drive_all
@@ -96,10 +95,8 @@ class Delivery:
         self._told = "{}"
         #: Whether there is a report that had to wait, its server being busy.
         self._untold = False
-        self._published = -math.inf
         #: The number of this process; needed from the first series on that has a place for it.
-        self.instance: int | None = None
-        self.needs_instance = False
+        self.number = Number(store.clock)
 
     @property
     def in_doubt(self) -> int:
@@ -139,7 +136,7 @@ class Delivery:
             self._bind(asked=asked)
         self._renumber(asked=asked)
         before = set(self._failed) if self._spread else set[int]()
-        send = partial(self._send, asked=asked, instance=self._usable_instance())
+        send = partial(self._send, asked=asked, instance=self.number.usable)
         self._send_to(self._lanes, send, patient=asked)
         # On one server what stays without a failure waits for a number.
         left = self._left() if self._spread else set[int]()
@@ -218,7 +215,7 @@ class Delivery:
         backoffs = [self._channels[number].backoff for number in numbers]
         with self._lock:
             longest = max(backoffs, key=lambda backoff: backoff.failures)
-            longest.failed(passing=is_passing(error))
+            longest.failed(passing=is_passing(error), soon=is_soon_over(error))
             for backoff in backoffs:
                 backoff.like(longest)
             self._failed.update(numbers)
@@ -356,10 +353,9 @@ class Delivery:
 
     def _publish(self, *, ended: bool) -> None:
         self._untold = False
-        self.instance = self._store.publish(
-            self.writer, self._told, instance=self.needs_instance, ended=ended
-        )
-        self._published = -math.inf if ended else self._store.clock.monotonic()
+        asked, needed = self._store.clock.monotonic(), self.number.needed
+        found = self._store.publish(self.writer, self._told, instance=needed, ended=ended)
+        self.number.tell(found, asked)
 
     def _send_to_first(self, do: Callable[[Errand], None], *, asked: bool) -> None:
         """Do something about the first partition, where what concerns all of them lies."""
@@ -369,18 +365,13 @@ class Delivery:
 
     def _renumber(self, *, asked: bool) -> None:
         """Ask for the number of this process again, before it may be another's."""
-        if self._untold or (self.needs_instance and self._usable_instance() is None):
+        if self._untold or self.number.is_due:
             self._send_to_first(self._ask_number, asked=asked)
-
-    def _usable_instance(self) -> int | None:
-        aged = self._store.clock.monotonic() - self._published > NUMBER_SECONDS
-        return None if self.needs_instance and aged else self.instance
 
     def _ask_number(self, _: Errand) -> None:
         try:
             self._publish(ended=False)
-        except StoreRefused as error:
-            self.instance = None  # what needs none is sent
+        except StoreRefused as error:  # what needs none is sent
             with self._lock:
                 self._tally.trouble(error.code, str(error))
 

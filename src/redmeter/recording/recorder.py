@@ -109,7 +109,7 @@ class Recorder:
             interval=self._interval,
             around=self._at_work,
         )
-        self._delivery.needs_instance = self._registry.per_process
+        self._delivery.number.needed = self._registry.per_process
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
         #: not, and need not.
         self._flushing: set[int] = set()
@@ -141,7 +141,7 @@ class Recorder:
     def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
         gauge = self._registry.gauge(name, labels, per_process=per_process)
-        self._delivery.needs_instance = self._registry.per_process
+        self._delivery.number.needed = self._registry.per_process
         return gauge
 
     def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
@@ -393,7 +393,7 @@ class Recorder:
             taken = len(cells) * SERIES_BYTES + waiting
             return tally.health(
                 producer=delivery.writer,
-                instance=delivery.instance,
+                instance=delivery.number.usable,
                 fresh=fresh,
                 series=len(cells),
                 buffer_bytes=self._buffer.bytes + taken,

@@ -3,9 +3,9 @@
 The store's retention holds for everyone, or one process would trim what another wants kept. Each
 batch therefore carries the version that it was made for, and the script applies no batch made
 for another one: a change of retention reaches every writer with its next write. The version is
-the Unix time of the change in milliseconds (or one more than the last), so that a store wiped and
-made anew never repeats an old one; it is odd where somebody chose the retention. On a cluster each
-partition has a `meta:` of its own, and they may differ for as long as one of them is away.
+the Unix time of the change in microseconds (or one or two more than the last), so that a store
+wiped and made anew never repeats an old one; it is odd where somebody chose the retention. On a
+cluster each partition has a `meta:` of its own, and they may differ for as long as one is away.
 """
 
 import logging

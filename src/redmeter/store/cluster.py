@@ -10,15 +10,13 @@ blocks all of it, and it asks for the slots in an order of its own and closes co
 Which master has which slots is asked of the node that was in trouble least lately.
 """
 
-import contextlib
 import math
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from random import SystemRandom
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
@@ -27,7 +25,17 @@ from redmeter.store.link import Link
 from redmeter.store.parallel import in_parallel
 from redmeter.store.redirects import ASKING, MOVES, READONLY, answers, place_in
 from redmeter.store.replies import Command, Reply, raised
-from redmeter.store.slots import SCRIPTS, Address, Shard, Slots, key_of, name_of, slot_of
+from redmeter.store.slots import (
+    SCRIPTS,
+    Address,
+    Remap,
+    Shard,
+    Slots,
+    as_told,
+    key_of,
+    name_of,
+    slot_of,
+)
 from redmeter.store.urls import in_short
 
 #: Times that a command may be sent on by nodes that do not have its slot.
@@ -39,8 +47,11 @@ ASKED = 3
 #: A node that kept us waiting for nothing is left alone for as long, at most so many seconds.
 LEFT_ALONE = 2.0
 
+#: How often it is asked who has which slots while a master does not answer, seconds.
+AGAIN = 1.0
+
 #: A replica that could not answer is passed over for so many seconds. As often it is asked which
-#: replicas there are, since no reply tells of new ones.
+#: replicas there are.
 LATER = 10.0
 
 #: What a node says that cannot answer now, and what that means.
@@ -54,10 +65,16 @@ UNREADY = {
 _chance = SystemRandom()
 
 
-class _Limits(threading.local):
-    """Until when the exchanges of a thread have to end, by the monotonic clock."""
+class _Trouble(NamedTuple):
+    """Since when a node does not answer, until when it is left alone (monotonic seconds), and why.
 
-    until: float | None = None
+    With what may help.
+    """
+
+    since: float
+    until: float
+    reason: str
+    fix: str
 
 
 class ClusterLink:
@@ -68,6 +85,7 @@ class ClusterLink:
         start: some nodes, to begin with.
         location: for messages, without credentials.
         replicas: whether replicas are asked, where there are any, so that nothing can be written.
+        remap: where a node is reached, by where others say that it is.
     """
 
     def __init__(
@@ -77,27 +95,23 @@ class ClusterLink:
         location: str,
         *,
         replicas: bool = False,
+        remap: Remap = as_told,
     ) -> None:
         self._connect = connect
         self._first = tuple(start)
         self.location = location
-        #: See Link: the connections are ours, also where a caller's client says how they are made.
-        self.owned = True
         self._replicas = replicas
+        self._remap = remap
         self._nodes: dict[Address, Link] = {}
         self._slots: Slots | None = None
         self._stale = False
         #: When it was last asked who has which slots, monotonic seconds.
         self._looked = -math.inf
-        #: Nodes that did not answer last: since when, and until when they are left alone, monotonic
-        #: seconds.
-        self._trouble: dict[Address, tuple[float, float]] = {}
-        #: What they were in trouble by, and what may help.
-        self._why: dict[Address, tuple[str, str]] = {}
+        #: Nodes that did not answer last.
+        self._trouble: dict[Address, _Trouble] = {}
         #: Nodes that could not answer, or said that the cluster is down, and when: what they know
         #: of it may be old.
         self._doubted: dict[Address, float] = {}
-        self._limits = _Limits()
         #: How long to wait for an answer at the end of a process, seconds.
         self._longest: float | None = None
 
@@ -130,20 +144,20 @@ class ClusterLink:
             error.sent = False  # none of these was
             return [copy(error) for _ in commands]
         replies: list[Reply] = [None] * len(commands)
-        until = self._limits.until
         waiting: dict[int, Address | None] = dict.fromkeys(range(len(commands)))
         asking: set[int] = set()
         for _ in range(REDIRECTS):
             groups: dict[Address, list[int]] = {}
-            for number, address in waiting.items():
-                place = address or self._place(commands[number])
+            # What no key is about is asked of a node that is asked anyway.
+            for number in sorted(waiting, key=lambda one: key_of(commands[one]) is None):
+                place = waiting[number] or self._place(commands[number], among=groups)
                 if place is None:
                     self._stale = True
                     replies[number] = StoreRefused("CLUSTERDOWN", "no node serves its slot")
                 else:
                     groups.setdefault(place, []).append(number)
             jobs = [
-                partial(self._ask, address, [(commands[n], n in asking) for n in some], until)
+                partial(self._ask, address, [(commands[n], n in asking) for n in some])
                 for address, some in groups.items()
             ]
             answers = in_parallel(jobs)
@@ -171,34 +185,29 @@ class ClusterLink:
             replies[number] = told
         return replies
 
-    def _ask(
-        self, address: Address, commands: Sequence[tuple[Command, bool]], until: float | None
-    ) -> list[Reply]:
+    def _ask(self, address: Address, commands: Sequence[tuple[Command, bool]]) -> list[Reply]:
         """Exchange commands with one node.
 
         Args:
             commands: each with whether the node is but to get its slot.
-            until: when it has to end: the thread may be another one than that of who asks.
         """
         link, started = self.node(address), time.monotonic()
-        if started < self._trouble.get(address, (0.0, 0.0))[1]:
-            reason, fix = self._why[address]
-            return [StoreUnavailable(link.location, reason, fix=fix) for _ in commands]
+        last = self._trouble.get(address)
+        if last and started < last.until:
+            return [StoreUnavailable(link.location, last.reason, fix=last.fix) for _ in commands]
         # A replica sends readings on to its master, until it is told that it may answer.
         sent: list[Command] = [READONLY] if self._replicas else []
         for command, asking in commands:
             sent += [ASKING, command] if asking else [command]
-        limit = contextlib.nullcontext() if until is None else link.within(until - time.monotonic())
-        with limit:
-            replies = link.collect(sent)
+        replies = link.collect(sent)
         if len(sent) > len(commands):
             replies = answers(sent, replies)
         error = next((reply for reply in replies if isinstance(reply, StoreUnavailable)), None)
         if error is not None:
-            self._why[address] = error.reason, error.fix
             # Half of the time may be spent waiting for a node that stands still, no more.
             now = time.monotonic()
-            self._trouble[address] = now, now + min(now - started, LEFT_ALONE)
+            until = now + min(now - started, LEFT_ALONE)
+            self._trouble[address] = _Trouble(now, until, error.reason, error.fix)
             self._stale = True
         else:
             self._trouble.pop(address, None)
@@ -209,7 +218,8 @@ class ClusterLink:
         if reply.code not in MOVES:
             return None
         self._stale = self._stale or reply.code == "MOVED"
-        return place_in(reply, address, self._slots.nodes if self._slots else ())
+        known = self._slots.nodes if self._slots else ()
+        return place_in(reply, address, known, self._remap)
 
     def _instead(self, command: Command, reply: StoreRefused, address: Address) -> Address | None:
         """Return who else can answer, where a node cannot: of a replica, its master."""
@@ -223,11 +233,13 @@ class ClusterLink:
         other = self._place(command, replicas=False)
         return None if other == address else other
 
-    def _place(self, command: Command, *, replicas: bool = True) -> Address | None:
+    def _place(
+        self, command: Command, *, replicas: bool = True, among: Iterable[Address] = ()
+    ) -> Address | None:
         assert self._slots is not None, "looked for"
         key = key_of(command)
         if key is None:
-            return min(self._slots.masters, key=self._last_trouble, default=None)
+            return min((*among, *self._slots.masters), key=self._last_trouble, default=None)
         shard = self._slots.shard(slot_of(key))
         if shard is None:
             return None
@@ -239,7 +251,8 @@ class ClusterLink:
         return shard.master
 
     def _last_trouble(self, address: Address) -> float:
-        since, _ = self._trouble.get(address, (-math.inf, 0.0))
+        trouble = self._trouble.get(address)
+        since = trouble.since if trouble else -math.inf
         return max(since, self._doubted.get(address, -math.inf))
 
     def master_of(self, key: str | bytes) -> Address | None:
@@ -250,8 +263,8 @@ class ClusterLink:
     def rest_of(self, key: str) -> float:
         """Return for how long the master that has a key is still left alone, seconds."""
         master = self.master_of(key)
-        _, until = self._trouble.get(master, (0.0, 0.0)) if master else (0.0, 0.0)
-        return max(0.0, until - time.monotonic())
+        trouble = self._trouble.get(master) if master else None
+        return max(0.0, trouble.until - time.monotonic()) if trouble else 0.0
 
     # Nodes
 
@@ -292,8 +305,7 @@ class ClusterLink:
         """
         masters = self.masters()
         asked = [(command, False) for command in commands]
-        until = self._limits.until
-        replies = in_parallel([partial(self._ask, address, asked, until) for address in masters])
+        replies = in_parallel([partial(self._ask, address, asked) for address in masters])
         return dict(zip(map(name_of, masters), replies, strict=True))
 
     def away(self) -> list[str]:
@@ -332,7 +344,9 @@ class ClusterLink:
             StoreError: no node tells, and none ever did.
         """
         now = time.monotonic()
-        aged = self._replicas and now > self._looked + LATER
+        # No reply tells of a new replica, nor that one has taken the place of a dead master.
+        in_trouble = self._slots and any(node in self._trouble for node in self._slots.masters)
+        aged = now > self._looked + (AGAIN if in_trouble else LATER if self._replicas else math.inf)
         if self._slots is not None and not self._stale and not aged:
             return
         self._stale, self._looked = False, now
@@ -341,29 +355,31 @@ class ClusterLink:
         nodes = sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble)
         # Others come first the next time; nobody waits for each of a hundred that stand still.
         for address in nodes[:ASKED] if known else nodes:
-            (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)], self._limits.until)
+            (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)])
             try:
                 if raised(reply):
-                    self._slots, self._stale = Slots.read(reply, address[0]), False
+                    self._slots = Slots.read(reply, address[0], self._remap)
+                    self._stale = False
+                    self._forget(self._slots)
                     return
             except StoreError as error:
                 problem = problem or error
         if self._slots is None:
             raise problem or StoreRefused("CLUSTERDOWN", "no node serves any slot")
 
+    def _forget(self, slots: Slots) -> None:
+        """Drop what is held of nodes that are gone: where addresses change, that would add up."""
+        known = {*slots.nodes, *self._first}
+        for address in {*self._nodes, *self._trouble, *self._doubted} - known:
+            link = self._nodes.pop(address, None)
+            self._trouble.pop(address, None)
+            self._doubted.pop(address, None)
+            if link is not None:  # an exchange under way ends the connection that it has
+                link.close()
+
     def recover(self) -> None:
         """Look anew who has which slots, with the next exchange."""
         self._stale = True
-
-    @contextlib.contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
-        """Have the exchanges of this thread end so many seconds from now. See Link."""
-        before = self._limits.until
-        self._limits.until = time.monotonic() + seconds
-        try:
-            yield
-        finally:
-            self._limits.until = before
 
     def hurry(self, seconds: float) -> None:
         """From now on wait no longer than about that for any answer. See Link."""

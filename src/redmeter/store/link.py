@@ -79,13 +79,10 @@ class Link:
     def _start(self) -> None:
         self._client: redis.Redis | None = None
         self._idle: deque[Any] = deque()
+        #: Those of within(), which know no other times any more.
+        self._bounded: deque[Any] = deque()
         self._pid = os.getpid()
         self._longest: float | None = None
-
-    @property
-    def owned(self) -> bool:
-        """Whether the client is ours, and waits no longer than the settings say."""
-        return self._owned
 
     def exchange(
         self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
@@ -98,7 +95,7 @@ class Link:
         Raises:
             StoreUnavailable: no connection, or it broke; `sent` says whether anything went out.
             AccessDenied: the server did not let us in.
-            StoreRefused: the server is there but does not take connections, e.g. LOADING.
+            StoreRefused: the server is there but takes no connection.
         """
         packed = b"".join([_pack(command) for command in commands])
         sent, until = False, self._limits.until
@@ -153,11 +150,15 @@ class Link:
         finally:
             self._limits.until = before
 
+    def bounded(self, seconds: float) -> contextlib.AbstractContextManager[None]:
+        """Do the same with a caller's client alone: ours waits no longer than the settings say."""
+        return contextlib.nullcontext() if self._owned else self.within(seconds)
+
     def _take(self, client: "redis.Redis", until: float | None) -> Any:
         if not self._owned and until is None:
             return client.connection_pool.get_connection()
         try:
-            connection = self._idle.pop()
+            connection = self._kept(until).pop()
         except IndexError:
             connection = client.connection_pool.make_connection()
         if _foreign(connection):
@@ -188,18 +189,23 @@ class Link:
             connection.disconnect()
             connection.connect()
 
+    def _kept(self, until: float | None) -> deque[Any]:
+        return self._idle if until is None else self._bounded
+
     def _give_back(self, client: "redis.Redis", connection: Any, until: float | None) -> None:
         if not self._owned and until is None:
             client.connection_pool.release(connection)
         elif self._client is client or not self._owned:
-            self._idle.append(connection)
+            self._kept(until).append(connection)
         else:  # closed meanwhile
             connection.disconnect()
 
     def _read(self, connection: Any, command: Command) -> Reply:
         try:
-            return connection.read_response(disable_decoding=True)
-        except client_errors.ResponseError as error:
+            return connection.read_response(disable_decoding=True, disconnect_on_error=False)
+        # To the client, LOADING is a broken connection. But the server may have answered what was
+        # sent before and, once it has its data, answers what was sent after: none is in doubt.
+        except (client_errors.ResponseError, client_errors.BusyLoadingError) as error:
             problem = translate(error, self.location)
             if is_misplaced(problem) and command[0] not in _SCRIPTS:
                 assert isinstance(problem, StoreRefused)
@@ -271,8 +277,9 @@ class Link:
     def close(self) -> None:
         """Close a client of ours; the next exchange would open another."""
         client, self._client = self._client, None
-        while self._idle:
-            self._idle.pop().disconnect()
+        for kept in (self._idle, self._bounded):
+            while kept:
+                kept.pop().disconnect()
         if client is not None:
             client.close()
 

@@ -19,6 +19,7 @@ from redmeter.keys import Retention
 from redmeter.store import tls, urls
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link
+from redmeter.store.slots import as_told
 from redmeter.store.store import Store
 
 #: As many threads may use a store at once; by default redis-py refuses the hundred-and-first.
@@ -149,11 +150,13 @@ def clients_cluster(
     first = client.get_default_node()  # type: ignore[no-untyped-call]
     pool = client.get_redis_connection(first).connection_pool
     options = {**pool.connection_kwargs, "connection_class": pool.connection_class}
-    options["retry"] = Retry(NoBackoff(), 0)
+    options |= {"retry": Retry(NoBackoff(), 0), "max_connections": MAX_CONNECTIONS}
     for name in ("socket_timeout", "socket_connect_timeout"):
         options[name] = options.get(name) or timeout
     location = f"the cluster at {shown}{more} (the caller's client)"
-    return ClusterLink(partial(_connect_node, options), nodes, location, replicas=replicas)
+    remap = client.nodes_manager.address_remap or as_told
+    connect = partial(_connect_node, options)
+    return ClusterLink(connect, nodes, location, replicas=replicas, remap=remap)
 
 
 def check_client(client: object) -> None:

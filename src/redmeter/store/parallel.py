@@ -1,5 +1,6 @@
 """Jobs that wait for different servers, at the same time."""
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -26,6 +27,9 @@ def in_parallel(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
     threads = []
     for number in range(len(jobs) - 1):
+        if sys.is_finalizing():  # up to Python 3.11 a thread is awaited there that never runs
+            do(number)
+            continue
         thread = threading.Thread(target=do, args=(number,), name="redmeter", daemon=True)
         try:
             thread.start()

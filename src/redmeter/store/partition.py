@@ -9,7 +9,7 @@ producers, numbers and binding of its own: see partitions.py.
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from random import SystemRandom
 
 from redmeter.clock import Clock
@@ -32,9 +32,12 @@ from redmeter.store.steps import Steps, drive
 #: as long ago is not applied any more unless its watermark is there.
 WATERMARK_SECONDS = 86400
 
-#: A synchronous write is tried until the timeout has passed, and this often at least where
-#: something was sent: it may have been applied, which only another try can find out.
+#: A synchronous write is tried until the timeout has passed, and twice at least where something was
+#: sent: it may have been applied, which only another try can find out. Unless SHORT_SECONDS have
+#: passed, it is tried this often at least.
 ATTEMPTS = 5
+#: For so many seconds what was sent is tried again, however short the timeout.
+SHORT_SECONDS = 2.0
 #: First wait between two tries, seconds; doubled each time, with jitter.
 BACKOFF_SECONDS = 0.02
 
@@ -124,7 +127,7 @@ class Partition:
             refuse: leave out slices that are aged or far in the future.
             trim: remove what has left the retention.
             within: seconds in all, whatever a caller's client would wait for; None: each try
-                waits for its answer, and what was sent is tried ATTEMPTS times at least.
+                waits for its answer, and what was sent is tried twice at least.
 
         Raises:
             StoreUnavailable: no answer until the timeout. With `sent`, the batch may have been
@@ -135,7 +138,10 @@ class Partition:
         try:
             parcel = Parcel(producer, build)
             started, attempt = self.clock.monotonic(), 0
-            limit = nullcontext() if within is None else self.link.within(within)
+            limit: AbstractContextManager[None] = nullcontext()
+            if within is not None:
+                assert isinstance(self.link, Link), "a caller's client, which is one of one server"
+                limit = self.link.within(within)
             with limit:
                 # Should it have forgotten what it kept, others know better than this process.
                 if self.bound is None and kept is None and self._meet is not None:
@@ -310,7 +316,8 @@ class Partition:
             left = within - passed
             over, pause = left < BACKOFF_SECONDS, min(pause, left / 2)  # leaves some for the try
         else:
-            over = attempt + 1 >= ATTEMPTS and passed >= self.timeout
+            enough = attempt + 1 >= ATTEMPTS or (attempt > 0 and passed >= SHORT_SECONDS)
+            over = enough and passed >= self.timeout
         if over:
             raise error
         self.clock.sleep(pause)

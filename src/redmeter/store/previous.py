@@ -79,11 +79,6 @@ class Previous:
         """The other store alone."""
         return self._other, self._others
 
-    @property
-    def owned(self) -> bool:
-        """See Link."""
-        return self.link.owned
-
     def exchange(
         self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
     ) -> list[Reply]:
@@ -293,10 +288,9 @@ class Previous:
         """See Link."""
         return self.link.lanes(keys)
 
-    def within(self, seconds: float) -> AbstractContextManager[None]:
+    def bounded(self, seconds: float) -> AbstractContextManager[None]:
         """See Link."""
-        assert isinstance(self.link, Link), "the connections to a cluster are ours"
-        return self.link.within(seconds)
+        return self.link.bounded(seconds)
 
     def recover(self) -> None:
         """See Link."""

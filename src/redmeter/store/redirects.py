@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from redmeter.errors import AccessDenied, StoreRefused
 from redmeter.store.replies import Command, Reply
-from redmeter.store.slots import UNKNOWN_HOST, Address
+from redmeter.store.slots import UNKNOWN_HOST, Address, Remap, as_told
 
 #: What leads to another node: for good, or for once.
 MOVES = {"MOVED", "ASK"}
@@ -20,20 +20,27 @@ READONLY: Command = ("READONLY",)
 _REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
 
 
-def place_in(reply: StoreRefused, address: Address, known: Collection[Address]) -> Address | None:
+def place_in(
+    reply: StoreRefused,
+    address: Address,
+    known: Collection[Address],
+    remap: Remap = as_told,
+) -> Address | None:
     """Return where a redirect leads; None where it does not say.
 
     Args:
         address: of the node that said so, which may call the other by no name.
-        known: nodes that may be meant by one without a name.
+        known: nodes that may be meant by one without a name, where they are reached.
+        remap: where a node is reached, by where it is said to be.
     """
     found = _REDIRECTED.search(reply.detail)
     if found is None:
         return None
     host, port = found[2] or address[0], int(found[3])
     if host == UNKNOWN_HOST:
-        host = next((other for other, its in known if its == port), address[0])
-    return host, port
+        meant = next((other for other in known if other[1] == port), None)
+        return meant or remap((address[0], port))
+    return remap((host, port))
 
 
 def answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:

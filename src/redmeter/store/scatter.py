@@ -6,6 +6,7 @@ gathering.py. All commands go out together, so it is one round trip to each mast
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any
 
@@ -55,10 +56,9 @@ class Scatter:
         """Where it is, without credentials."""
         return self.cluster.location
 
-    @property
-    def owned(self) -> bool:
-        """See Link."""
-        return self.cluster.owned
+    def bounded(self, seconds: float) -> AbstractContextManager[None]:  # noqa: ARG002
+        """See Link: the connections to the nodes are ours, whoever says how they are made."""
+        return nullcontext()
 
     def exchange(
         self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None

@@ -94,6 +94,7 @@ COMPACT = Script("compact")
 PUBLISH = Script("publish")
 TAKE = Script("take")
 SETTLE = Script("settle")
+TIDY = Script("tidy")
 
 # By the operations that it has: a handful of combinations occur.
 _apply: dict[tuple[str, ...], Script] = {}

@@ -1,7 +1,7 @@
 """Slots: in which one a key lies, and which node of a cluster has it. No I/O."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from redis.crc import key_slot
@@ -11,6 +11,8 @@ from redmeter.store.replies import Command, Reply, pairs
 
 #: Host and port.
 Address = tuple[str, int]
+#: From where a node says that one is, to where that one is reached.
+Remap = Callable[[Address], Address]
 
 #: What a node calls one that has no name to be called by.
 UNKNOWN_HOST = "?"
@@ -42,6 +44,11 @@ def name_of(address: Address) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def as_told(address: Address) -> Address:
+    """Return where a node is that is reached where others say: the remap of most clusters."""
+    return address
+
+
 class Shard(NamedTuple):
     """A range of slots, and who has it."""
 
@@ -64,11 +71,12 @@ class Slots:
         self.nodes = list(dict.fromkeys((*self.masters, *replicas)))
 
     @classmethod
-    def read(cls, reply: Reply, host: str) -> "Slots":
+    def read(cls, reply: Reply, host: str, remap: Remap = as_told) -> "Slots":
         """Read what CLUSTER SLOTS answers.
 
         Args:
             host: the one that was asked, which may call itself by no name.
+            remap: where a node is reached, by where it is said to be.
 
         Raises:
             StoreUnavailable: it cannot be understood.
@@ -76,7 +84,7 @@ class Slots:
         shards = []
         try:
             for first, last, *nodes in reply:
-                at = [(_host_of(node) or host, int(node[1])) for node in nodes]
+                at = [remap((_host_of(node) or host, int(node[1]))) for node in nodes]
                 shards.append(Shard(int(first), int(last), at[0], tuple(at[1:])))
         except (ValueError, TypeError, IndexError, AttributeError):
             reason = "what it says of its slots cannot be understood"

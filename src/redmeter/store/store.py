@@ -8,6 +8,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from copy import copy
+from operator import is_
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from redmeter.clock import SYSTEM, Clock
@@ -142,6 +143,8 @@ class Store:
         #: How long a synchronous write is tried, seconds.
         self.timeout = timeout
         self._wish = wish
+        #: What the partitions keep, as it was ranked last, and what is right of that.
+        self._ranked: tuple[list[Binding], Binding] = [], wish.binding
         self._seen: Kept | None = None
         #: The store that this one is a part of: see partly().
         self._origin: Store | None = None
@@ -271,7 +274,11 @@ class Store:
     @property
     def _known(self) -> Binding:
         bound = [part.bound for part in self.parts if part.bound is not None]
-        return max(bound, key=lambda one: one.rank, default=self._wish.binding)
+        ranked, right = self._ranked
+        if len(bound) != len(ranked) or not all(map(is_, bound, ranked)):
+            right = max(bound, key=lambda one: one.rank, default=self._wish.binding)
+            self._ranked = bound, right
+        return right
 
     @property
     def seen(self) -> Kept:

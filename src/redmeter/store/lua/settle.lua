@@ -6,13 +6,16 @@
 -- ARGV[4] number of what is under way, and ARGV[5] of the next after it; or twice nothing
 -- ARGV[6] how many fields are set
 -- ARGV[7…] as many times field, value; then fields that are removed
--- Returns 1 · 0 the lock is another's · -1 that is not under way: this server has lost what it wrote.
---   0, -1: nothing done.
--- Cost: 1 µs a key. Retry: safe. Cluster: all keys of one partition share a slot.
+-- Returns 1 · 0 the lock is another's, or has run out · -1 that is not under way: this server has lost
+--   what it wrote. 0, -1: nothing done.
+-- Cost: 1 µs a key. Retry: safe; who gives the lock back and notes something is answered 0 by a second
+--   try, as by a lock that had run out. Cluster: all keys of one partition share a slot.
 
 local call = redis.call
 local holder = call('GET', KEYS[1])
-if not holder and ARGV[2] == '0' then return 1 end  -- by a first try, whose answer was lost
+if not holder and ARGV[2] == '0' and #KEYS == 2 and #ARGV == 6 then
+  return 1  -- nobody's, and nothing to note: that is what was asked for
+end
 if holder ~= ARGV[1] then return 0 end
 if ARGV[4] ~= '' then
   local number = call('HGET', KEYS[2], 'number')
