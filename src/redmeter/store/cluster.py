@@ -345,7 +345,8 @@ class ClusterLink:
         """
         now = time.monotonic()
         # No reply tells of a new replica, nor that one has taken the place of a dead master.
-        in_trouble = self._slots and any(node in self._trouble for node in self._slots.masters)
+        masters = self._slots.masters if self._slots and self._trouble else ()
+        in_trouble = any(node in self._trouble for node in masters)
         aged = now > self._looked + (AGAIN if in_trouble else LATER if self._replicas else math.inf)
         if self._slots is not None and not self._stale and not aged:
             return
