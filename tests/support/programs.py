@@ -113,7 +113,8 @@ class Program:
         """Return a line of its output, counted from 0, once it is there."""
 
         def there() -> bool:
-            assert len(self.out) > number or self.running, f"it ended: {self.err}"
+            more = self.running or any(reader.is_alive() for reader in self._readers)
+            assert len(self.out) > number or more, f"it ended: {self.err}"
             return len(self.out) > number
 
         eventually(there, TIMEOUT, f"line {number} of {self.out}, {self.err}")
