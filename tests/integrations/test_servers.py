@@ -55,9 +55,9 @@ def test_a_server_stores_every_request_that_it_answered(
 
 @pytest.mark.parametrize("code", [FLASK, DJANGO], ids=["flask", "django"])
 def test_no_header_of_a_client_becomes_a_route(programs: Programs, conn: Any, code: str) -> None:
-    """gunicorn takes from one where the application is mounted."""
+    """gunicorn takes from one where the application is mounted; version 22 where it is told to."""
     port = free_port()
-    program = gunicorn(code=code).start(programs, port)
+    program = gunicorn("--header-map", "dangerous", code=code).start(programs, port)
 
     def asked(mount: str) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
