@@ -52,6 +52,13 @@ def assert_moved(report: Report, before: dict[str, Any], clients: Databases) -> 
     assert held(clients[0]) == {}
 
 
+@pytest.fixture
+def before(source: Store, clients: Databases) -> dict[str, Any]:
+    """What FROM, which has something of each kind, holds at first."""
+    fill(source, series=2)
+    return held(clients[0])
+
+
 def test_these_are_all_rights_to_read(clients: Databases) -> None:
     """Of those that the docs give."""
     reads = {f"+{name.decode()}" for name in clients[0].execute_command("ACL", "CAT", "read")}
@@ -60,7 +67,7 @@ def test_these_are_all_rights_to_read(clients: Databases) -> None:
 
 @pytest.mark.parametrize("right", READS)
 def test_each_right_to_read_that_is_missed_loses_nothing(
-    source: Store,
+    before: dict[str, Any],
     mover: Store,
     target: Store,
     clients: Databases,
@@ -70,8 +77,6 @@ def test_each_right_to_read_that_is_missed_loses_nothing(
     """The run fails and says why; once the right is there, the same command moves everything."""
     if right == "+zscan":
         monkeypatch.setattr(reading, "AT_ONCE", 0)
-    fill(source, series=2)
-    before = held(clients[0])
     let_in(clients[0], without=right)
     with pytest.raises(AccessDenied, match="access denied"):
         migrate(mover, target)
@@ -82,7 +87,7 @@ def test_each_right_to_read_that_is_missed_loses_nothing(
 
 @pytest.mark.parametrize("right", AT_ONCE)
 def test_a_right_that_is_lost_under_way_loses_nothing(
-    source: Store,
+    before: dict[str, Any],
     mover: Store,
     target: Store,
     clients: Databases,
@@ -90,8 +95,6 @@ def test_a_right_that_is_lost_under_way_loses_nothing(
     right: str,
 ) -> None:
     """What was taken stays under way until it can be read."""
-    fill(source, series=2)
-    before = held(clients[0])
     take: Callable[..., Any] = journal.Journal.take
 
     def taking(*args: Any) -> Any:
