@@ -362,6 +362,8 @@ def _store(conn: "redis.Redis") -> Store:
         link = Link(weakref.ref(conn), location_of(conn), owned=False)
         opened = Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)
         found = _stores.setdefault(conn, opened)
+        # What was connected for calls with a timeout is not in the client's own pool.
+        weakref.finalize(conn, link.close).atexit = False
     return found
 
 

@@ -25,6 +25,7 @@ from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.keys import HOUR
 from redmeter.kinds.message import parse_entry
+from redmeter.store.link import Link
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server
@@ -333,18 +334,23 @@ def test_a_lost_reply_counts_once(proxy: Proxy, server: Server) -> None:
 
 
 def test_the_callers_client_keeps_its_own_timeouts(any_server: Server) -> None:
-    """And connections that were made for a call go with it."""
+    """And connections that were made for a call are closed with it."""
     client: redis.Redis = any_server.client()
     before = dict(client.connection_pool.connection_kwargs)
     book.log_common(client, "test", "msg", timeout=1)
     assert client.connection_pool.connection_kwargs == before
     assert client.get_connection_kwargs() == before
+    link = book._store(client).link
+    assert isinstance(link, Link)
+    (connection,) = link._bounded
+    assert connection._sock is not None
     client.close()
     any_server.close_clients()
     stores = len(book._stores)
     del client
     gc.collect()
     assert len(book._stores) <= stores
+    assert connection._sock is None
 
 
 # --- Beside the listings -------------------------------------------------------------------

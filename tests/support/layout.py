@@ -100,16 +100,18 @@ class Layout:
     def discord(self) -> str:
         """Return what is not yet as it should be; "" where all is in order."""
         here = [node for node in self.nodes if node.reachable]
-        layouts = set()
+        ids = {node.id for node in here}
+        views = set()
         for node in here:
             info = parse_info(node.ask("CLUSTER", "INFO"))
             if (info["cluster_state"], info["cluster_slots_ok"]) != ("ok", str(SLOTS)):
                 return f"{node} says {info}"
-            layouts.add(frozenset((seen.id, seen.slots) for seen in node.view() if seen.slots))
+            view = [seen for seen in node.view() if seen.slots or seen.id in ids]
+            views.add(frozenset((seen.id, seen.slots, seen.master) for seen in view))
             about = node.info("replication")
             if about["role"] == "slave" and about["master_link_status"] != "up":
                 return f"{node} is not in touch with its master"
-        return "" if len(layouts) == 1 else "they disagree about slots"
+        return "" if len(views) == 1 else "they disagree about who holds what"
 
     def wait_failover(self, lost: Node, timeout: float = AGREE_TIMEOUT) -> None:
         """Wait until others hold all slots in place of a node that cannot be talked to."""
