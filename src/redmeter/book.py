@@ -98,10 +98,9 @@ def update_counter(
         counter.check_amount(count)
     second = slice_start(check_time(now) if now else time.time(), 1)
     store = _store(conn)
-    counts = {name: {second: count}}
     (part,) = store.parts
     outcome = part.write(
-        lambda kept: counter.operations(part.keys, kept.series, counts, totals=False),
+        lambda kept: counter.event(part.keys, kept.series, name, second, count, totals=False),
         kept=_kept(tuple(PRECISION), SAMPLE_COUNT),
         refuse=False,  # no time is refused: the book's own example is of 2012
         trim=not now and SAMPLE_COUNT <= MAX_SAMPLES,  # larger hashes are the cleaner's

@@ -12,21 +12,22 @@ the hashes travel beside, one for each slice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 #: What a slice holds.
 V = TypeVar("V")
 
 
-def multiples(retention: Mapping[int, int], width: int) -> Sequence[tuple[int, int]]:
+def multiples(retention: Mapping[int, int], width: int) -> tuple[tuple[int, int], ...]:
     """Return the (precision, samples) pairs that can be made of slices of a width.
 
     Args:
         width: seconds; 0 stands for events of which no slice is known.
     """
     if width == 1:
-        return list(retention.items())
-    return [(p, samples) for p, samples in retention.items() if width and p % width == 0]
+        return tuple(retention.items())
+    return tuple([(p, samples) for p, samples in retention.items() if width and p % width == 0])
 
 
 def by_slice(
@@ -73,18 +74,22 @@ def by_precision(
         yield precision, samples, slices
 
 
-def single(
-    before: str, name: str, precisions: Iterable[tuple[int, int]], at: int, value: int
-) -> tuple[list[str], str]:
-    """Return keys and runs of one event of one series: what Runs makes of it, in half the time.
+@lru_cache(maxsize=64)
+def around(
+    before: str, precisions: tuple[tuple[int, int], ...], at: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what stands before the name in keys, and before the value in runs, for one event.
+
+    The same for whatever happens in a second, and what takes most of the time of writing it down.
 
     Args:
         before: what stands before `PRECISION:NAME` in a key.
+        precisions: see multiples().
         at: when it happened, Unix seconds.
     """
-    keys = [f"{before}{precision}:{name}" for precision, _ in precisions]
-    runs = [f"{width} {samples} {at - at % width}:{value};" for width, samples in precisions]
-    return keys, "".join(runs)
+    stems = tuple([f"{before}{width}:" for width, _ in precisions])
+    heads = tuple([f"{width} {samples} {at - at % width}:" for width, samples in precisions])
+    return stems, heads
 
 
 class Runs:
@@ -93,17 +98,17 @@ class Runs:
     __slots__ = ("_runs",)
 
     def __init__(self) -> None:
-        # What stands before the colon -> keys and values.
+        # What stands before the values -> keys and values.
         self._runs: dict[str, tuple[list[str], list[str]]] = {}
 
-    def add_one(self, head: str, key: str, value: str | int) -> None:
-        """Add one slice of a hash, given what stands before the colon."""
+    def add_one(self, head: str, key: str, value: str) -> None:
+        """Add one slice of a hash, given what stands before its value: see around()."""
         run = self._runs.get(head)
         if run is None:
-            self._runs[head] = ([key], [str(value)])
+            self._runs[head] = ([key], [value])
         else:
             run[0].append(key)
-            run[1].append(str(value))
+            run[1].append(value)
 
     def add(
         self,
@@ -119,7 +124,7 @@ class Runs:
             values: what is written of each slice, in the order of their starts.
         """
         keys, texts = self._runs.setdefault(
-            f"{precision} {samples} {' '.join(map(str, starts))}", ([], [])
+            f"{precision} {samples} {' '.join(map(str, starts))}:", ([], [])
         )
         keys += [key] * len(starts)
         texts += map(str, values)
@@ -133,7 +138,7 @@ class Runs:
 
     def text(self) -> str:
         """Return the runs."""
-        return "".join([f"{head}:{' '.join(values)};" for head, (_, values) in self._runs.items()])
+        return "".join([f"{head}{' '.join(values)};" for head, (_, values) in self._runs.items()])
 
 
 def parse(text: str, size: int) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:

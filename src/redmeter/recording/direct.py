@@ -146,8 +146,12 @@ class DirectRecorder:
         store = self._store
         if store is None:
             return
-        part, counts = store.part(series), {series: {second: amount}}
-        self._write(amount, part, lambda kept: counter.operations(part.keys, kept.series, counts))
+        part = store.part(series)
+        self._write(
+            amount,
+            part,
+            lambda kept: counter.event(part.keys, kept.series, series, second, amount),
+        )
 
     def observe(
         self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
