@@ -114,10 +114,10 @@ def test_a_node_that_goes_away_during_a_pass_holds_up_nothing(
     kept, waited, asked = on(cluster, node, OLD), list[int](), list[str]()
     whole = Link.exchange
 
-    def noted(self: Link, *args: Any) -> Any:
+    def noted(self: Link, *args: Any, **options: Any) -> Any:
         if node.server.paused:
             asked.append(self.location.partition(" ")[0])
-        return whole(self, *args)
+        return whole(self, *args, **options)
 
     monkeypatch.setattr(Link, "exchange", noted)
     monkeypatch.setattr(clusters, "LEFT_ALONE", 0.0)

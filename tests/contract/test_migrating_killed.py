@@ -38,12 +38,12 @@ class Guillotine:
         self._sent = sent
         self._exchange = Link.exchange
 
-    def exchange(self, link: Link, *args: Any) -> Any:
+    def exchange(self, link: Link, *args: Any, **options: Any) -> Any:
         """Exchange, or kill; whoever was killed exchanges nothing more."""
         self.left -= 1
         if self.left < 0 or (self.left == 0 and not self._sent):
             raise Killed
-        replies = self._exchange(link, *args)
+        replies = self._exchange(link, *args, **options)
         if self.left == 0:
             raise Killed
         return replies
@@ -77,7 +77,9 @@ def test_a_run_may_be_killed_at_any_step(
             before = held(one)
             guillotine = Guillotine(at, sent=sent)
             with monkeypatch.context() as patch:
-                patch.setattr(Link, "exchange", lambda *args, g=guillotine: g.exchange(*args))
+                patch.setattr(
+                    Link, "exchange", lambda *args, g=guillotine, **more: g.exchange(*args, **more)
+                )
                 try:
                     migrate(*stores())
                 except Killed:
@@ -107,7 +109,9 @@ def test_series_of_several_batches_go_on_in_the_middle(
             one.set("redmeter:common:app:info:start", hour)
             with monkeypatch.context() as patch:
                 guillotine = Guillotine(at, sent=True)
-                patch.setattr(Link, "exchange", lambda *args, g=guillotine: g.exchange(*args))
+                patch.setattr(
+                    Link, "exchange", lambda *args, g=guillotine, **more: g.exchange(*args, **more)
+                )
                 with contextlib.suppress(Killed):
                     migrate(*stores())
             one.delete(LOCK)
@@ -184,7 +188,9 @@ def test_a_batch_that_is_older_than_a_watermark_is_not_sent_again(
             one.delete(LOCK)
             with monkeypatch.context() as patch:
                 guillotine = Guillotine(at, sent=True)
-                patch.setattr(Link, "exchange", lambda *args, g=guillotine: g.exchange(*args))
+                patch.setattr(
+                    Link, "exchange", lambda *args, g=guillotine, **more: g.exchange(*args, **more)
+                )
                 with pytest.raises(Killed):
                     migrate(*stores())
             at += 1
@@ -210,8 +216,8 @@ def test_lost_replies_do_no_harm(
     fill(source, series=4)
     chance, exchange, late = random.Random(seed), Link.exchange, [0]
 
-    def lossy(self: Link, *args: Any) -> Any:
-        replies = exchange(self, *args)
+    def lossy(self: Link, *args: Any, **options: Any) -> Any:
+        replies = exchange(self, *args, **options)
         if chance.random() < 1 / 6:
             with monkeypatch.context() as patch:
                 patch.setattr(Link, "exchange", exchange)

@@ -79,11 +79,11 @@ def test_the_lock_is_held_while_something_large_is_read(
     monkeypatch.setattr(reading, "STEP", 5)
     exchange, slept = Link.exchange, [0.0]
 
-    def slowly(self: Link, commands: Any, *args: Any) -> Any:
+    def slowly(self: Link, commands: Any, *args: Any, **options: Any) -> Any:
         if commands[0][0] == "LRANGE":
             time.sleep(0.1)
             slept[0] += 0.1
-        return exchange(self, commands, *args)
+        return exchange(self, commands, *args, **options)
 
     monkeypatch.setattr(Link, "exchange", slowly)
     write_log(stores[0], "app", "info", [(time.time() - n, f"job {n}") for n in range(90)])
@@ -160,9 +160,9 @@ def test_what_is_left_is_asked_for_and_written_down_once(
         clients[1].set(f"redmeter:count:60:hits{number}", "theirs")
     exchange, asked = Link.exchange, list[str]()
 
-    def counted(self: Link, commands: Any, *args: Any) -> Any:
+    def counted(self: Link, commands: Any, *args: Any, **options: Any) -> Any:
         asked.extend(command[1] for command in commands if command[0] == "EXISTS")
-        return exchange(self, commands, *args)
+        return exchange(self, commands, *args, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Link, "exchange", counted)
@@ -217,8 +217,8 @@ def test_late_messages_are_never_without_their_logger(
         write_log(stores[0], "app", "info", texts)
         left = [at]
 
-        def late(self: Link, *args: Any, left: list[int] = left) -> Any:
-            replies = exchange(self, *args)
+        def late(self: Link, *args: Any, left: list[int] = left, **options: Any) -> Any:
+            replies = exchange(self, *args, **options)
             left[0] -= 1
             if left[0] == 0:
                 with monkeypatch.context() as patch:

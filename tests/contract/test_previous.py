@@ -301,9 +301,9 @@ def test_that_they_are_two_stores_is_asked_once(
     both.total("spread0")
     asked, whole = [], Link.exchange
 
-    def counted(self: Link, *args: Any) -> Any:
+    def counted(self: Link, *args: Any, **options: Any) -> Any:
         asked.append(self.location)
-        return whole(self, *args)
+        return whole(self, *args, **options)
 
     monkeypatch.setattr(Link, "exchange", counted)
     both.total("spread0")

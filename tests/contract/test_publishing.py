@@ -203,13 +203,13 @@ def test_a_report_whose_reply_was_lost_is_sent_again(
     publish(store, "ada")
     whole, breaks = Link.exchange, 1
 
-    def breaking(self: Link, commands: Any, take: Any = None) -> Any:
+    def breaking(self: Link, commands: Any, take: Any = None, **options: Any) -> Any:
         nonlocal breaks
         if breaks:
             breaks -= 1
             whole(self, commands)
             raise StoreUnavailable(self.location, "reset")
-        return whole(self, commands, take)
+        return whole(self, commands, take, **options)
 
     monkeypatch.setattr(Link, "exchange", breaking)
     assert publish(store, "bob") == 1

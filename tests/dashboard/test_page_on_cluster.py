@@ -109,9 +109,9 @@ def test_a_node_that_stands_still_holds_up_no_other_question(
     asked: list[str] = []
     whole = Link.exchange
 
-    def noted(self: Link, *args: Any) -> Any:
+    def noted(self: Link, *args: Any, **options: Any) -> Any:
         asked.append(self.location.partition(" ")[0])
-        return whole(self, *args)
+        return whole(self, *args, **options)
 
     monkeypatch.setattr(Link, "exchange", noted)
     node = cluster.nodes[2]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.canned import Canned
 from support.stores import OpenMeter, opened_meters
 
 
@@ -11,3 +12,11 @@ from support.stores import OpenMeter, opened_meters
 def open_meter() -> Iterator[OpenMeter]:
     """Open meters that store at once, closed after the test."""
     yield from opened_meters(sync=True)
+
+
+@pytest.fixture
+def canned() -> Iterator[Canned]:
+    """A server with prepared answers."""
+    server = Canned()
+    yield server
+    server.close()

@@ -54,9 +54,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     seen: Counter[str] = Counter()
     whole = Link.exchange
 
-    def counted(self: Link, *args: Any) -> Any:
+    def counted(self: Link, *args: Any, **options: Any) -> Any:
         seen[self.location.partition(" ")[0]] += 1
-        return whole(self, *args)
+        return whole(self, *args, **options)
 
     monkeypatch.setattr(Link, "exchange", counted)
     return seen
@@ -125,9 +125,9 @@ def test_masters_are_asked_at_the_same_time(
     """None waits until another one has answered."""
     all_three, whole = threading.Barrier(3, timeout=10), Link.exchange
 
-    def met(self: Link, *args: Any) -> Any:
+    def met(self: Link, *args: Any, **options: Any) -> Any:
         all_three.wait()
-        return whole(self, *args)
+        return whole(self, *args, **options)
 
     monkeypatch.setattr(Link, "exchange", met)
     assert link.exchange([("GET", key_in(part)) for part in range(64)]) == [None] * 64

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +16,6 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 from redis import exceptions as client_errors
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from redmeter.errors import (
     AccessDenied,
@@ -29,6 +27,7 @@ from redmeter.errors import (
 from redmeter.store import bounded, open
 from redmeter.store.link import Link
 from redmeter.store.replies import error_code, pairs, raised, scored, translate
+from support.canned import Canned, client_of
 
 SHA = "fa7d8d7e1af1e05c3e94eac37b6e0b5c7e8767ec"
 
@@ -128,76 +127,6 @@ ERRORS = [(code, text) for code, texts in SAID.items() for text in texts]
 DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 
 
-class Canned:
-    """A server that says what it is told to, in place of what it is asked for.
-
-    Attributes:
-        replies: for each command in turn, what is sent back; None closes the connection, and
-            a function is called first.
-        heard: the commands that arrived, but for what clients say of themselves.
-        connections: how many there have been.
-    """
-
-    def __init__(self) -> None:
-        self.replies: list[bytes | Callable[[], bytes] | None] = []
-        self.heard: list[list[bytes]] = []
-        self.connections = 0
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._socket.getsockname()[1]
-        self._open: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
-
-    def close(self) -> None:
-        """Close the connections and end the threads."""
-        for each in (self._socket, *self._open):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-        for thread in self._threads:
-            thread.join(5)
-
-    def drop(self) -> None:
-        """Close the connections that there are, as a server does when it ends."""
-        for each in self._open:
-            each.shutdown(socket.SHUT_RDWR)
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._socket.accept()
-                self.connections += 1
-                self._open.append(connection)
-                self._threads.append(threading.Thread(target=self._serve, args=(connection,)))
-                self._threads[-1].start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError), connection, connection.makefile("rb") as stream:
-            while head := stream.readline():
-                command = []
-                for _ in range(int(head[1:])):
-                    command.append(stream.read(int(stream.readline()[1:])))
-                    stream.read(2)
-                if command[0] == b"CLIENT":
-                    connection.sendall(b"+OK\r\n")
-                    continue
-                self.heard.append(command)
-                reply = self.replies.pop(0)
-                if callable(reply):
-                    reply = reply()
-                if reply is None:
-                    return
-                connection.sendall(reply)
-
-
-@pytest.fixture
-def canned() -> Iterator[Canned]:
-    """A server with prepared answers."""
-    server = Canned()
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def link(canned: Canned) -> Iterator[Link]:
     """A link of ours to it, set up as for a URL."""
@@ -206,11 +135,6 @@ def link(canned: Canned) -> Iterator[Link]:
     assert isinstance(store.link, Link), "there is one server"
     yield store.link
     store.close()
-
-
-def client_of(canned: Canned, **options: Any) -> redis.Redis:
-    """Return a client as an application might have set it up: eager to try again."""
-    return redis.Redis(port=canned.port, protocol=2, retry=Retry(NoBackoff(), 5), **options)
 
 
 # What servers say

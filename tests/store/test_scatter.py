@@ -390,9 +390,9 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     seen: Counter[str] = Counter()
     whole = Link.exchange
 
-    def counted(self: Link, *args: Any) -> Any:
+    def counted(self: Link, *args: Any, **options: Any) -> Any:
         seen[self.location] += 1
-        return whole(self, *args)
+        return whole(self, *args, **options)
 
     monkeypatch.setattr(Link, "exchange", counted)
     return seen

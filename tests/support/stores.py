@@ -122,7 +122,7 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
 def send(store: Store, batch: Batch, version: str, **options: Any) -> Outcome:
     """Send a batch once, to a store of one partition."""
     (part,) = store.parts
-    return drive(part.link, part.applying(batch, version, **options))
+    return drive(part.link.collect, part.applying(batch, version, **options))
 
 
 def batch_of(
@@ -161,9 +161,9 @@ def exchanges(monkeypatch: Any) -> Iterator[list[int]]:
     seen: list[int] = []
     whole = Link.exchange
 
-    def counted(self: Link, commands: Any, *take: Any) -> Any:
+    def counted(self: Link, commands: Any, *take: Any, **options: Any) -> Any:
         seen.append(len(commands))
-        return whole(self, commands, *take)
+        return whole(self, commands, *take, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Link, "exchange", counted)

@@ -131,10 +131,13 @@ class ClusterLink:
                 raise reply
         return replies if take is None else [take(reply) for reply in replies]
 
-    def collect(self, commands: Sequence[Command], *, whole: bool = False) -> list[Reply]:
+    def collect(
+        self, commands: Sequence[Command], *, whole: bool = False, spin: bool = False
+    ) -> list[Reply]:
         """Do the same; what was not answered has the error as its reply.
 
         Args:
+            spin: see Link.exchange().
             whole: scripts read keys that they do not name. Of a node that is yet to get a slot they
                 would find some to be missing, so none is sent there: its reply is TRYAGAIN.
         """
@@ -157,7 +160,7 @@ class ClusterLink:
                 else:
                     groups.setdefault(place, []).append(number)
             jobs = [
-                partial(self._ask, address, [(commands[n], n in asking) for n in some])
+                partial(self._ask, address, [(commands[n], n in asking) for n in some], spin=spin)
                 for address, some in groups.items()
             ]
             answers = in_parallel(jobs)
@@ -185,7 +188,9 @@ class ClusterLink:
             replies[number] = told
         return replies
 
-    def _ask(self, address: Address, commands: Sequence[tuple[Command, bool]]) -> list[Reply]:
+    def _ask(
+        self, address: Address, commands: Sequence[tuple[Command, bool]], *, spin: bool = False
+    ) -> list[Reply]:
         """Exchange commands with one node.
 
         Args:
@@ -199,7 +204,7 @@ class ClusterLink:
         sent: list[Command] = [READONLY] if self._replicas else []
         for command, asking in commands:
             sent += [ASKING, command] if asking else [command]
-        replies = link.collect(sent)
+        replies = link.collect(sent, spin=spin)
         if len(sent) > len(commands):
             replies = answers(sent, replies)
         error = next((reply for reply in replies if isinstance(reply, StoreUnavailable)), None)

@@ -34,6 +34,7 @@ from redmeter.errors import (
 )
 from redmeter.store.bounded import bound
 from redmeter.store.replies import ARGUMENTS, Command, Reply, is_misplaced, translate
+from redmeter.store.spinning import Spinning
 
 #: Commands of which nobody knows which key an error is about.
 _SCRIPTS = {"EVAL", "EVALSHA"}
@@ -83,14 +84,20 @@ class Link:
         self._bounded: deque[Any] = deque()
         self._pid = os.getpid()
         self._longest: float | None = None
+        self._spinning = Spinning()
 
     def exchange(
-        self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
+        self,
+        commands: Sequence[Command],
+        take: Callable[[Reply], Any] | None = None,
+        *,
+        spin: bool = False,
     ) -> list[Reply]:
         """Send commands together and read one reply for each; a server's error is a reply.
 
         Args:
             take: is given each reply as it arrives; what it returns stands in its place.
+            spin: for who can do nothing else before there is a reply: see spinning.py.
 
         Raises:
             StoreUnavailable: no connection, or it broke; `sent` says whether anything went out.
@@ -107,11 +114,14 @@ class Link:
             try:
                 sent = True
                 connection.send_packed_command((packed,))
+                wait = self._spinning.begin(connection) if spin else None
                 replies = []
                 for command in commands:
                     _limit(connection, until)
                     reply = self._read(connection, command)
                     replies.append(reply if take is None else take(reply))
+                if wait is not None:
+                    self._spinning.end(wait)
                 return replies
             except BaseException:
                 # Replies still under way must not be taken for those of the next exchange.
@@ -126,11 +136,11 @@ class Link:
             # What a server repeats of an AUTH must not come back by way of the traceback.
             raise problem from (None if ARGUMENTS.search(str(error)) else error)
 
-    def collect(self, commands: Sequence[Command]) -> list[Reply]:
+    def collect(self, commands: Sequence[Command], *, spin: bool = False) -> list[Reply]:
         """Do the same; what was not answered has the error as its reply, each one of its own."""
         replies: list[Reply] = []
         try:
-            self.exchange(commands, replies.append)
+            self.exchange(commands, replies.append, spin=spin)
         except StoreError as error:
             missing = len(commands) - len(replies)
             replies += [error, *(copy(error) for _ in range(missing - 1))][:missing]

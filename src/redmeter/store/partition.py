@@ -8,7 +8,7 @@ A store on one server is one partition. On a cluster it has 64, each in a slot o
 producers, numbers and binding of its own: see partitions.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from random import SystemRandom
 
@@ -172,7 +172,10 @@ class Partition:
         trim: bool = True,
     ) -> Outcome:
         """Send a parcel once more, whatever became of it before: see sending()."""
-        return drive(self.link, self.sending(parcel, kept=kept, refuse=refuse, trim=trim))
+        return drive(self._collect, self.sending(parcel, kept=kept, refuse=refuse, trim=trim))
+
+    def _collect(self, commands: Sequence[Command]) -> list[Reply]:
+        return self.link.collect(commands, spin=True)
 
     def sending(
         self,

@@ -83,7 +83,7 @@ class Script:
         self, link: Collects, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]
     ) -> Reply:
         """Run it by itself; see steps()."""
-        return drive(link, self.steps(keys, args))
+        return drive(link.collect, self.steps(keys, args))
 
 
 BIND = Script("bind")

@@ -268,12 +268,16 @@ class SentinelLink(Link):
         super().__init__(finder.client, location)
 
     def exchange(
-        self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
+        self,
+        commands: Sequence[Command],
+        take: Callable[[Reply], Any] | None = None,
+        *,
+        spin: bool = False,
     ) -> list[Reply]:
         """Exchange commands with the server that is it now: see Link.exchange()."""
         self._look_again()
         try:
-            return super().exchange(commands, take)
+            return super().exchange(commands, take, spin=spin)
         except StoreError:
             self._forget()
             raise

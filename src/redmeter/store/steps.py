@@ -4,7 +4,7 @@ A generator that yields a command, is sent the reply to it, which may be an erro
 result. So the same code writes one batch by itself, or many batches in step, as one pipeline.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from redmeter.errors import StoreError
@@ -24,8 +24,11 @@ class Collects(Protocol):
         ...
 
 
-def drive(link: Collects, steps: Steps[T]) -> T:
+def drive(collect: Callable[[Sequence[Command]], list[Reply]], steps: Steps[T]) -> T:
     """Take steps to their end, one exchange for each.
+
+    Args:
+        collect: see Collects.
 
     Raises:
         StoreError: whatever the steps raise.
@@ -33,7 +36,7 @@ def drive(link: Collects, steps: Steps[T]) -> T:
     try:
         command = next(steps)
         while True:
-            (reply,) = link.collect([command])
+            (reply,) = collect([command])
             command = steps.send(reply)
     except StopIteration as end:
         result: T = end.value

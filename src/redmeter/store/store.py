@@ -405,7 +405,7 @@ class Store:
         """
         first = self.parts[0]
         if first.bound is None:
-            drive(first.link, first.bind())
+            drive(first.link.collect, first.bind())
         options = {"instance": instance, "ended": ended}
         try:
             return publishing.publish(first.link, first.keys, producer, report, **options)

@@ -1,0 +1,79 @@
+"""Spinning: look for a reply without sleeping, for a moment, where that is quicker.
+
+To sleep until a reply comes, and to be woken, may take longer than a server nearby needs to answer:
+some 40 us in a virtual machine, whose processors halt meanwhile. So a thread that can do nothing
+before there is a reply looks for it a while before it sleeps, as threads do that wait for a lock.
+That pays as long as a processor is free for it, and nothing says whether one is: both ways are
+timed, and what was quicker lately is done. Other threads of the process would have to wait for the
+interpreter meanwhile: where there are any, a thread sleeps at once.
+"""
+
+import sys
+import threading
+import time
+from typing import Any, NamedTuple
+
+#: For so long a reply is looked for at most, seconds.
+SPIN_SECONDS = 150e-6
+#: Once in so many waits the other way is tried.
+TRY = 32
+#: What spinning may take at most of what sleeping takes: it uses a processor that others may need.
+WORTH = 0.9
+#: Weight of the last wait in the averages.
+_LAST = 0.25
+
+
+class Wait(NamedTuple):
+    """A wait that has begun."""
+
+    spun: bool
+    #: Monotonic seconds.
+    since: float
+
+
+class Spinning:
+    """How to wait for the replies of one server; threads may share it, for these are estimates."""
+
+    __slots__ = ("_slept", "_spun", "_turn")
+
+    def __init__(self) -> None:
+        #: What a wait of either kind takes, seconds; 0 where none is known.
+        self._spun = self._slept = 0.0
+        self._turn = 0
+
+    def begin(self, connection: Any) -> Wait:
+        """Begin to wait for what a connection is about to receive; perhaps it is there afterwards.
+
+        Raises:
+            redis.ConnectionError: the server has closed the connection.
+        """
+        wait = Wait(_is_alone() and self.spins(), time.monotonic())
+        if wait.spun:
+            until = wait.since + SPIN_SECONDS
+            while not connection.can_read() and time.monotonic() < until:
+                pass
+        return wait
+
+    def end(self, wait: Wait) -> None:
+        """Take in how long a wait was, now that the reply is there."""
+        self.learn(wait.spun, time.monotonic() - wait.since)
+
+    def spins(self) -> bool:
+        """Tell whether to spin this time."""
+        self._turn += 1
+        quicker = self._spun < WORTH * self._slept
+        return quicker != (self._turn % TRY == 1)
+
+    def learn(self, spun: bool, seconds: float) -> None:
+        """Take in how long a wait was."""
+        # A single long one, for whatever reason, says little about the next.
+        seconds = min(seconds, 2 * SPIN_SECONDS)
+        if spun:
+            self._spun += (seconds - self._spun) * (_LAST if self._spun else 1)
+        else:
+            self._slept += (seconds - self._slept) * (_LAST if self._slept else 1)
+
+
+def _is_alone() -> bool:
+    """Tell whether nothing else of this process could run while this thread waits."""
+    return threading.active_count() == 1 and "gevent" not in sys.modules
