@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
-from redmeter.kinds.counter import MAX_COUNT, check_amount, operations
+from redmeter.kinds.counter import MAX_COUNT, check_amount, event, operations
 from redmeter.kinds.slices import parse
 from redmeter.model import Operations
 
@@ -47,10 +47,10 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
         if each.code == "slice":
             index, *keys = each.keys
             assert (index, *each.args[:2]) == (KEYS.known, KEYS.count_bytes, 1)
-            rows = parse(str(each.args[2]), 1)
+            rows = parse(str(each.args[2]))
             found = [
                 (key, p, s, int(start), int(n))
-                for key, (p, s, start, (n,)) in zip(keys, rows, strict=True)
+                for key, (p, s, start, n) in zip(keys, rows, strict=True)
             ]
             assert each.told() == [("", 0), *((str(row[3]), row[4]) for row in found)]
             slices += found
@@ -163,13 +163,33 @@ def test_operations_look_as_the_script_reads_them() -> None:
         "redmeter:known:",
         *("redmeter:count:1:a", "redmeter:count:60:a", "redmeter:count:1:b", "redmeter:count:60:b"),
     )
-    assert slices.args == (15, 1, "1 10 61:2;60 20 60:2;1 10 -1:3;60 20 -60:3;")
+    assert slices.args == (
+        15,
+        1,
+        ('[1,10,["61"],["2"],60,20,["60"],["2"],1,10,["-1"],["3"],60,20,["-60"],["3"]]'),
+    )
     assert (totals.keys, totals.args) == (("redmeter:total:",) * 2, ("a", 2, "b", 3))
     counts = {"a": {61: 2, 1: 3}, "b": {62: 4, 2: 5}}
     (slices,) = operations(Keys(""), {60: 20}, counts, totals=False)
     assert slices.keys == ("known:", *["count:60:a"] * 2, *["count:60:b"] * 2)
-    assert slices.args == (6, 0, "60 20 60 0:2 3 4 5;")  # the same slices: written once
+    assert slices.args == (
+        6,
+        0,
+        '[60,20,["60","0"],["2","3","4","5"]]',
+    )  # the same slices: written once
     assert operations(KEYS, {1: 10}, {}) == ()
+
+
+@given(st.sampled_from(["a", "点"]), seconds, amounts, retentions, st.booleans())
+def test_one_event_alone_does_what_it_does_among_others(
+    name: str, second: int, amount: int, retention: dict[int, int], totals: bool
+) -> None:
+    """Made another way, which is faster."""
+    alone = event(KEYS, retention, name, second, amount, totals=totals)
+    assert [(each.code, each.keys, each.args, list(each.told())) for each in alone] == [
+        (each.code, each.keys, each.args, list(each.told()))
+        for each in operations(KEYS, retention, {name: {second: amount}}, totals=totals)
+    ]
 
 
 # Amounts

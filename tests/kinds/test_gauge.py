@@ -49,9 +49,10 @@ def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, fl
     before, text = only.args
     assert (only.code, index, before) == ("last", KEYS.gauges, KEYS.gauge_bytes)
     found = {}
-    rows = list(parse(str(text), 2))
+    rows = list(parse(str(text)))
     assert only.told() == [("", 0), *((start, 1) for _, _, start, _ in rows)]
-    for key, (precision, samples, start, (value, time)) in zip(keys, rows, strict=True):
+    for key, (precision, samples, start, both) in zip(keys, rows, strict=True):
+        value, time = both.split()
         at = key, int(start)
         assert at not in found
         found[at] = precision, samples, float(value), float(time)
@@ -95,8 +96,9 @@ def test_operations_look_as_the_script_reads_them() -> None:
         *("redmeter:gauge:1:a", "redmeter:gauge:60:a", "redmeter:gauge:1:b", "redmeter:gauge:60:b"),
     )
     text = (
-        "1 10 61:17.0 61.25;60 20 60:17.0 61.25;1 10 -1:1e-07 -0.5;60 20 -60:1e-07 -0.5;"
-    )  # fmt: skip
+        '[1,10,["61"],["17.0 61.25"],60,20,["60"],["17.0 61.25"],'
+        '1,10,["-1"],["1e-07 -0.5"],60,20,["-60"],["1e-07 -0.5"]]'
+    )
     assert made.args == (15, text)
 
 

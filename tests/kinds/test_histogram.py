@@ -37,14 +37,14 @@ def written(operations: Operations) -> dict[tuple[str, int], Distribution]:
     hist, moments = made["hist"], made["moments"]
     assert hist.keys[0] == KEYS.hists
     found = {}
-    both = zip(parse_runs(hist.args[1], 1), parse_runs(moments.args[0], 3), strict=True)
+    both = zip(parse_runs(hist.args[1]), parse_runs(moments.args[0]), strict=True)
     for at, (one, other) in enumerate(both):
         assert one[:3] == other[:3]
         entry = hist.keys[1 + at].removeprefix(KEYS.hist_of(""))
         assert moments.keys[at] == KEYS.moments_of(entry)
         assert entry.startswith(f"{one[0]}:")
         assert one[1] == RETENTION[one[0]]
-        read = parse(one[3][0], " ".join(other[3]))
+        read = parse(one[3], other[3])
         assert read is not None
         found[entry, int(one[2])] = read
     return found

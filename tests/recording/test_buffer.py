@@ -59,8 +59,8 @@ def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Cou
                 for name, amount in zip(made.args[::2], made.args[1::2], strict=True):
                     totals[str(name)] += int(amount)
                 continue
-            rows = parse(str(made.args[-1]), 1 if made.code == "slice" else 2)
-            for key, (precision, samples, text, values) in zip(made.keys[1:], rows, strict=True):
+            rows = parse(str(made.args[-1]))
+            for key, (precision, samples, text, held_text) in zip(made.keys[1:], rows, strict=True):
                 start = int(text)
                 assert samples == retention[precision]
                 found = KEYS.series_of(key)
@@ -68,9 +68,9 @@ def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Cou
                 assert found[0] == precision
                 held = slices.setdefault((found[1], precision), {})
                 if made.code == "slice":
-                    held[start] = held.get(start, 0) + int(values[0])
+                    held[start] = held.get(start, 0) + int(held_text)
                 else:
-                    value, time = map(float, values)
+                    value, time = map(float, held_text.split())
                     held[start] = max(held.get(start, (time, value)), (time, value))
     return slices, totals
 
@@ -289,7 +289,7 @@ def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
         buffer.add(Sums, "a", NOW - age, 1, NOW)
     (part,) = all_of(buffer)
     first, *_ = part.operations(KEYS, Kept({5: 120}, {}))
-    starts = [int(start) for _, _, start, _ in parse(str(first.args[-1]), 1)]
+    starts = [int(start) for _, _, start, _ in parse(str(first.args[-1]))]
     assert starts[0] == min(starts)
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
 from redmeter.kinds.packed import Numbers
-from redmeter.kinds.slices import Runs, around, by_precision, multiples, told
+from redmeter.kinds.slices import Runs, around, by_precision, multiples, single, told
 from redmeter.model import Operation, Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
@@ -111,8 +111,7 @@ def event(
         at: when it happened, Unix seconds.
     """
     stems, heads = around(keys.count_of(""), multiples(retention, 1), at)
-    end = f"{amount};"
-    slices = _slices(keys, [stem + name for stem in stems], end.join(heads) + end)
+    slices = _slices(keys, [stem + name for stem in stems], single(heads, amount))
     return (slices, _totals(keys, [(name, amount)])) if totals else (slices,)
 
 
@@ -120,14 +119,10 @@ def _slices(keys: Keys, hashes: Sequence[str], text: str) -> Operation:
     """Return what adds to slices: the keys of their hashes, and runs."""
     # A bare store is shared with programs that renew no time to live, and swept.
     args = (keys.count_bytes, int(bool(keys.prefix)), text)
-    return Operation("slice", (keys.known, *hashes), args, lambda: told(text, 1, _amount))
+    return Operation("slice", (keys.known, *hashes), args, lambda: told(text, int))
 
 
 def _totals(keys: Keys, sums: Sequence[tuple[str, int]]) -> Operation:
     """Return what adds to grand totals."""
     flat: tuple[str | int, ...] = tuple(chain.from_iterable(sums))
     return Operation("add", (keys.total,) * len(sums), flat, lambda: sums)
-
-
-def _amount(values: tuple[str, ...]) -> int:
-    return int(values[0])

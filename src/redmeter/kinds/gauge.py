@@ -80,7 +80,7 @@ def operations(
     text = runs.text()
     args = (keys.gauge_bytes, text)
     found = (keys.gauges, *runs.keys())
-    return (Operation("last", found, args, lambda: told(text, 2, lambda _: 1)),)
+    return (Operation("last", found, args, lambda: told(text, lambda _: 1)),)
 
 
 def _newest(measured: Sequence[Measured]) -> Measured:

@@ -57,7 +57,7 @@ def operations(
         sums = moments.text()
 
         def lost() -> list[tuple[str, int]]:
-            return told(sums, 3, lambda values: int(values[0]))
+            return told(sums, lambda value: int(value.split()[0]))
 
         found = (keys.hists, *buckets.keys())
         made.append(Operation("hist", found, (keys.hist_bytes, buckets.text()), lost))

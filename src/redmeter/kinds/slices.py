@@ -5,18 +5,22 @@ more where they were put together before. Only precisions that are a multiple of
 
 In a flush most series have the same slices, so these are written once for many hashes: a run is
 
-    PRECISION SAMPLES START START …:VALUES VALUES …;
+    PRECISION, SAMPLES, ["START", "START", …], ["VALUE", "VALUE", …]
 
 with the values of the first hash for each start, then those of the second, and so on; the keys of
-the hashes travel beside, one for each slice.
+the hashes travel beside, one for each slice. A batch has one list of runs for each kind, as JSON.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
 #: What a slice holds.
 V = TypeVar("V")
+
+#: What stands between texts of a list; nothing in them has to be escaped.
+_BETWEEN = '","'
 
 
 def multiples(retention: Mapping[int, int], width: int) -> tuple[tuple[int, int], ...]:
@@ -78,7 +82,7 @@ def by_precision(
 def around(
     before: str, precisions: tuple[tuple[int, int], ...], at: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what stands before the name in keys, and before the value in runs, for one event.
+    """Return what stands before the name in keys, and before the value in runs, for an event.
 
     The same for whatever happens in a second, and what takes most of the time of writing it down.
 
@@ -88,8 +92,18 @@ def around(
         at: when it happened, Unix seconds.
     """
     stems = tuple([f"{before}{width}:" for width, _ in precisions])
-    heads = tuple([f"{width} {samples} {at - at % width}:" for width, samples in precisions])
+    heads = tuple([_head(width, samples, str(at - at % width)) for width, samples in precisions])
     return stems, heads
+
+
+def _head(precision: int, samples: int, starts: str) -> str:
+    return f'{precision},{samples},["{starts}"],["'
+
+
+def single(heads: Sequence[str], value: object) -> str:
+    """Return the runs of one event of one series: see around()."""
+    end = f'{value}"]'
+    return f"[{f'{end},'.join(heads)}{end}]"
 
 
 class Runs:
@@ -123,9 +137,8 @@ class Runs:
         Args:
             values: what is written of each slice, in the order of their starts.
         """
-        keys, texts = self._runs.setdefault(
-            f"{precision} {samples} {' '.join(map(str, starts))}:", ([], [])
-        )
+        head = _head(precision, samples, _BETWEEN.join(map(str, starts)))
+        keys, texts = self._runs.setdefault(head, ([], []))
         keys += [key] * len(starts)
         texts += map(str, values)
 
@@ -138,32 +151,22 @@ class Runs:
 
     def text(self) -> str:
         """Return the runs."""
-        return "".join([f"{head}{' '.join(values)};" for head, (_, values) in self._runs.items()])
+        runs = [f'{head}{_BETWEEN.join(values)}"]' for head, (_, values) in self._runs.items()]
+        return f"[{','.join(runs)}]"
 
 
-def parse(text: str, size: int) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
-    """Read runs: yield precision, samples, start and values of each slice.
-
-    Args:
-        size: how many values a slice has.
-    """
-    for run in text.split(";")[:-1]:
-        head, _, tail = run.partition(":")
-        precision, samples, *starts = head.split(" ")
-        values = iter(tail.split(" "))
-        for at, slice_values in enumerate(zip(*[values] * size, strict=True)):
-            yield int(precision), int(samples), starts[at % len(starts)], slice_values
+def parse(text: str) -> Iterator[tuple[int, int, str, str]]:
+    """Read runs: yield precision, samples, start and value of each slice."""
+    for precision, samples, starts, values in zip(*[iter(json.loads(text))] * 4, strict=True):
+        for at, value in enumerate(values):
+            yield precision, samples, starts[at % len(starts)], value
 
 
-def told(
-    text: str | int, size: int, events: Callable[[tuple[str, ...]], int]
-) -> list[tuple[str, int]]:
+def told(text: str | int, events: Callable[[str], int]) -> list[tuple[str, int]]:
     """Return for each key of an operation on slices its start and events: see model.Operation.
 
     Args:
         text: the runs.
-        size: how many values a slice has.
-        events: how many events values stand for.
+        events: how many events a value stands for.
     """
-    slices = parse(str(text), size)
-    return [("", 0), *((start, events(values)) for _, _, start, values in slices)]
+    return [("", 0), *((start, events(value)) for _, _, start, value in parse(str(text)))]

@@ -147,12 +147,12 @@ end
 function operations.hist(i, keys, a)
   local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false}
 
-  local function merge(key, start, _, buckets)
+  local function merge(key, start, buckets)
     local stored = attempt('HGET', key, start)
     if type(stored) == 'table' then return stored end
     stored = attempt('HSET', key, start, merge_buckets(stored, buckets))
     return stored == 1 or type(stored) == 'table' and stored
   end
 
-  write_slices(i + 1, i + keys - 1, ARGV[a + 1], '([^ ]+)', family, merge)
+  write_slices(i + 1, i + keys - 1, ARGV[a + 1], family, merge)
 end

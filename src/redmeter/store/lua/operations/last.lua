@@ -15,13 +15,14 @@ end
 function operations.last(i, keys, a)
   local family = {index = KEYS[i], before = ARGV[a], expire = true, shared = false}
 
-  local function set(key, start, width, value, time)
+  local function set(key, start, text, width)
     local stored = attempt('HGET', key, start)
     if type(stored) == 'table' then return stored end
-    if stored and newer(stored, width, tonumber(start), tonumber(time)) then return false end
-    stored = attempt('HSET', key, start, value .. ' ' .. time)
+    local time = tonumber(string.match(text, ' (.*)'))
+    if stored and newer(stored, width, tonumber(start), time) then return false end
+    stored = attempt('HSET', key, start, text)
     return stored == 1 or type(stored) == 'table' and stored
   end
 
-  write_slices(i + 1, i + keys - 1, ARGV[a + 1], '([^ ]+) ([^ ]+)', family, set)
+  write_slices(i + 1, i + keys - 1, ARGV[a + 1], family, set)
 end

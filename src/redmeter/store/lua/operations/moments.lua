@@ -10,13 +10,14 @@ local function held(x)
   return x > LARGEST and LARGEST or x < -LARGEST and -LARGEST or x
 end
 
--- Merge count, total and m2 of a delta, as texts or numbers, into a stored text of these three.
+-- Merge count, total and m2 of a delta into a stored text of these three, as texts.
 -- A stored text that is missing or not of the form counts as none.
 -- Chan, Golub and LeVeque 1979: what two sets differ by is what their means differ by.
-local function merge_moments(stored, count, total, m2)
+local function merge_moments(stored, delta)
   local n1, t1, q1 = string.match(stored or '', '^(%d+) ([-+.%de]+) ([-+.%de]+)$')
   n1, t1, q1 = tonumber(n1 or ''), tonumber(t1 or ''), tonumber(q1 or '')
-  local n2, t2, q2 = tonumber(count), tonumber(total), tonumber(m2)
+  local n2, t2, q2 = string.match(delta, '^([^ ]+) ([^ ]+) ([^ ]+)$')
+  n2, t2, q2 = tonumber(n2), tonumber(t2), tonumber(q2)
   if not n1 or not t1 or not q1 or n1 < 1 or t1 - t1 ~= 0 or q1 - q1 ~= 0 then
     n1, t1, q1 = 0, 0, 0
   end
@@ -31,12 +32,12 @@ end
 function operations.moments(i, keys, a)
   local family = {expire = true, shared = false}
 
-  local function merge(key, start, _, count, total, m2)
+  local function merge(key, start, text)
     local stored = attempt('HGET', key, start)
     if type(stored) == 'table' then return stored end
-    stored = attempt('HSET', key, start, merge_moments(stored, count, total, m2))
+    stored = attempt('HSET', key, start, merge_moments(stored, text))
     return stored == 1 or type(stored) == 'table' and stored
   end
 
-  write_slices(i, i + keys - 1, ARGV[a], '([^ ]+) ([^ ]+) ([^ ]+)', family, merge)
+  write_slices(i, i + keys - 1, ARGV[a], family, merge)
 end

@@ -8,9 +8,9 @@ function operations.slice(i, keys, a)
   local family = {
     index = KEYS[i], before = ARGV[a], expire = ARGV[a + 1] == '1', shared = true,
   }
-  local function add(key, start, _, amount)
+  local function add(key, start, amount)
     local value = attempt('HINCRBY', key, start, amount)
     return value == tonumber(amount) or type(value) == 'table' and value
   end
-  write_slices(i + 1, i + keys - 1, ARGV[a + 2], '(-?%d+)', family, add)
+  write_slices(i + 1, i + keys - 1, ARGV[a + 2], family, add)
 end

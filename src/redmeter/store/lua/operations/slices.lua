@@ -1,10 +1,8 @@
 -- What operations on slices share: hashes slice start -> value, with a time to live, trimming and,
--- where a family has one, an index. Their text is one of runs
---   "precision samples start start …:value value …;"
+-- where a family has one, an index. What there is to write comes as JSON, runs of four,
+--   [precision, samples, [start, …], [value, …], …]
 -- in which hashes that have the same slices follow each other, each with a value for every start:
 -- kinds/slices.py. Their keys are the index, where there is one, and a hash for each slice.
-
-local gmatch, find = string.gmatch, string.find  -- looked up once, not for each slice
 
 -- Large batches are flushes of many series. There it pays to ask many keys at once whether they are
 -- new, and to trim one in SKIPPED hashes that have a single new slice, another one each time: asking
@@ -114,70 +112,55 @@ local function outside(start, width, samples)
   if start - server > width * samples then return 'future' end
 end
 
--- Take several starts apart: the starts, why some are refused if any are, the newest of the others.
-local function split(list, width, samples)
-  local starts, why, newest = {}, nil, -math.huge
-  for word in gmatch(list, '[^ ]+') do
-    local n, start = #starts + 1, tonumber(word)
-    starts[n] = word
+-- What is wrong with which starts of a run, nil where nothing is; and the newest of the others.
+local function judged(starts, width, samples)
+  local why, newest = nil, -math.huge
+  for k, text in ipairs(starts) do
+    local start = tonumber(text)
     local reason = outside(start, width, samples)
     if reason then
       why = why or {}
-      why[n] = reason
+      why[k] = reason
     elseif start > newest then
       newest = start
     end
   end
-  return starts, why, newest
+  return why, newest
 end
 
--- Go through the runs of a text, with the keys from KEYS[i] to KEYS[last]. A family is what the
--- hashes of a kind share. What writes a slice is given its key, its start, its width and what there
--- is to write; it returns true where the slice is new, or the error that came back.
-local function write_slices(i, last, text, each, family, write)
-  local opened = {}
-  for precision, kept, list, values in gmatch(text, '(%d+) (%d+) ([^:]*):([^;]*);') do
-    local width, samples, start = tonumber(precision), tonumber(kept), tonumber(list)
-    local starts, why, newest, many = nil, nil, start, 1
-    if start then
-      local reason = outside(start, width, samples)
-      if reason then why = {reason} end
-    else
-      starts, why, newest = split(list, width, samples)
-      many = #starts
-    end
-    local following = find(values, ' ', 1, true) and gmatch(values, each)
-    local one, other, third = values, nil, nil
-    if following then one, other, third = following() end
-    -- Of the hash at hand: its slices so far, and the new ones.
-    local k, appended = 0, 0
-    while one do
-      k = k + 1
-      if all_new and i > asked then
-        asked = math.min(i + 31, last)
-        all_new = attempt('EXISTS', unpack(KEYS, i, asked)) == 0
-      end
-      if why and why[k] then
-        reject(i, why[k])
-      else
-        local new = write(KEYS[i], starts and starts[k] or list, width, one, other, third)
-        if new == true then
-          appended = appended + 1
-        elseif new then
-          reject(i, new.err)
+-- Go through runs, with the keys from KEYS[i] to KEYS[last]. A family is what the hashes of a kind
+-- share. What writes a slice is given its key, its start, its value and its width; it returns true
+-- where the slice is new, or the error that came back.
+local function write_slices(i, last, text, family, write)
+  local runs, opened = cjson.decode(text), {}
+  for at = 1, #runs, 4 do
+    local width, samples, starts, values = runs[at], runs[at + 1], runs[at + 2], runs[at + 3]
+    local why, newest = judged(starts, width, samples)
+    local many = #starts
+    for first = 0, #values - 1, many do  -- a hash
+      local appended = 0
+      for k = 1, many do
+        if all_new and i > asked then
+          asked = math.min(i + 31, last)
+          all_new = attempt('EXISTS', unpack(KEYS, i, asked)) == 0
         end
-      end
-      if k == many then
-        if appended > 0 then
-          local n = #opened
-          opened[n + 1], opened[n + 2], opened[n + 3] = i, all_new, width
-          opened[n + 4], opened[n + 5], opened[n + 6] = samples, appended, newest
+        if why and why[k] then
+          reject(i, why[k])
+        else
+          local new = write(KEYS[i], starts[k], values[first + k], width)
+          if new == true then
+            appended = appended + 1
+          elseif new then
+            reject(i, new.err)
+          end
         end
-        k, appended = 0, 0
+        i = i + 1
       end
-      i = i + 1
-      if not following then break end
-      one, other, third = following()
+      if appended > 0 then
+        local n = #opened
+        opened[n + 1], opened[n + 2], opened[n + 3] = i - 1, all_new, width
+        opened[n + 4], opened[n + 5], opened[n + 6] = samples, appended, newest
+      end
     end
   end
   if #opened > 0 then keep(family, opened) end
