@@ -248,6 +248,9 @@ def test_precisions_and_samples_are_read_at_each_call(conn: Any) -> None:
         book.update_counter(conn, "d", 1, now - 60 * ago)
     book.update_counter(conn, "d")
     assert len(book.get_counter(conn, "d", 60)) <= 7
+    book.PRECISION = []
+    book.update_counter(conn, "e")
+    assert not conn.exists("count:60:e")
     book.PRECISION = [0]
     with pytest.raises(InvalidSetting):
         book.update_counter(conn, "e")

@@ -180,7 +180,7 @@ def test_operations_look_as_the_script_reads_them() -> None:
     assert operations(KEYS, {1: 10}, {}) == ()
 
 
-@given(st.sampled_from(["a", "点"]), seconds, amounts, retentions, st.booleans())
+@given(st.sampled_from(["a", "点"]), seconds, amounts, st.just({}) | retentions, st.booleans())
 def test_one_event_alone_does_what_it_does_among_others(
     name: str, second: int, amount: int, retention: dict[int, int], totals: bool
 ) -> None:

@@ -418,6 +418,35 @@ def test_a_connection_is_kept_and_one_that_ended_is_noticed_beforehand(
     assert canned.connections == 2
 
 
+def test_what_is_connected_for_a_time_takes_no_place_in_the_callers_pool(canned: Canned) -> None:
+    """Which may have a limit, and more clients than that one after the other."""
+    pool = redis.ConnectionPool(port=canned.port, max_connections=2, protocol=2)
+    for _ in range(4):
+        client = redis.Redis(connection_pool=pool)
+        link = Link(lambda found=client: found, "canned", owned=False)  # type: ignore[misc]
+        canned.replies = [b"+1\r\n"]
+        with link.within(60.0):
+            assert link.exchange([("PING",)]) == [b"1"]
+        link.close()
+    canned.replies = [b"$1\r\n2\r\n"]
+    assert client.get("a") == b"2"
+    pool.disconnect()
+
+
+def test_a_bound_socket_still_says_at_once_that_nothing_is_there() -> None:
+    """As older versions of the client ask before they send."""
+    one, other = socket.socketpair()
+    with one, other:
+        found = bounded.Bounded(one, time.monotonic() + 60.0)
+        one.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            found.recv_into(bytearray(1))
+        one.settimeout(30.0)
+        other.send(b"a")
+        assert found.recv(1) == b"a"
+        assert 30.0 < (one.gettimeout() or 0.0) <= 60.0
+
+
 def test_a_fork_does_not_use_the_connections_of_its_parent(
     canned: Canned, link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,20 +1,25 @@
 """Whoever waits for one reply looks for it where that is quicker, and sleeps where it is not."""
 
+import ssl
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 from redmeter.errors import StoreRefused, StoreUnavailable
 from redmeter.store import spinning
 from redmeter.store.link import Link
 from redmeter.store.spinning import SPIN_SECONDS, TRY, Spinning
-from support.canned import Canned, client_of
+from support.canned import Canned, Last, client_of
+from support.certificates import POSSIBLE, Authority
+from support.clusters import Cluster
+from support.sentinels import Watched
 from support.servers import Server
+from support.stores import OpenMeter
 
 
 def shares(spinner: Spinning, spun: float, slept: float, waits: int) -> float:
@@ -68,8 +73,8 @@ def spins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
 
 
 @pytest.mark.usefixtures("spins")
-@pytest.mark.parametrize("owned", [True, False])
-def test_a_reply_is_the_same_however_it_is_waited_for(canned: Canned, owned: bool) -> None:
+@pytest.mark.parametrize("how", ["owned", "a caller's", "within a time", "RESP3"])
+def test_a_reply_is_the_same_however_it_is_waited_for(canned: Canned, how: str) -> None:
     """At once or late, in pieces, an error, too late, or a connection that was closed."""
 
     def late() -> bytes:
@@ -80,39 +85,118 @@ def test_a_reply_is_the_same_however_it_is_waited_for(canned: Canned, owned: boo
         time.sleep(1.0)
         return b"+too late\r\n"
 
-    client = client_of(canned, socket_timeout=0.3)
-    link = Link(lambda: client, "canned", owned=owned)
-    canned.replies = [b"+soon\r\n", late, b"-OOM no room\r\n", None, too_late, b"+again\r\n"]
-    found = [link.collect([("INCR", "a")], spin=True)[0] for _ in range(6)]
+    client = client_of(canned, socket_timeout=0.3, protocol=3 if how == "RESP3" else 2)
+    link = Link(lambda: client, "canned", owned=how == "owned")
+    hello = [b"%1\r\n+proto\r\n:3\r\n"] if how == "RESP3" else []
+    pushed = b">2\r\n+pushed\r\n+news\r\n" if how == "RESP3" else b""
+    canned.replies = [*hello, b"+soon\r\n", late, pushed + b"-OOM no room\r\n", None]
+    canned.replies += [*hello, too_late, *hello, b"+again\r\n"]
+
+    def asked() -> Any:
+        if how != "within a time":
+            return link.collect([("INCR", "a")], spin=True)[0]
+        with link.within(0.3):
+            return link.collect([("INCR", "a")], spin=True)[0]
+
+    found = [asked() for _ in range(6)]
     assert [found[0], found[1], found[5]] == [b"soon", b"late", b"again"]
     assert isinstance(found[2], StoreRefused)
     assert [(type(each), each.sent) for each in found[3:5]] == [(StoreUnavailable, True)] * 2
-    assert len(canned.heard) == 6
+    assert [command for command in canned.heard if command[0] == b"INCR"] == [[b"INCR", b"a"]] * 6
+    link.close()
     client.close()
 
 
-def test_looking_ends_after_a_moment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing comes; and where something else could run, the thread may sleep at once."""
-    client: Any = redis.Redis(port=server.port)
-    connection = client.connection_pool.get_connection()
-    spinner, ended = Spinning(), threading.Event()
-    other = threading.Thread(target=ended.wait)
-    other.start()
-    assert not spinner.begin(connection).spun
-    ended.set()
-    other.join()
-    monkeypatch.setattr(spinning, "_is_alone", lambda: True)
-    started = time.monotonic()
-    assert spinner.begin(connection).spun
-    assert time.monotonic() - started >= SPIN_SECONDS
-    client.connection_pool.release(connection)
-    client.close()
+@pytest.fixture
+def speaking(tmp_path: Path) -> Iterator[tuple[Canned, Path]]:
+    """A server with prepared answers that speaks TLS, and the file of who vouches for it."""
+    if not POSSIBLE:
+        pytest.skip("there is no openssl to make certificates")
+    authority = Authority(tmp_path / "ca")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.issue("good"))
+    server = Canned(context)
+    yield server, authority.file
+    server.close()
+
+
+@pytest.mark.usefixtures("spins")
+def test_what_a_server_says_before_it_closes_is_heard_over_tls(
+    speaking: tuple[Canned, Path],
+) -> None:
+    """Where one cannot look into the socket without reading it."""
+    canned, trusted = speaking
+    client = client_of(canned, host="127.0.0.1", ssl=True, ssl_ca_certs=str(trusted))
+    link = Link(lambda: client, "canned")
+    canned.replies = [Last(b"-ERR go away\r\n") for _ in range(20)]
+    found = []
+    for _ in canned.replies.copy():
+        found += link.collect([("INCR", "a")], spin=True)
+        link.close()  # or the next might be sent before the connection is known to be closed
+    assert [type(each) for each in found] == [StoreRefused] * 20
+
+
+class Silent:
+    """A connection on which nothing ever comes."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def can_read(self) -> bool:
+        """Say whether something is there."""
+        self.looks += 1
+        return False
+
+
+@pytest.mark.usefixtures("spins")
+def test_looking_ends_after_a_moment(spins: bool) -> None:
+    """Where nothing comes; and where something else could run, there is none."""
+    connection = Silent()
+    assert Spinning().begin(connection).spun is spins
+    assert bool(connection.looks) is spins
+
+
+# Who waits so
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What is found out of waits, as they end: whether each spun."""
+    seen: list[bool] = []
+    monkeypatch.setattr(Spinning, "learn", lambda _, spun, __: seen.append(spun))
+    return seen
+
+
+def test_what_is_written_at_once_is_waited_for_so_on_a_cluster(
+    cluster: Cluster, waits: list[bool], open_meter: OpenMeter
+) -> None:
+    """At each of its nodes; what is read is not."""
+    meter = open_meter(cluster.url)
+    meter.count("hits")
+    waits.clear()
+    for number in range(10):
+        meter.count(f"hits{number}")
+    assert len(waits) >= 10
+    waits.clear()
+    assert meter.total("hits") == 1
+    assert not waits
+
+
+def test_what_is_written_at_once_is_waited_for_so_behind_sentinels(
+    group: Watched, waits: list[bool], open_meter: OpenMeter
+) -> None:
+    """At the master; what is read is not."""
+    meter = open_meter(group.url)
+    meter.count("hits")
+    waits.clear()
+    meter.count("hits")
+    assert len(waits) == 1
+    assert (meter.total("hits"), len(waits)) == (2, 1)
 
 
 ALONE = """
-import sys, threading
+import _thread, sys
 from redmeter import Meter
-from redmeter.store.link import Link
 
 waits = []
 with Meter(sys.argv[1], sync=True) as meter:
@@ -129,20 +213,28 @@ with Meter(sys.argv[1], sync=True) as meter:
         meter.count("hits")
     print(any(waits))
     waits.clear()
-    ended = threading.Event()
-    other = threading.Thread(target=ended.wait)
-    other.start()
+    begun, end, ended = (_thread.allocate_lock() for _ in range(3))
+    for lock in (begun, end, ended):
+        lock.acquire()
+
+    def other():
+        begun.release()
+        end.acquire()
+        ended.release()
+
+    _thread.start_new_thread(other, ())
+    begun.acquire()
     for _ in range(200):
         meter.count("hits")
     print(any(waits))
-    ended.set()
-    other.join()
+    end.release()
+    ended.acquire()
     print(meter.total("hits"))
 """
 
 
 def test_only_a_process_with_one_thread_spins(server: Server) -> None:
-    """And what it counts is stored once."""
+    """Whoever started the others. What it counts is stored once."""
     run = [sys.executable, "-c", ALONE, server.url]
     found = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
     assert found.stdout.split() == ["True", "False", "401"]

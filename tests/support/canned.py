@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,15 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 
+class Last(bytes):
+    """A reply after which the connection is closed."""
+
+
 class Canned:
     """A server that says what it is told to, in place of what it is asked for.
+
+    Args:
+        tls: what it speaks TLS by; None: it does not.
 
     Attributes:
         replies: for each command in turn, what is sent back; None closes the connection, and
@@ -21,7 +29,8 @@ class Canned:
         connections: how many there have been.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.replies: list[bytes | Callable[[], bytes] | None] = []
         self.heard: list[list[bytes]] = []
         self.connections = 0
@@ -55,6 +64,8 @@ class Canned:
                 self._threads[-1].start()
 
     def _serve(self, connection: socket.socket) -> None:
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(connection, server_side=True)
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as stream:
             while head := stream.readline():
                 command = []
@@ -71,8 +82,11 @@ class Canned:
                 if reply is None:
                     return
                 connection.sendall(reply)
+                if isinstance(reply, Last):
+                    return
 
 
 def client_of(canned: Canned, **options: Any) -> redis.Redis:
     """Return a client as an application might have set it up: eager to try again."""
-    return redis.Redis(port=canned.port, protocol=2, retry=Retry(NoBackoff(), 5), **options)
+    settled: dict[str, Any] = {"protocol": 2, "retry": Retry(NoBackoff(), 5), **options}
+    return redis.Redis(port=canned.port, **settled)

@@ -6,12 +6,13 @@ here is already summed by slices of some width, and is summed again into those o
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
 from redmeter.kinds.packed import Numbers
-from redmeter.kinds.slices import Runs, around, by_precision, multiples, single, told
+from redmeter.kinds.slices import Runs, by_precision, heads, multiples, single, stems, told
 from redmeter.model import Operation, Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
@@ -80,11 +81,14 @@ def operations(
             leaves out all of them, so that only the grand total is added to.
     """
     runs, before, precisions = Runs(), keys.count_of(""), multiples(retention, width)
+    stems_here, heads_at = stems(before, precisions), dict[int, tuple[str, ...]]()
     for name, given in counts.items():
-        if len(given) == 1:  # as it mostly is
+        if len(given) == 1:  # as it mostly is, and of few seconds
             ((at, amount),) = given.items()
             value = str(amount)
-            for stem, head in zip(*around(before, precisions, at), strict=True):
+            if at not in heads_at:
+                heads_at[at] = heads(precisions, at)
+            for stem, head in zip(stems_here, heads_at[at], strict=True):
                 runs.add_one(head, stem + name, value)
             continue
         for precision, samples, slices in by_precision(given, width, precisions, sum):
@@ -110,9 +114,22 @@ def event(
     Args:
         at: when it happened, Unix seconds.
     """
-    stems, heads = around(keys.count_of(""), multiples(retention, 1), at)
-    slices = _slices(keys, [stem + name for stem in stems], single(heads, amount))
-    return (slices, _totals(keys, [(name, amount)])) if totals else (slices,)
+    stems_here, heads_here = _of_second(keys.count_of(""), multiples(retention, 1), at)
+    made = []
+    if stems_here:
+        hashes = [stem + name for stem in stems_here]
+        made.append(_slices(keys, hashes, single(heads_here, amount)))
+    if totals:
+        made.append(_totals(keys, [(name, amount)]))
+    return tuple(made)
+
+
+@lru_cache(maxsize=64)
+def _of_second(
+    before: str, precisions: tuple[tuple[int, int], ...], at: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return stems and heads, which are the same for all that is counted in a second."""
+    return stems(before, precisions), heads(precisions, at)
 
 
 def _slices(keys: Keys, hashes: Sequence[str], text: str) -> Operation:

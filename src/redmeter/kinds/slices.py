@@ -13,7 +13,6 @@ the hashes travel beside, one for each slice. A batch has one list of runs for e
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import TypeVar
 
 #: What a slice holds.
@@ -78,22 +77,24 @@ def by_precision(
         yield precision, samples, slices
 
 
-@lru_cache(maxsize=64)
-def around(
-    before: str, precisions: tuple[tuple[int, int], ...], at: int
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what stands before the name in keys, and before the value in runs, for an event.
-
-    The same for whatever happens in a second, and what takes most of the time of writing it down.
+def stems(before: str, precisions: Iterable[tuple[int, int]]) -> tuple[str, ...]:
+    """Return what stands before the name in keys.
 
     Args:
-        before: what stands before `PRECISION:NAME` in a key.
+        before: what stands before `PRECISION:NAME`.
         precisions: see multiples().
-        at: when it happened, Unix seconds.
     """
-    stems = tuple([f"{before}{width}:" for width, _ in precisions])
-    heads = tuple([_head(width, samples, str(at - at % width)) for width, samples in precisions])
-    return stems, heads
+    return tuple([f"{before}{width}:" for width, _ in precisions])
+
+
+def heads(precisions: Iterable[tuple[int, int]], at: int) -> tuple[str, ...]:
+    """Return what stands before the value in runs of one slice each, those that hold a second.
+
+    Args:
+        precisions: see multiples().
+        at: Unix seconds.
+    """
+    return tuple([_head(width, samples, str(at - at % width)) for width, samples in precisions])
 
 
 def _head(precision: int, samples: int, starts: str) -> str:
@@ -101,7 +102,7 @@ def _head(precision: int, samples: int, starts: str) -> str:
 
 
 def single(heads: Sequence[str], value: object) -> str:
-    """Return the runs of one event of one series: see around()."""
+    """Return the runs of one event of one series: see heads(), which may not be empty."""
     end = f'{value}"]'
     return f"[{f'{end},'.join(heads)}{end}]"
 
@@ -116,7 +117,7 @@ class Runs:
         self._runs: dict[str, tuple[list[str], list[str]]] = {}
 
     def add_one(self, head: str, key: str, value: str) -> None:
-        """Add one slice of a hash, given what stands before its value: see around()."""
+        """Add one slice of a hash, given what stands before its value: see heads()."""
         run = self._runs.get(head)
         if run is None:
             self._runs[head] = ([key], [value])
@@ -137,6 +138,8 @@ class Runs:
         Args:
             values: what is written of each slice, in the order of their starts.
         """
+        if not starts:
+            return
         head = _head(precision, samples, _BETWEEN.join(map(str, starts)))
         keys, texts = self._runs.setdefault(head, ([], []))
         keys += [key] * len(starts)

@@ -42,7 +42,8 @@ class Bounded:
         left = self.until - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
-        self._socket.settimeout(left)
+        if self._socket.gettimeout() != 0:  # else somebody looks whether anything is there
+            self._socket.settimeout(left)
 
 
 def bound(connection: Any, until: float) -> None:

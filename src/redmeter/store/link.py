@@ -170,7 +170,7 @@ class Link:
         try:
             connection = self._kept(until).pop()
         except IndexError:
-            connection = client.connection_pool.make_connection()
+            connection = self._made(client.connection_pool)
         if _foreign(connection):
             connection.disconnect()
         try:
@@ -186,6 +186,12 @@ class Link:
             self._give_back(client, connection, until)
             raise
         return connection
+
+    def _made(self, pool: Any) -> Any:
+        if self._owned:
+            return pool.make_connection()
+        # One that the caller's pool does not count among the most that it may have.
+        return pool.connection_class(**pool.connection_kwargs)
 
     def _connect_or_renew(self, connection: Any) -> None:
         if getattr(connection, "_sock", None) is None:

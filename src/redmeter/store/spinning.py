@@ -5,13 +5,15 @@ some 40 us in a virtual machine, whose processors halt meanwhile. So a thread th
 before there is a reply looks for it a while before it sleeps, as threads do that wait for a lock.
 That pays as long as a processor is free for it, and nothing says whether one is: both ways are
 timed, and what was quicker lately is done. Other threads of the process would have to wait for the
-interpreter meanwhile: where there are any, a thread sleeps at once.
+interpreter meanwhile: where there are any, whatever started them, a thread sleeps at once.
 """
 
+import contextlib
 import sys
-import threading
 import time
 from typing import Any, NamedTuple
+
+import redis
 
 #: For so long a reply is looked for at most, seconds.
 SPIN_SECONDS = 150e-6
@@ -42,16 +44,14 @@ class Spinning:
         self._turn = 0
 
     def begin(self, connection: Any) -> Wait:
-        """Begin to wait for what a connection is about to receive; perhaps it is there afterwards.
-
-        Raises:
-            redis.ConnectionError: the server has closed the connection.
-        """
+        """Begin to wait for what a connection receives next; perhaps it is there afterwards."""
         wait = Wait(_is_alone() and self.spins(), time.monotonic())
         if wait.spun:
             until = wait.since + SPIN_SECONDS
-            while not connection.can_read() and time.monotonic() < until:
-                pass
+            # Closed by the server, it may hold a reply all the same: who reads it will find out.
+            with contextlib.suppress(redis.ConnectionError):
+                while not connection.can_read() and time.monotonic() < until:
+                    pass
         return wait
 
     def end(self, wait: Wait) -> None:
@@ -66,14 +66,19 @@ class Spinning:
 
     def learn(self, spun: bool, seconds: float) -> None:
         """Take in how long a wait was."""
-        # A single long one, for whatever reason, says little about the next.
-        seconds = min(seconds, 2 * SPIN_SECONDS)
         if spun:
-            self._spun += (seconds - self._spun) * (_LAST if self._spun else 1)
+            self._spun = _averaged(self._spun, seconds)
         else:
-            self._slept += (seconds - self._slept) * (_LAST if self._slept else 1)
+            self._slept = _averaged(self._slept, seconds)
+
+
+def _averaged(average: float, seconds: float) -> float:
+    """Return an average with one wait more. A single long one says little about the next."""
+    if not average:
+        return min(seconds, 2 * SPIN_SECONDS)
+    return average + (min(seconds, 2 * average, 2 * SPIN_SECONDS) - average) * _LAST
 
 
 def _is_alone() -> bool:
     """Tell whether nothing else of this process could run while this thread waits."""
-    return threading.active_count() == 1 and "gevent" not in sys.modules
+    return len(sys._current_frames()) == 1 and "gevent" not in sys.modules

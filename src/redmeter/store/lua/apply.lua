@@ -22,7 +22,7 @@
 --   answer that was asked for; else what was not carried out, by reason: aged, future, the server's
 --   error, or "unkept ERROR": written, but its index entry or its time to live could not be
 --   renewed.
--- Numbers travel as text: Lua's are doubles and lose whole numbers past 2^53.
+-- Amounts and slice starts travel as text: Lua's numbers are doubles and lose those past 2^53.
 -- Cost: 1 µs a slice, 3 to 4 µs where it is new; callers send about 500.
 -- Retry: safe, that is the point. Cluster: all keys of one partition share a slot.
 

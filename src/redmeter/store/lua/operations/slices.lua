@@ -137,7 +137,7 @@ local function write_slices(i, last, text, family, write)
     local width, samples, starts, values = runs[at], runs[at + 1], runs[at + 2], runs[at + 3]
     local why, newest = judged(starts, width, samples)
     local many = #starts
-    for first = 0, #values - 1, many do  -- a hash
+    for first = 0, #values - 1, math.max(many, 1) do  -- a hash
       local appended = 0
       for k = 1, many do
         if all_new and i > asked then
