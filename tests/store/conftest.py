@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from redmeter.store.spinning import Spinning
 from support.canned import Canned
 from support.stores import OpenMeter, opened_meters
 
@@ -20,3 +21,11 @@ def canned() -> Iterator[Canned]:
     server = Canned()
     yield server
     server.close()
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What is found out of waits, as they end: whether each spun."""
+    seen: list[bool] = []
+    monkeypatch.setattr(Spinning, "learn", lambda _, spun, __: seen.append(spun))
+    return seen

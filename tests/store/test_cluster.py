@@ -27,7 +27,7 @@ from support.names import one_in_each
 from support.nodes import Node
 from support.progress import errors, partitions_on, whereabouts
 from support.servers import free_port
-from support.stores import OpenStore, link_of, opened_stores
+from support.stores import OpenMeter, OpenStore, link_of, opened_stores
 from support.waiting import eventually
 
 #: One for each partition.
@@ -492,3 +492,18 @@ def test_a_replica_that_is_away_is_made_up_for_by_its_master(
     cluster.pause(cluster.nodes[4])
     assert read_totals(store.reader, NAMES) == COUNTED
     assert store.reader.link.away() == []
+
+
+def test_what_is_written_at_once_is_waited_for_so_on_a_cluster(
+    cluster: Cluster, waits: list[bool], open_meter: OpenMeter
+) -> None:
+    """At each of its nodes; what is read is not."""
+    meter = open_meter(cluster.url)
+    meter.count("hits")
+    waits.clear()
+    for number in range(10):
+        meter.count(f"hits{number}")
+    assert len(waits) >= 10
+    waits.clear()
+    assert meter.total("hits") == 1
+    assert not waits

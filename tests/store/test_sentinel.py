@@ -29,6 +29,18 @@ def test_what_is_counted_is_stored_at_the_master(group: Watched, open_meter: Ope
     assert (meter.total("hits"), total_on(group.master)) == (3, 3)
 
 
+def test_what_is_written_at_once_is_waited_for_so_behind_sentinels(
+    group: Watched, waits: list[bool], open_meter: OpenMeter
+) -> None:
+    """At the master; what is read is not."""
+    meter = open_meter(group.url)
+    meter.count("hits")
+    waits.clear()
+    meter.count("hits")
+    assert len(waits) == 1
+    assert (meter.total("hits"), len(waits)) == (2, 1)
+
+
 def test_sentinels_that_do_not_answer_are_passed_over(group: Watched) -> None:
     """One that is not there, and a server that is none; the third one is asked, at once."""
     hosts = f"127.0.0.1:{free_port()},127.0.0.1:{group.master.port}"

@@ -16,10 +16,7 @@ from redmeter.store.link import Link
 from redmeter.store.spinning import SPIN_SECONDS, TRY, Spinning
 from support.canned import Canned, Last, client_of
 from support.certificates import POSSIBLE, Authority
-from support.clusters import Cluster
-from support.sentinels import Watched
 from support.servers import Server
-from support.stores import OpenMeter
 
 
 def shares(spinner: Spinning, spun: float, slept: float, waits: int) -> float:
@@ -88,8 +85,7 @@ def test_a_reply_is_the_same_however_it_is_waited_for(canned: Canned, how: str) 
     client = client_of(canned, socket_timeout=0.3, protocol=3 if how == "RESP3" else 2)
     link = Link(lambda: client, "canned", owned=how == "owned")
     hello = [b"%1\r\n+proto\r\n:3\r\n"] if how == "RESP3" else []
-    pushed = b">2\r\n+pushed\r\n+news\r\n" if how == "RESP3" else b""
-    canned.replies = [*hello, b"+soon\r\n", late, pushed + b"-OOM no room\r\n", None]
+    canned.replies = [*hello, b"+soon\r\n", late, b"-OOM no room\r\n", None]
     canned.replies += [*hello, too_late, *hello, b"+again\r\n"]
 
     def asked() -> Any:
@@ -154,44 +150,6 @@ def test_looking_ends_after_a_moment(spins: bool) -> None:
     connection = Silent()
     assert Spinning().begin(connection).spun is spins
     assert bool(connection.looks) is spins
-
-
-# Who waits so
-
-
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """What is found out of waits, as they end: whether each spun."""
-    seen: list[bool] = []
-    monkeypatch.setattr(Spinning, "learn", lambda _, spun, __: seen.append(spun))
-    return seen
-
-
-def test_what_is_written_at_once_is_waited_for_so_on_a_cluster(
-    cluster: Cluster, waits: list[bool], open_meter: OpenMeter
-) -> None:
-    """At each of its nodes; what is read is not."""
-    meter = open_meter(cluster.url)
-    meter.count("hits")
-    waits.clear()
-    for number in range(10):
-        meter.count(f"hits{number}")
-    assert len(waits) >= 10
-    waits.clear()
-    assert meter.total("hits") == 1
-    assert not waits
-
-
-def test_what_is_written_at_once_is_waited_for_so_behind_sentinels(
-    group: Watched, waits: list[bool], open_meter: OpenMeter
-) -> None:
-    """At the master; what is read is not."""
-    meter = open_meter(group.url)
-    meter.count("hits")
-    waits.clear()
-    meter.count("hits")
-    assert len(waits) == 1
-    assert (meter.total("hits"), len(waits)) == (2, 1)
 
 
 ALONE = """

@@ -9,6 +9,7 @@ interpreter meanwhile: where there are any, whatever started them, a thread slee
 """
 
 import contextlib
+import math
 import sys
 import time
 from typing import Any, NamedTuple
@@ -21,8 +22,6 @@ SPIN_SECONDS = 150e-6
 TRY = 32
 #: What spinning may take at most of what sleeping takes: it uses a processor that others may need.
 WORTH = 0.9
-#: Weight of the last wait in the averages.
-_LAST = 0.25
 
 
 class Wait(NamedTuple):
@@ -39,7 +38,7 @@ class Spinning:
     __slots__ = ("_slept", "_spun", "_turn")
 
     def __init__(self) -> None:
-        #: What a wait of either kind takes, seconds; 0 where none is known.
+        #: How long waits of either kind were lately, seconds; 0 before the first.
         self._spun = self._slept = 0.0
         self._turn = 0
 
@@ -73,10 +72,10 @@ class Spinning:
 
 
 def _averaged(average: float, seconds: float) -> float:
-    """Return an average with one wait more. A single long one says little about the next."""
-    if not average:
-        return min(seconds, 2 * SPIN_SECONDS)
-    return average + (min(seconds, 2 * average, 2 * SPIN_SECONDS) - average) * _LAST
+    """Return an average that forgets, with one wait more."""
+    # A single long one, for whatever reason, says little about the next.
+    seconds = min(seconds, 1.5 * average or math.inf, 2 * SPIN_SECONDS)
+    return average + (seconds - average) / 4 if average else seconds
 
 
 def _is_alone() -> bool:
