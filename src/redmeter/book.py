@@ -354,9 +354,12 @@ def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
 
 def _store(conn: "redis.Redis") -> Store:
     """The store behind a connection, with the pool of producers that its updates share."""
-    check_client(conn)
-    found = _stores.get(conn)
+    try:
+        found = _stores.get(conn)
+    except TypeError:  # nothing that could be a client
+        found = None
     if found is None:
+        check_client(conn)
         # The reference is weak, or the entry would keep its own key alive.
         link = Link(weakref.ref(conn), location_of(conn), owned=False)
         opened = Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)

@@ -9,7 +9,6 @@ producers, numbers and binding of its own: see partitions.py.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from random import SystemRandom
 
 from redmeter.clock import Clock
@@ -134,32 +133,41 @@ class Partition:
                 applied; it will not be sent again.
             StoreError: the server refused; nothing was written.
         """
+        if within is not None:
+            assert isinstance(self.link, Link), "a caller's client, which is one of one server"
+            with self.link.within(within):
+                return self._write(build, kept, refuse, trim, within)
+        return self._write(build, kept, refuse, trim, None)
+
+    def _write(
+        self,
+        build: Callable[[Kept], Operations],
+        kept: Kept | None,
+        refuse: bool,
+        trim: bool,
+        within: float | None,
+    ) -> Outcome:
         producer = self._producers.borrow()
         try:
             parcel = Parcel(producer, build)
             started, attempt = self.clock.monotonic(), 0
-            limit: AbstractContextManager[None] = nullcontext()
-            if within is not None:
-                assert isinstance(self.link, Link), "a caller's client, which is one of one server"
-                limit = self.link.within(within)
-            with limit:
-                # Should it have forgotten what it kept, others know better than this process.
-                if self.bound is None and kept is None and self._meet is not None:
-                    self._meet()
-                while True:
-                    try:
-                        return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
-                    except StoreUnavailable as error:
-                        if parcel.sent:  # no try is one while its server is left alone
-                            rest = self.link.rest_of(self.keys.meta)
-                            self._wait(attempt, started, error, within, rest=rest)
-                        else:
-                            self._wait(ATTEMPTS, started, error, within)
-                    except StoreRefused as error:
-                        if error.code not in _PASSING:
-                            raise
-                        self._wait(attempt, started, error, within)
-                    attempt += 1
+            # Should it have forgotten what it kept, others know better than this process.
+            if self.bound is None and kept is None and self._meet is not None:
+                self._meet()
+            while True:
+                try:
+                    return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
+                except StoreUnavailable as error:
+                    if parcel.sent:  # no try is one while its server is left alone
+                        rest = self.link.rest_of(self.keys.meta)
+                        self._wait(attempt, started, error, within, rest=rest)
+                    else:
+                        self._wait(ATTEMPTS, started, error, within)
+                except StoreRefused as error:
+                    if error.code not in _PASSING:
+                        raise
+                    self._wait(attempt, started, error, within)
+                attempt += 1
         finally:
             self._producers.give_back(producer)
 
@@ -300,7 +308,7 @@ class Partition:
         for operation in batch.operations:
             keys += operation.keys
             args += (operation.code, len(operation.keys), len(operation.args), *operation.args)
-        return apply_script(operation.code for operation in batch.operations), keys, args
+        return apply_script([operation.code for operation in batch.operations]), keys, args
 
     def _wait(
         self,
