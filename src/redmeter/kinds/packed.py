@@ -5,8 +5,8 @@
 
 LOW and HIGH are the ends, as Python writes a float. POSITIVE and NEGATIVE are runs, ascending,
 with a slash between: the index of a bucket, and how many values are in it and in those that follow
-it. Up to two empty buckets are written as zeros, more of them end the run. Neither text has anything
-in it that would have to be escaped in JSON.
+it. Up to two empty buckets are written as zeros, more of them end the run. Nothing in either text
+would have to be escaped in JSON.
 
 What is read must be of that form, in every part, and both texts must tell the same number of
 values; else it is nobody's slice. Time and memory grow with the length of the text alone, which is
