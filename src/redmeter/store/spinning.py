@@ -5,9 +5,10 @@ some 40 us in a virtual machine, whose processors halt meanwhile. So a thread th
 before there is a reply looks for it a while before it sleeps, as threads do that wait for a lock.
 That pays as long as a processor is free for it, and nothing says whether one is: both ways are
 timed, and what was quicker lately is done. Other threads of the process would have to wait for the
-interpreter meanwhile: where there are any, whatever started them, a thread sleeps at once.
+interpreter meanwhile: where Python has started any, by whatever module, a thread sleeps at once.
 """
 
+import _thread
 import contextlib
 import math
 import sys
@@ -80,4 +81,5 @@ def _averaged(average: float, seconds: float) -> float:
 
 def _is_alone() -> bool:
     """Tell whether nothing else of this process could run while this thread waits."""
-    return len(sys._current_frames()) == 1 and "gevent" not in sys.modules
+    # `threading` knows its own alone, and threads that ask for everybody's frames can deadlock.
+    return _thread._count() == 0 and "gevent" not in sys.modules
