@@ -28,6 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None)
+# For make quick.
+settings.register_profile("quick", deadline=None, max_examples=20)
 # For tools/mutants, which only wants to know whether something fails, not the shortest way to it.
 settings.register_profile(
     "mutants",
