@@ -274,6 +274,27 @@ def test_a_report_that_the_store_does_not_take_is_not_tried_with_every_flush(
     check_whole(conn, meter.health(), 10)
 
 
+def test_where_no_number_is_given_what_needs_none_is_stored(
+    server: Server, conn: Any, open_buffered: OpenBuffered
+) -> None:
+    """A user who may not tell of himself gets no number: what has a place for it waits, alone."""
+    rules = [f"~redmeter:{begin}*" for begin in ("b", "t", "m", "k", "g", "c")]
+    conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, "+@all", *rules)
+    meter = open_buffered(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0")
+    gauge = meter.gauge("own", per_process=True)
+    for number in range(3):
+        gauge.set(number)
+        meter.count("x")
+        eventually(lambda: stored(conn, "x")[0] == number + 1, 10.0)  # noqa: B023
+    health = meter.health()
+    assert (health.instance, set(health.troubles)) == (None, {"AccessDenied"})
+    assert health.buffered > 0
+    conn.execute_command("ACL", "SETUSER", "app", "allkeys")
+    eventually(lambda: meter.health().buffered == 0, 10.0)
+    assert meter.health().instance == 0
+    check_sums(meter.health())
+
+
 def test_what_was_rejected_is_told_again_when_the_answer_was_lost(
     server: Server, proxy: Proxy, conn: Any
 ) -> None:

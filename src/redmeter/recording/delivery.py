@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from redmeter.analysis import patterns
-from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept
 from redmeter.model import Outcome
 from redmeter.recording.backoff import is_passing, is_soon_over
@@ -371,9 +371,9 @@ class Delivery:
     def _ask_number(self, _: Errand) -> None:
         try:
             self._publish(ended=False)
-        except StoreRefused as error:  # what needs none is sent
+        except (StoreRefused, AccessDenied) as error:  # what needs none is sent
             with self._lock:
-                self._tally.trouble(error.code, str(error))
+                self._tally.trouble(kind_of(error), str(error))
 
     def report(self, health: Mapping[str, object]) -> str:
         """Write a report for publish(), with what helps a human to find the process.
