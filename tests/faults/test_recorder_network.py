@@ -307,7 +307,7 @@ def test_a_slow_network_is_waited_for(proxy: Proxy, conn: Any, open_buffered: Op
     meter = open_buffered(proxy.url, timeout=0.1)
     meter.count("x")
     assert meter.flush(5.0)
-    proxy.delay(0.3)
+    proxy.delay(1.0)
     meter.count("x", 10)
     fail_again(meter, 2)
     proxy.delay(0.02)

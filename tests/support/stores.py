@@ -11,6 +11,7 @@ from redmeter.keys import Kept, slice_start
 from redmeter.kinds import counter, gauge
 from redmeter.model import Batch, Operations, Outcome, RecorderHealth
 from redmeter.recording.bulk import Bulk
+from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link
@@ -58,9 +59,22 @@ def opened_meters(home: str | None = None, **defaults: Any) -> Iterator[OpenMete
 
         def open_one(url: str | None = None, **options: Any) -> Meter:
             where = None if "client" in options else url or home
-            return opened.enter_context(Meter(where, **{**defaults, **options}))
+            meter = Meter(where, **{**defaults, **options})
+            opened.callback(_give_up, meter)
+            return opened.enter_context(meter)
 
         yield open_one
+
+
+def _give_up(meter: Meter) -> None:
+    """Have a closed meter forget what it could not store, as a forked child does.
+
+    Its thread would go on trying: its log would be among that of other tests, and its events in
+    their servers, once one has the port of the server that is away.
+    """
+    recorder = meter._recorder
+    if isinstance(recorder, Recorder) and recorder.health().buffered:
+        recorder.after_fork()
 
 
 def link_of(store: Store) -> ClusterLink:

@@ -269,13 +269,14 @@ class Recorder:
         Raises:
             Failed: something is left: the store, or a part of it, cannot be reached or refuses.
         """
+        sending = self._sending  # a child that is forked within has another
         with self._at_work():
-            if not self._sending.acquire(timeout=lifecycle.EXIT_SECONDS):
+            if not sending.acquire(timeout=lifecycle.EXIT_SECONDS):
                 raise Failed(passing=True)  # another thread is at it, and hangs
             try:
                 self._collect_and_send(last=last, asked=asked)
             finally:
-                self._sending.release()
+                sending.release()
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
