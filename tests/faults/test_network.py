@@ -230,12 +230,12 @@ def test_a_server_out_of_reach_is_an_error_within_about_the_timeout(
         with pytest.raises(StoreUnavailable) as caught:
             meter.count("x", 10)
         # A batch in doubt is tried so often at least.
-        assert time.monotonic() - began < 0.2 * partition.ATTEMPTS + 1.0
+        assert time.monotonic() - began < 0.2 * partition.ATTEMPTS + 2.0
         assert caught.value.sent == sent
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
             meter.total("x")
-        assert time.monotonic() - began < 0.2 * 2 + 0.5
+        assert time.monotonic() - began < 0.2 * 2 + 2.0
         proxy.heal()
         meter.count("x", 100)
         assert meter.total("x") == 101

@@ -11,7 +11,7 @@ from support.programs import Programs, Total
 from support.proxy import Proxy
 
 #: A process may be so much late that cannot reach the server, and the machine's own time.
-LATE, MACHINE = 2.0, 1.0
+LATE, MACHINE = 2.0, 1.9
 
 #: How programs end by themselves: what they do last, their return code, the end of their errors.
 ENDS = {
