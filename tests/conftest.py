@@ -1,9 +1,9 @@
 """Servers for tests: one private process per kind and test worker, made as new before each test.
 
 REDMETER_TEST_SERVERS names what `any_server`, `any_cluster` and the tests of faults run on: a comma
-list of names out of `support.binaries.BINARIES`, or "all". Else servers are the default and the
-oldest supported, in CI the oldest and the newest of each engine; clusters the default and the
-oldest.
+list of names out of `support.binaries.BINARIES`, or "all". Else they are the default and the oldest
+supported, in CI the oldest and the newest of each engine. `cluster` and `group` are of the default,
+or of the first that is named.
 """
 
 import logging
@@ -15,7 +15,7 @@ import redis
 from hypothesis import Phase, settings
 
 from support.clusters import Cluster, Clusters
-from support.fleet import DEFAULT, EVERYDAY, IN_CI, Fleet, asked_servers, chosen_servers
+from support.fleet import DEFAULT, IN_CI, Fleet, chosen_servers, usual_server
 from support.proxy import Proxy
 from support.sentinels import Watched
 from support.servers import Server
@@ -105,17 +105,17 @@ def clusters() -> Iterator[Clusters]:
 
 @pytest.fixture
 def cluster(clusters: Clusters) -> Cluster:
-    """A private cluster of Valkey 9.1, as new: three masters with a replica each."""
-    return clusters.get("valkey-9.1")
+    """A private cluster of the usual server, as new: three masters with a replica each."""
+    return clusters.get(usual_server())
 
 
 @pytest.fixture
 def networked_cluster(clusters: Clusters) -> Cluster:
     """The same with a network of its own, so that nodes can be cut off."""
-    return clusters.get("valkey-9.1", network=True)
+    return clusters.get(usual_server(), network=True)
 
 
-@pytest.fixture(params=asked_servers() or EVERYDAY)
+@pytest.fixture(params=chosen_servers())
 def any_cluster(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
     """A private cluster of each kind of server in turn, as new."""
     return clusters.get(request.param)
@@ -124,7 +124,7 @@ def any_cluster(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
 @pytest.fixture(scope="module")
 def group_of_file() -> Iterator[Watched]:
     """Three sentinels, a master and two replicas, for all tests of a file."""
-    with Watched() as group:
+    with Watched(usual_server()) as group:
         yield group
 
 

@@ -92,16 +92,14 @@ def update_counter(
     name = check_text(name, "counter name")
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"count is a whole number, not {type(count).__name__}")
-    if count < 0:
-        counter.check_amount(-count)
-    else:
-        counter.check_amount(count)
+    if abs(count) > counter.MAX_COUNT:
+        raise InvalidValue(count, "what is added is within 2^63 - 1 of zero")
     second = slice_start(check_time(now) if now else time.time(), 1)
     store = _store(conn)
     (part,) = store.parts
     outcome = part.write(
         lambda kept: counter.event(part.keys, kept.series, name, second, count, totals=False),
-        kept=_kept(tuple(PRECISION), SAMPLE_COUNT),
+        kept=_chosen(PRECISION),
         refuse=False,  # no time is refused: the book's own example is of 2012
         trim=not now and SAMPLE_COUNT <= MAX_SAMPLES,  # larger hashes are the cleaner's
     )
@@ -145,10 +143,16 @@ def clean_counters(conn: "redis.Redis") -> None:
         conn: a redis-py client.
 
     Raises:
+        InvalidSetting: SAMPLE_COUNT cannot be used.
         ClockDisagreement: the server's clock and this machine's differ by over an hour.
         AccessDenied: the server does not let us in.
     """
-    cleaning.run(_store(conn), quit=lambda: QUIT, samples=lambda: ({}, SAMPLE_COUNT))
+
+    def samples() -> tuple[dict[int, int], int]:
+        _chosen(())
+        return {}, SAMPLE_COUNT
+
+    cleaning.run(_store(conn), quit=lambda: QUIT, samples=samples)
 
 
 def log_recent(
@@ -369,9 +373,17 @@ def _store(conn: "redis.Redis") -> Store:
     return found
 
 
+def _chosen(precisions: Sequence[int]) -> Kept:
+    """Check PRECISION and SAMPLE_COUNT, which have no other limits than to be whole numbers."""
+    try:
+        return _kept(tuple(precisions), SAMPLE_COUNT)
+    except TypeError as error:  # None, a list in a list
+        reason = f"a list of whole numbers, and a whole number: {error}"
+        raise InvalidSetting("PRECISION, SAMPLE_COUNT", reason) from None
+
+
 @lru_cache(maxsize=8)
 def _kept(precisions: tuple[int, ...], samples: int) -> Kept:
-    """Check PRECISION and SAMPLE_COUNT, which have no other limits than to be whole numbers."""
     for number in (*precisions, samples):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise InvalidSetting(

@@ -170,6 +170,7 @@ def test_arguments_that_cannot_be_used_are_errors_and_nothing_is_written(conn: A
         (("x", "1"), TypeError),
         (("x", True), TypeError),
         (("x", 2**63), InvalidValue),
+        (("x", -(2**63)), InvalidValue),
         (("x", 1, float("nan")), InvalidValue),
         (("x", 1, float("inf")), InvalidValue),
         (("x", 1, "now"), InvalidValue),
@@ -257,9 +258,25 @@ def test_precisions_and_samples_are_read_at_each_call(conn: Any) -> None:
     book.PRECISION, book.SAMPLE_COUNT = [60], 0
     with pytest.raises(InvalidSetting):
         book.update_counter(conn, "e")
+    for book.PRECISION in (None, [[1]], 5):  # type: ignore[assignment]
+        with pytest.raises(InvalidSetting):
+            book.update_counter(conn, "e")
+    book.SAMPLE_COUNT = "x"  # type: ignore[assignment]
+    with pytest.raises(InvalidSetting):
+        book.clean_counters(conn)
     book.PRECISION, book.SAMPLE_COUNT = list(range(1, 31)), 100_000
     book.update_counter(conn, "e")
     assert len(book.get_counter(conn, "e", 30)) == 1
+
+
+@pytest.mark.parametrize(("samples", "left"), [(254, 254), (255, 301)])
+def test_an_update_leaves_so_many_samples_up_to_254(conn: Any, samples: int, left: int) -> None:
+    """Larger hashes are for the cleaner: they are looked at field by field."""
+    now = int(server_time(conn)) // 60 * 60
+    book.PRECISION, book.SAMPLE_COUNT = [60], samples
+    conn.hset("count:60:x", mapping={str(now - 60 * age): 1 for age in range(1, 301)})
+    book.update_counter(conn, "x")
+    assert conn.hlen("count:60:x") == left
 
 
 def test_a_counter_that_both_write_never_expires(conn: Any) -> None:

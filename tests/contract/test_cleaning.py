@@ -257,3 +257,42 @@ def test_cleaning_an_empty_store_makes_no_store(client: Any, open_store: OpenSto
     report = clean(open_store(clock=HastyClock()))
     assert (report.looked_at, report.complete) == (0, True)
     assert not client.exists("redmeter:meta:", "redmeter:known:")
+
+
+@pytest.mark.parametrize("field", ["inf", "-inf", "nan", "1e17", "1e400", "1795334959035540300"])
+def test_a_field_that_is_no_start_keeps_nothing_from_being_cleaned(
+    client: Any, open_store: OpenStore, field: str
+) -> None:
+    """Another program's, in a hash with a time to live: the field stays, and all else goes on."""
+    now = int(server_time(client)) // 60 * 60
+    for name in ("a", "odd", "z"):
+        client.hset(
+            f"redmeter:count:60:{name}", mapping={str(now - 60 * age): 1 for age in (0, 200)}
+        )
+        client.zadd("redmeter:known:", {f"60:{name}": 0})
+    client.hset("redmeter:count:60:odd", field, 1)
+    client.expire("redmeter:count:60:odd", 1000)
+    report = clean(open_store())
+    assert report.complete
+    gone = field == "-inf"
+    assert samples_left(client) == {"a": 1, "odd": 1 if gone else 2, "z": 1}
+    assert 120 * 60 <= client.ttl("redmeter:count:60:odd") <= 122 * 60
+
+
+def samples_left(client: Any) -> dict[str, int]:
+    """Return how many fields the hashes of the minute have, by name."""
+    keys = client.scan_iter("redmeter:count:60:*", count=1000)
+    return {key.decode().rpartition(":")[2]: client.hlen(key) for key in keys}
+
+
+def test_entries_wider_than_a_slice_may_be_are_left_alone(
+    client: Any, open_store: OpenStore
+) -> None:
+    """A store with a prefix has none; without one they are the listings', and go."""
+    wide = ["31622400:ghost", "31622401:ghost", "9999999999:ghost"]
+    for index in ("redmeter:known:", "known:"):
+        client.zadd(index, dict.fromkeys(wide, 0))
+    assert clean(open_store()).strange == [repr(name) for name in wide[:0:-1]]
+    assert clean(open_store(prefix="")).strange == []
+    assert client.zrange("redmeter:known:", 0, -1) == [name.encode() for name in wide[1:]]
+    assert client.zcard("known:") == 0

@@ -285,6 +285,24 @@ def test_a_store_without_prefix_and_one_with_it_share_nothing(
     )
 
 
+def test_an_event_that_is_stored_in_part_is_said_to_have_been_sent(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """So that nobody tries again; what is stored and in no index is no loss."""
+    client.set("redmeter:known:", "theirs")
+    meter = open_meter(retention={60: 5})
+    with pytest.raises(StoreRefused, match="redmeter:known:") as caught:
+        meter.count("x")
+    assert (caught.value.code, caught.value.sent, meter.total("x")) == ("unkept", True, 1)
+    health = meter.health()
+    assert (health.stored, health.losses, health.troubles) == (1, (), {"unkept": 1})
+    client.set("redmeter:count:60:y", "theirs")
+    with pytest.raises(StoreRefused) as caught:
+        meter.count("y")
+    assert (caught.value.code, caught.value.sent, meter.total("y")) == ("WRONGTYPE", True, 1)
+    assert meter.health().lost() == {"WRONGTYPE": {60: 1}}
+
+
 def test_no_server_is_an_error_that_says_where_it_was_looked_for(any_server: Server) -> None:
     """Without credentials, and within about the timeout."""
     from support.servers import free_port

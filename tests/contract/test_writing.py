@@ -146,19 +146,21 @@ def test_must_exist_looks_for_the_watermark_before_anything_is_written(
     assert samples(client, key(1)) == {second: 2}
 
 
+@pytest.mark.parametrize("kind", ["list", "text"])
 def test_a_watermark_of_another_type_mints_a_new_producer(
-    client: Any, open_store: OpenStore
+    client: Any, open_store: OpenStore, kind: str
 ) -> None:
-    """Somebody's list lies under the key: it stays, and the batch is written by a new name."""
+    """What lies under the key is somebody else's and stays; the batch is written by a new name."""
     store = open_store()
     second = int(server_time(client))
     count(store, "x", second)
     (watermark,) = batch_keys(client)
     client.delete(watermark)
-    client.rpush(watermark, "theirs")
+    (client.rpush if kind == "list" else client.set)(watermark, "theirs")
+    theirs = client.dump(watermark)
     assert count(store, "x", second).applied
     assert count(store, "x", second).applied
-    assert client.lrange(watermark, 0, -1) == [b"theirs"]
+    assert client.dump(watermark) == theirs
     assert len(batch_keys(client)) == 2
     assert samples(client, key(1)) == {second: 3}
 
@@ -257,6 +259,7 @@ def test_an_index_of_another_type_loses_the_index_alone(client: Any, open_store:
     outcome = count(store, "x", second)
     assert {reason for _, reason in reasons(outcome)} == {"unkept"}
     assert len(outcome.rejections) == len(DEFAULT_RETENTION)
+    assert "redmeter:known:: WRONGTYPE" in outcome.rejections[0].detail
     assert samples(client, key(60)) == {slice_start(second, 60): 1}
     assert client.hget("redmeter:total:", "x") == b"1"
     assert client.get("redmeter:known:") == b"theirs"

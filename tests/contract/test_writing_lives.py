@@ -60,6 +60,17 @@ def test_a_new_slice_renews_life_and_index_entry(client: Any, open_store: OpenSt
     assert client.zscore("redmeter:known:", "60:x") == 0.0
 
 
+@pytest.mark.parametrize("starts", [(60, 0), (0, 60)])
+def test_what_lies_ahead_lives_as_long_as_it_should_in_any_order(
+    client: Any, open_store: OpenStore, starts: tuple[int, int]
+) -> None:
+    """The life is that of the newest slice, wherever it stands."""
+    now = int(server_time(client))
+    ahead = dict.fromkeys((now + start for start in starts), 1)
+    count_all(open_store(retention={1: 120}), {"x": ahead})
+    assert 121 + 60 - 5 <= client.ttl(key(1)) <= 121 + 60 + 16
+
+
 def test_a_slice_that_was_there_before_renews_nothing(client: Any, open_store: OpenStore) -> None:
     """The cheap path: nothing but the addition."""
     store = open_store()

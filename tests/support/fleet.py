@@ -36,6 +36,12 @@ def chosen_servers() -> list[str]:
     return asked_servers() or (ends if IN_CI else EVERYDAY)
 
 
+def usual_server() -> str:
+    """Return what tests run on that are there once: the default, unless others are asked for."""
+    asked = asked_servers()
+    return DEFAULT if DEFAULT in asked or not asked else asked[0]
+
+
 class Fleet:
     """The servers of one test worker, each started when first asked for."""
 

@@ -120,13 +120,8 @@ class Channel:
         tally.last_flush = clock.wall()
         for series, lacking, events in part.lacking(self.partition.kept):
             tally.lose(RETENTION, series, lacking, events)
-        refused = []
         for rejection in outcome.rejections:
-            if rejection.reason == "unkept":  # stored, but its time to live was not renewed
-                tally.trouble(rejection.reason, rejection.detail)
-                continue
             if rejection.reason == "denied":
                 denied = f"{rejection.key}: {rejection.detail}"
-            refused.append(rejection)
-        tally.refuse(self.partition.keys, refused)
+        tally.refuse(self.partition.keys, outcome.rejections)
         return AccessDenied("NOPERM", denied) if denied else None

@@ -36,7 +36,8 @@ def check_written(outcome: Outcome, location: str) -> None:
     """Raise what is wrong with the outcome of one event; being late or early is nothing wrong.
 
     Raises:
-        StoreRefused: the server refused a part of it; all others were carried out.
+        StoreRefused: the server refused a part of it; all others were carried out, so `sent` is
+            true.
         StoreUnavailable: nobody can know whether it was stored.
     """
     if outcome.uncertain:
@@ -44,7 +45,9 @@ def check_written(outcome: Outcome, location: str) -> None:
         raise StoreUnavailable(location, reason, sent=True)
     for rejection in outcome.rejections:
         if rejection.reason not in _BY_TIME:
-            raise StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
+            error = StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
+            error.sent = True
+            raise error
 
 
 class DirectCounter(Counter):

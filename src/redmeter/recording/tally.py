@@ -48,13 +48,16 @@ class Tally:
         self.lose(reason, series, (*precisions, TOTAL), events)
 
     def refuse(self, keys: Keys, rejections: Iterable[Rejection]) -> None:
-        """Write down what a store refused.
+        """Write down what a store refused. What it could not keep as long as it should is stored.
 
         The hashes of a histogram, and the statistics beside them, hold the same events: what
         several of them lack is lost once.
         """
         found: dict[tuple[str, str, int, str], int] = {}
         for rejection in rejections:
+            if rejection.reason == "unkept":
+                self.trouble(rejection.reason, f"{rejection.key}: {rejection.detail}")
+                continue
             precision, series = keys.series_of(rejection.key) or (TOTAL, rejection.field)
             place = rejection.reason, series, precision, rejection.key
             found[place] = found.get(place, 0) + rejection.amount

@@ -34,6 +34,7 @@ if watermark then
   if not applied then
     applied, told = string.match(watermark, '^(%d+) (.*)$')
     applied = tonumber(applied)
+    if not applied then return redis.error_reply('WRONGTYPE a watermark is a number') end
   end
   if told and applied == number then return cjson.decode(told) end
   if applied >= number then return 0 end

@@ -20,6 +20,7 @@
 --   KEYS (handing them in made a pass a third slower); they lie in the slot of the index.
 
 local WORK = 5000  -- entries count for 25, fields for 1: about 1 ms
+local WIDEST = 31622400  -- seconds; wider slices are none of ours
 
 local call = redis.call
 local time = call('TIME')
@@ -39,7 +40,7 @@ local prefix, precision, samples, due, last, last_text, digits = '', nil
 local function turn_to(entry)
   local text = string.match(entry, '^(%d+):.')
   precision = text and tonumber(text)
-  if not precision or precision < 1 or #text > 10 then
+  if not precision or precision < 1 or #text > 10 or expiring and precision > WIDEST then
     prefix, precision = '', nil
     return
   end
@@ -74,10 +75,14 @@ local function count_gone(fields, list)
   return gone
 end
 
--- Another program may go on with a hash that was given a time to live, without renewing it.
+-- Another program may go on with a hash that was given a time to live, without renewing it. What
+-- lies further ahead than writers may write is no slice: a time in milliseconds, inf.
 local function prolong(key, ttl, fields)
-  local newest = last
-  for j = 1, #fields do newest = math.max(newest, tonumber(fields[j]) or last) end
+  local newest, furthest = last, now + (samples + 2) * precision
+  for j = 1, #fields do
+    local start = tonumber(fields[j])
+    if start and start <= furthest then newest = math.max(newest, start) end
+  end
   local wanted = math.ceil(newest + (samples + 1) * precision - now)
   if ttl < wanted - precision then call('EXPIRE', key, wanted) end
 end

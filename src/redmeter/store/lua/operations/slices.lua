@@ -100,7 +100,8 @@ local function keep(family, opened)
     end
     local done = attempt('ZADD', family.index, unpack(entries))
     if type(done) == 'table' then
-      for at = first, last do reject_unkept(due[at], done) end
+      local problem = family.index .. ': ' .. done.err
+      for at = first, last do reject_unkept(due[at], problem) end
     end
   end
 end
