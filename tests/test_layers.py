@@ -22,6 +22,7 @@ ROWS = (
     {"partitions"},
     {"settings", "kinds", "analysis", "formats"},
     {"store"},
+    {"spelling"},
     {"recording", "reading", "cleaning", "forgetting", "migrating"},
     {"answers"},
     {"asking"},

@@ -263,6 +263,10 @@ def test_any_text_is_either_a_name_or_an_invalid_name(
         ('a{b="1"}', {"b": "1"}, "the label 'b' is given twice"),
         ('a{b="1",b="2"}', None, "the label 'b' is given twice"),
         ("a", {"b": "\u202e"}, "U.202E at character 5"),
+        ("a", ["b"], r'a mapping, e.g. \{"a": "1"\}, not list'),
+        ("a", "b", "not str"),
+        ("a", {"b"}, "not set"),
+        ("a", 7, "not int"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )

@@ -304,8 +304,10 @@ class Asking:
 
         Raises:
             InvalidValue: there is no such kind.
+            TypeError: the pattern is no text.
             LimitExceeded, StoreError: see redmeter.reading.catalogue.read_names.
         """
+        _check_text("a pattern", pattern)
         if kind not in KINDS:
             raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
         return self._answers.names(pattern, kind)
@@ -347,6 +349,9 @@ class Asking:
             UnknownPrecision, LimitExceeded, InvalidValue, TypeError, StoreError: see
                 redmeter.reading.rankings.rank.
         """
+        _check_text("a name or a pattern", name)
+        if by is not None:
+            _check_text("a label", by)
         check_times(since, until)
         if slices is None and since is None and until is None:
             slices = DEFAULT_RANKED
@@ -360,6 +365,11 @@ def _period(
 ) -> Period:
     check_times(since, until)
     return Period(precision, since, until, slices)
+
+
+def _check_text(what: str, given: object) -> None:
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is text (str), not {type(given).__name__}")
 
 
 def _severity(given: int | str | None) -> str | None:

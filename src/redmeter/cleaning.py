@@ -42,6 +42,8 @@ REST = 0.0003
 INTERVAL = 60.0
 #: Samples kept of a precision that the store's retention does not name: other programs' counters.
 OTHER_SAMPLES = 120
+#: Entries that are none of which a report has the text.
+STRANGE_SHOWN = 100
 
 #: Indexes of hashes that a partition has.
 _INDEXES = 3
@@ -65,7 +67,9 @@ class Report:
     entries_removed: int = 0
     #: Hashes brought back to the compact encoding.
     compacted: int = 0
-    #: Entries that are none (`60*60:hits`), and keys that are no hashes; left alone.
+    #: Entries that are none (`60*60:hits`), and keys that are no hashes; left alone: how many, and
+    #: the first few of them.
+    strange_entries: int = 0
     strange: list[str] = field(default_factory=list)
     #: Seconds the pass took.
     seconds: float = 0.0
@@ -322,7 +326,9 @@ def _clean_stretch(
     report.slices_removed += slices
     report.hashes_removed += hashes
     report.entries_removed += removed
-    report.strange += [ascii(entry.decode(errors="replace")) for entry in strange]
+    report.strange_entries += len(strange)
+    some = strange[: STRANGE_SHOWN - len(report.strange)]
+    report.strange += [entry.decode(errors="replace") for entry in some]
     return seen, removed, large
 
 

@@ -22,6 +22,8 @@ the page's, in dashboard/refusals.py. Imports nothing of ours.
 """
 
 from collections.abc import Iterable
+from copy import copy
+from typing import Self
 
 
 class RedmeterError(Exception):
@@ -152,6 +154,12 @@ class StoreError(RedmeterError):
 
     sent: bool = False
 
+    def of(self, role: str) -> Self:
+        """Return the same error, whose text begins with which of several stores it is of."""
+        found = copy(self)
+        found.args = (f"{role}: {self}",)
+        return found
+
 
 class StoreUnavailable(StoreError):
     """The server gave no answer: refused, reset or timed out.
@@ -222,17 +230,18 @@ class AccessDenied(StoreError):
     Attributes:
         code: NOAUTH, WRONGPASS or NOPERM.
         detail: the server's text.
+        fix: what mends it.
     """
 
-    def __init__(self, code: str, detail: str) -> None:
+    def __init__(self, code: str, detail: str, *, rights: str = "docs/stored-format.md") -> None:
         self.code = code
         self.detail = detail
-        fix = (
-            "allow this user the commands and keys that docs/stored-format.md lists"
+        self.fix = (
+            f"allow this user the commands and keys that {rights} lists"
             if code == "NOPERM"
             else "check user and password in the URL"
         )
-        super().__init__(f"access denied: {detail} ({fix})")
+        super().__init__(f"access denied: {detail} ({self.fix})")
 
 
 class IncompatibleStore(StoreError):

@@ -10,13 +10,16 @@ from redmeter.keys import entry as entry_of
 from redmeter.keys import parse_entry
 from redmeter.kinds.mark import clean_label
 from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
-from redmeter.names import canonical
+from redmeter.spelling import spelled
 from redmeter.store import Store
 from redmeter.store.replies import Command, pairs, raised
 
 
 def forget(store: Store, name: str) -> bool:
     """Remove the counter of a name with its grand total, its gauge, its histogram and statistics.
+
+    Args:
+        name: see redmeter.spelling.
 
     Returns:
         Whether there was anything.
@@ -25,7 +28,7 @@ def forget(store: Store, name: str) -> bool:
         InvalidName: see redmeter.names.
         StoreError: the server cannot be reached or refuses.
     """
-    series = canonical(name)
+    series = spelled(store, name)
     view, _ = store.read()
     keys = store.part(series).keys
     # Also at precisions that are no longer kept, or that another program chose.

@@ -198,6 +198,11 @@ def canonical(name: str, labels: Mapping[str, str] | None = None) -> str:
         # An unhashable name would be the cache's TypeError instead of ours.
         return _canonical(name) if isinstance(name, str) else check_text(name)
     parsed = parse_name(name)
+    if not isinstance(labels, Mapping):
+        kind = type(labels).__name__
+        raise InvalidName(
+            name, f'labels and their values are a mapping, e.g. {{"a": "1"}}, not {kind}'
+        )
     both = dict(parsed.labels)
     for key in labels:
         if key in both:

@@ -176,6 +176,40 @@ def test_output_that_cannot_be_written_is_an_error(home: Home, meter: Meter) -> 
         assert done == Done(2, "", "error: the output: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "names",
+        "doctor --json",
+        "clean",
+        "retention --json",
+        "top",
+        "series hits",
+        "replay log --shift-to-now",
+        "--version",
+    ],
+)
+def test_a_closed_output_keeps_nothing_from_being_done(
+    home: Home, meter: Meter, words: str
+) -> None:
+    """What is written goes nowhere."""
+    meter.count("hits")
+    (home.work / "log").write_text('- - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1\n')
+    for closed in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        done = home.shell(f"redmeter {words} {closed}")
+        assert (done.code, done.out) == (0, "")
+        assert "Traceback" not in done.err
+    assert meter.total("hits") == (4 if words.startswith("replay") else 1)
+    assert home.shell("redmeter series nothing >&-").code == 1
+
+
+@pytest.mark.parametrize("option", ["", "--shift-to-now"])
+def test_a_closed_input_is_said(home: Home, option: str) -> None:
+    """Where it is asked for; exit code 2."""
+    done = home.shell(f"redmeter replay - {option} <&-")
+    assert done == Done(2, "", "error: -: standard input is closed\n")
+
+
 def test_an_output_that_knows_only_ascii_gets_escapes(home: Home, meter: Meter) -> None:
     """No crash, and JSON stays JSON."""
     meter.count("点击量")

@@ -10,6 +10,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter import store as stores
+from redmeter.cli import output
 from redmeter.keys import slice_start
 from redmeter.reading import catalogue
 from redmeter.store import Store
@@ -164,6 +165,35 @@ def test_a_missing_series_is_named_beside_those_that_are_there(redmeter: Run, me
     assert done.err == (
         "error: nothing is counted under signals (and 1 more); there is: signouts, signups\n"
     )
+
+
+@pytest.mark.parametrize("prefix", ["", "redmeter:"])
+@pytest.mark.parametrize("name", ["x{y", 'hits{b="1",a="2"}', "two\nlines"])
+def test_whatever_is_listed_can_be_asked_for(
+    redmeter: Run, client: Any, prefix: str, name: str
+) -> None:
+    """Names of redmeter.book are as they stand, also after a move to a store with a prefix."""
+    now = int(time.time())
+    for precision in (60, 3600):
+        start = str(slice_start(now, precision))
+        for one, count in ((name, 3), ('hits{a="2",b="1"}', 5)):
+            client.zadd(f"{prefix}known:", {f"{precision}:{one}": 0})
+            client.hset(f"{prefix}count:{precision}:{one}", start, count)
+    (listed,) = [
+        row["name"]
+        for row in json.loads(redmeter("names", "--prefix", prefix, "--json").out)
+        if row["name"] == name
+    ]
+    done = redmeter("series", listed, "--prefix", prefix, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert [(one["name"], one["samples"][0][1]) for one in json.loads(done.out)] == [(name, 3)]
+    shown = output.safe(name)
+    done = redmeter("forecast", listed, "--prefix", prefix)
+    assert done.code == 1
+    assert done.err.startswith(f"error: no forecast of {shown}: ")
+    done = redmeter("summary", listed, "--prefix", prefix)
+    assert done.code == 1
+    assert done.err.startswith(f"error: nothing was observed under {shown} in this window; it is ")
 
 
 def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter: Meter) -> None:

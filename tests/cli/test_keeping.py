@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter
+from redmeter import Meter, book
 from redmeter.clock import SystemClock
 from support.commands import Done, Home
 from support.servers import Server
@@ -41,6 +41,9 @@ def test_clean_says_what_it_removed(redmeter: Run, meter: Meter, client: Any) ->
     )
     assert (done.code, done.err) == (0, "")
     assert redmeter("names").out == "NAME\tKIND\tTOTAL\nlive\tcounter\t1\n"
+    report = json.loads(redmeter("clean", "--json").out)
+    assert report["strange_entries"] == 5
+    assert [client.zscore("redmeter:known:", entry) for entry in report["strange"]] == [0] * 5
 
 
 def test_clean_is_json_for_programs(redmeter: Run, client: Any) -> None:
@@ -55,6 +58,7 @@ def test_clean_is_json_for_programs(redmeter: Run, client: Any) -> None:
         "hashes_removed": 1,
         "entries_removed": 1,
         "compacted": 0,
+        "strange_entries": 0,
         "strange": [],
         "cursor": 0,
         "complete": True,
@@ -84,6 +88,18 @@ def test_forgetting_removes_one_counter_and_its_total(
     assert done == Done(0, said + "\n", "")
     assert meter.names() == ['sales{a="1"}']
     assert meter.total(name) == 0
+
+
+def test_forgetting_removes_what_the_listings_call_so(redmeter: Run, client: Any) -> None:
+    """Without a prefix names are as they stand, whatever they hold."""
+    theirs, ours, odd = 'hits{b="1",a="2"}', 'hits{a="2",b="1"}', "x{y"
+    for name in (theirs, ours, odd):
+        book.update_counter(client, name)
+    for name in (theirs, odd):
+        assert redmeter("clean", "--prefix", "", "--forget", name).out == f"forgotten: {name}\n"
+    assert redmeter("clean", "--prefix", "", "--forget", theirs).code == 1
+    listed = json.loads(redmeter("names", "--prefix", "", "--json").out)
+    assert [row["name"] for row in listed] == [ours]
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
@@ -178,6 +194,16 @@ def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
     meter.count("hits")
     assert meter.series("hits", precision=10).total == 1
     assert redmeter("series", "hits", "-p", "1").code == 2
+
+
+@pytest.mark.parametrize("words", [["60=120"], ["7=0"], ["--histograms", "7=0"]])
+def test_what_is_so_already_is_no_change(redmeter: Run, words: list[str]) -> None:
+    """It says that nothing changes."""
+    assert redmeter("retention", *words).err == "nothing changes: it is so already\n"
+    assert redmeter("retention", "60=121").err.startswith("changed: ")
+    assert redmeter("retention", *words).err.startswith(
+        "changed: " if words == ["60=120"] else "nothing changes: "
+    )
 
 
 def test_the_retention_of_histograms_is_changed_by_itself(redmeter: Run) -> None:

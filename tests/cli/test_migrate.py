@@ -208,7 +208,50 @@ def test_where_nothing_is_to_be_moved_that_is_told(redmeter: Run, urls: tuple[st
     told = redmeter("migrate", *urls, "--dry-run").out
     assert "FROM has nothing to move" in told
     assert "TO is new, and FROM does not say what it keeps" in told
-    assert "FROM has nothing to move" in redmeter("migrate", *urls).out
+    done = redmeter("migrate", *urls)
+    assert done.code == 1
+    assert "error: FROM has nothing to move" in done.err
+
+
+def test_nothing_to_move_is_not_complete(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], client: Any
+) -> None:
+    """Or who gave a wrong prefix would drop FROM; where all was moved before, it is."""
+    meter.count("hits")
+    wrong = redmeter("migrate", *urls, "--from-prefix", "other:", "--json")
+    found = json.loads(wrong.out)
+    assert (wrong.code, found["complete"], found["nothing"]) == (1, False, True)
+    told = redmeter("migrate", *urls, "--from-prefix", "other:", "--dry-run").out
+    assert "FROM has nothing to move" in told
+    assert "was moved" not in told
+    assert redmeter("migrate", *urls).code == 0
+    client.delete("redmeter:moving:")  # as it is a day later
+    done = redmeter("migrate", *urls, "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["complete"], found["nothing"]) == (0, True, False)
+    assert redmeter("migrate", *urls, "--from-prefix", "other:").code == 1
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_is_refused_is_told_with_who_refuses(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], client: Any, which: int
+) -> None:
+    """A wrong password, and a right that is missing."""
+    meter.count("hits")
+    client.execute_command("ACL", "SETUSER", "ada", "on", ">s", "+@all")  # of no key
+    role = ("FROM", "TO")[which]
+    for login, fix in (
+        ("ada:bad@", "check user and password"),
+        ("ada:s@", "allow this user the commands and keys that docs/how-to.md lists"),
+    ):
+        both = list(urls)
+        both[which] = urls[which].replace("://", f"://{login}")
+        for option in ((), ("--dry-run",)):
+            done = redmeter("migrate", *both, *option)
+            assert done.code == 3
+            assert done.err.startswith(f"error: {role}: access denied: ")
+            assert fix in done.err
+            assert "bad" not in done.err
 
 
 def test_one_store_is_no_move(redmeter: Run, urls: tuple[str, str]) -> None:

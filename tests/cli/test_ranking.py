@@ -242,6 +242,17 @@ def test_top_ranks_a_window_of_the_past(redmeter: Run, meter: Meter) -> None:
     assert done.err.startswith("error: nothing happened in these 3 slices of 1h; ")
 
 
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_top_refuses_a_window_that_ends_before_it_begins(
+    redmeter: Run, meter: Meter, option: tuple[str, ...]
+) -> None:
+    """The two were mixed up."""
+    meter.count("hits")
+    done = redmeter("top", "--since", "2h", "--until", "3h", *option)
+    said = "error: --until: lies before --since: nothing is between them\n"
+    assert done == Done(2, "", said)
+
+
 @pytest.mark.parametrize("text", ["", "soon", "5y", "2026-13-01", "1e400", "9" * 20, "-5"])
 def test_top_refuses_what_is_no_time(redmeter: Run, meter: Meter, text: str) -> None:
     """With what would be one."""

@@ -135,6 +135,44 @@ def test_the_newest_line_becomes_now(redmeter: Run, tmp_path: Path) -> None:
     assert samples(redmeter, "hits", "60") == {(now - n) // 60 * 60: 1 for n in (0, 60)}
 
 
+def test_a_line_far_ahead_of_the_others_is_told(redmeter: Run, tmp_path: Path) -> None:
+    """It was made now, and so most others are older than what is kept."""
+    log = tmp_path / "log"
+    log.write_text("".join(map(line_at, [*range(1_431_857_103, 1_431_857_106), 253_402_300_799])))
+    assert redmeter("replay", str(log), "--shift-to-now").out.splitlines()[1] == (
+        "3 hits older than the retention holds; the newest line, 9999-12-31 23:59:59 UTC, was "
+        "made now"
+    )
+    log.write_text("".join(map(line_at, [1, *range(1_431_857_103, 1_431_857_106)])))
+    said = redmeter("replay", str(log), "--shift-to-now").out.splitlines()[1]
+    assert said == "1 hit older than the retention holds"
+
+
+def test_what_to_do_next_is_about_the_same_store(
+    redmeter: Run, server: Server, tmp_path: Path
+) -> None:
+    """Options that were given are given again; a password is not."""
+    log = tmp_path / "log"
+    log.write_text(line_at(time.time()))
+
+    def hints(*options: str) -> list[str]:
+        lines = redmeter("replay", str(log), *options).err.splitlines()
+        return [line.partition("redmeter ")[2] for line in lines]
+
+    first, second = "series hits -p 1h", "top http_requests --by route -p 1d"
+    url = server.url.replace("127.0.0.1", "localhost")
+    options = f" --url {url} --prefix 'a b:'"
+    assert hints("--url", url, "--prefix", "a b:") == [first + options, second + options]
+    assert hints("--prefix", "") == [f"{first} --prefix ''", f"{second} --prefix ''"]
+    secret = server.url.replace("//", "//default:s3cret@")
+    with server.client() as client:
+        client.config_set("requirepass", "s3cret")
+        try:
+            assert hints("--url", secret) == [f"{first} --url …", f"{second} --url …"]
+        finally:
+            client.config_set("requirepass", "")
+
+
 def test_query_strings_are_never_stored(redmeter: Run, client: Any) -> None:
     """They may hold passwords: no key, field or member has any of them."""
     redmeter("replay", str(OWN_LOG), "--shift-to-now")
@@ -294,6 +332,17 @@ def test_a_damaged_gzip_file_keeps_what_came_before(
     assert report["stored"] == 2 * report["kept"]
     assert meter.total("hits") == report["kept"]
     assert "damaged gzip file" in done.err
+    packed = gzip.compress(text)[:-3000]
+    done = redmeter("replay", "-", "--shift-to-now", text=packed)
+    assert done.code == 2
+    assert done.err.startswith("error: standard input: damaged gzip file: ")
+
+
+def test_a_damaged_gzip_in_a_named_pipe_is_called_by_its_name(home: Home) -> None:
+    """Not by that of the copy that is read."""
+    line = "mkfifo log.gz; (gzip < /dev/urandom | head -c 9999 > log.gz) &"
+    done = home.shell(f"{line} redmeter replay log.gz --shift-to-now; wait")
+    assert done.err.startswith("error: log.gz: damaged gzip file: ")
 
 
 @pytest.mark.parametrize("how", ["refused", "unanswered"])

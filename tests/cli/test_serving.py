@@ -132,6 +132,26 @@ def test_what_to_do_next_can_be_typed_where_the_command_is_on_no_path(home: Home
 
 
 @pytest.mark.slow
+def test_what_to_do_next_is_about_the_store_that_was_named(lone_home: Home, server: Server) -> None:
+    """In each form of up; typed as they stand, they find it and start no other."""
+    (lone_home.work / "access.log").write_text("")
+    options = f" --url {server.url} --prefix a:"
+    for words in ("up --detach", "up"):  # the second says that it runs already
+        done = lone_home.shell(f"redmeter {words}{options}")
+        hints = done.out.splitlines()[2:]
+        assert hints == [
+            f"try:  redmeter replay access.log --shift-to-now{options}",
+            f"      redmeter series hits -p 1h{options}",
+            f"      redmeter doctor{options}",
+        ]
+        if words == "up --detach":
+            assert done.err.endswith(f" · redmeter stop --url {server.url} ends it\n")
+    assert lone_home.shell(hints[2].strip()).out.startswith(f"{server.url}  prefix a:\n")
+    assert lone_home.shell(f"redmeter stop --url {server.url}").out.startswith("stopped: ")
+    assert not lone_home.data.exists()
+
+
+@pytest.mark.slow
 def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
     """All say that it is up; one process and one server run."""
     home = lone_home

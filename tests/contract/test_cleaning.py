@@ -121,7 +121,7 @@ def test_entries_that_do_not_parse_are_left_alone_and_reported(
     report = clean(bare)
     assert client.zrange("known:", 0, -1) == [theirs.encode()]
     assert client.hlen("count:" + theirs) == 1
-    assert report.strange == [ascii(theirs)]
+    assert report.strange == [theirs]
     assert report.entries_removed == 2
 
 
@@ -151,8 +151,16 @@ def test_keys_of_another_type_are_left_alone_and_reported(client: Any, bare: Sto
     fill(client, 60, [1336376400])
     report = clean(bare)
     assert client.zrange("known:", 0, -1) == [b"60:list"]
-    assert report.strange == ["'60:list'"]
+    assert report.strange == ["60:list"]
     assert report.hashes_removed == 1
+
+
+def test_of_very_many_that_are_none_a_report_names_the_first_few(client: Any, bare: Store) -> None:
+    """And their number, of all pages."""
+    client.zadd("known:", {f"x:{number:04}": 0 for number in range(1000)})
+    report = clean(bare)
+    assert report.strange_entries == 1000
+    assert report.strange == [f"x:{number:04}" for number in range(999, 899, -1)]
 
 
 def test_precisions_that_the_store_does_not_name_keep_as_many_as_told(
@@ -292,7 +300,7 @@ def test_entries_wider_than_a_slice_may_be_are_left_alone(
     wide = ["31622400:ghost", "31622401:ghost", "9999999999:ghost"]
     for index in ("redmeter:known:", "known:"):
         client.zadd(index, dict.fromkeys(wide, 0))
-    assert clean(open_store()).strange == [repr(name) for name in wide[:0:-1]]
+    assert clean(open_store()).strange == wide[:0:-1]
     assert clean(open_store(prefix="")).strange == []
     assert client.zrange("redmeter:known:", 0, -1) == [name.encode() for name in wide[1:]]
     assert client.zcard("known:") == 0

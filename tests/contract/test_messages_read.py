@@ -65,6 +65,7 @@ def test_no_more_patterns_are_read_than_fit(
     monkeypatch.setattr(messages, "MAX_READ", 25)
     monkeypatch.setattr(messages, "SEEN_PAGE", 7)
     store = open_store()
+    store.binding()
     put(client, [f"other{n}:info" for n in range(60)], last=server_time(client))
     with exchanges(monkeypatch) as seen:
         found = read_frequencies(store)
@@ -91,6 +92,7 @@ def test_the_newest_messages_of_all_are_the_newest(
     def texts(found: list[Message]) -> list[str]:
         return [one.text for one in found if one.text != "older"]
 
+    store.read()  # or it would look whether there is a store
     with exchanges(monkeypatch) as seen:
         assert texts(read_recent(store, None, limit=4)) == ["text 19", "text 18"]
     assert len(seen) == 2

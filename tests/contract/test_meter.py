@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+import redis.asyncio
 
 from redmeter import (
     InvalidName,
@@ -214,6 +215,13 @@ def test_a_callers_client_is_used_and_never_closed(
         meter.count("x", labels={"a": "1"})
     with pytest.raises(InvalidSetting):
         Meter("redis://", client=own)
+
+
+def test_a_client_that_is_none_is_told_with_its_module() -> None:
+    """A cluster's of asyncio is called as one that may be given."""
+    told = "redis.Redis or redis.RedisCluster.*, not redis.asyncio.cluster.RedisCluster"
+    with pytest.raises(InvalidSetting, match=told):
+        Meter(client=redis.asyncio.RedisCluster("127.0.0.1", 1))  # type: ignore[arg-type]
 
 
 def _fill(meter: Meter) -> None:

@@ -208,6 +208,7 @@ def test_a_window_of_minutes_is_read_from_hours_where_they_fit(
     given = routes(newest, 40, seed=4)
     put_observed(client, given)
     store = open_store()
+    store.binding()
     rows = {}
     for order, trips in (("count", 2), ("total", 2), ("mean", 2), ("p95", 3)):
         with exchanges(monkeypatch) as seen:
@@ -366,8 +367,10 @@ def test_a_group_of_all_label_sets_that_one_process_may_write_is_ranked(
     number = 2_000  # REDMETER_MAX_LABEL_SETS, unless it is set otherwise
     given = {f'x{{a="1",b="{n}"}}': [(newest, float(n))] for n in range(number)}
     put_observed(client, given, histograms={60: 120, 3600: 120})
+    meter = open_meter()
+    meter.total("none")  # or it would look whether there is a store
     with exchanges(monkeypatch) as seen:
-        (row,) = open_meter().top("x", by="a", precision=60, since=newest, order="p50")
+        (row,) = meter.top("x", by="a", precision=60, since=newest, order="p50")
     assert row.count == number
     assert near(row.value, number / 2)
     assert len(seen) == 2 + number // 500
@@ -461,6 +464,17 @@ def test_an_order_that_is_none_is_refused(
         open_meter(url).top("x", by="a", precision=60, **options)
 
 
+@pytest.mark.parametrize("given", [{"by": 5}, {"name": None}, {"name": b"x"}])
+def test_what_is_ranked_is_named_by_text(
+    client: Any, open_meter: OpenMeter, given: dict[str, Any]
+) -> None:
+    """A label that is none would be one that no series has."""
+    for meter in (open_meter(), MemoryMeter()):
+        meter.count("x", labels={"a": "1"})
+        with pytest.raises(TypeError, match=r"is text \(str\), not "):
+            meter.top(**{"name": "x", **given}, precision=60)
+
+
 def test_series_that_stand_for_too_many_are_shown_as_such(
     client: Any, open_meter: OpenMeter
 ) -> None:
@@ -550,4 +564,7 @@ def test_names_are_those_of_one_kind(client: Any, any_server: Server) -> None:
             assert one.names(kind="histograms") == ["took"]
             with pytest.raises(InvalidValue):
                 one.names(kind="timers")
+            none: Any = None
+            with pytest.raises(TypeError, match=r"a pattern is text \(str\), not NoneType"):
+                one.names(none)
     assert Meter("off").names(kind="gauges") == []

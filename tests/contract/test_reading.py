@@ -190,6 +190,18 @@ def test_many_series_are_one_round_trip(
     assert seen == [3]
 
 
+def test_a_total_that_is_no_number_takes_no_other_away(
+    client: Any, open_store: OpenStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is another program's, which is told by a warning."""
+    store = open_store()
+    count_all(store, {name: {int(server_time(client)): 3} for name in ("a", "b", "c")})
+    client.hset("redmeter:total:", "b", "theirs")
+    assert read_totals(store, ["a", "b", "c", "none"]) == {"a": 3, "b": 0, "c": 3, "none": 0}
+    (record,) = caplog.records
+    assert record.getMessage().endswith("something else under: 'redmeter:total: b'")
+
+
 def test_names_and_rankings_are_two_round_trips_at_most(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +303,17 @@ def test_names_are_listed_once_and_sorted(client: Any, open_store: OpenStore) ->
     count_all(store, {name: {now: 1} for name in names})
     client.zadd("redmeter:known:", {b"60:\xff\xfe": 0, "x:y": 0, "60*60:hits": 0, "7:other": 0})
     assert read_names(store) == sorted(names)
+
+
+def test_an_entry_without_a_name_is_none(client: Any, open_meter: OpenMeter) -> None:
+    """It is neither listed nor ranked."""
+    meter = open_meter()
+    meter.count("x")
+    now = int(server_time(client)) // 60 * 60
+    client.zadd("redmeter:known:", {"60:": 0})
+    client.hset("redmeter:count:60:", str(now), 5)
+    assert meter.names() == ["x"]
+    assert _rows(meter, precision=60) == [("x", 1)]
 
 
 @pytest.mark.parametrize(

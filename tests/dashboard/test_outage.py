@@ -57,6 +57,7 @@ def test_a_password_is_in_no_answer(server: Server) -> None:
     with asking(dashboard) as client:
         answer = client.get("/api/overview")
         assert (answer.status_code, error_of(answer)["code"]) == (503, "store-denied")
+        assert error_of(answer)["fix"] == "check user and password in the URL"
         assert "hidden" not in answer.text
         server.kill()
         answer = client.get("/api/marks")

@@ -1,6 +1,7 @@
 """The docs are true: what they show runs, what they name exists, what exists is named."""
 
 import fcntl
+import importlib
 import importlib.util
 import os
 import pty
@@ -257,6 +258,15 @@ def anchors(page: Path) -> set[str]:
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_what_the_changelog_calls_is_there() -> None:
+    """Each `redmeter.x.y()`: a function of that module."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    called = re.findall(r"`(redmeter(?:\.\w+)+)\.(\w+)\(", text)
+    assert called
+    for module, name in called:
+        assert callable(getattr(importlib.import_module(module), name)), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)

@@ -28,7 +28,7 @@ DAY = 86400
 SMALL, LARGE = 2**16, 2**24
 
 #: Beside the small buffer: what single series take, and what is not collected yet.
-SPARE = 20_000
+SPARE = 40_000
 
 
 def collect(meter: Meter) -> None:

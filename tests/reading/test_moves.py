@@ -122,6 +122,6 @@ def test_a_store_before_that_is_away_hides_nothing_of_this_one(urls: tuple[str, 
     health = examine(store.reader)
     assert health.series[60] == 1
     ((level, text, fix),) = told(store.reader)
-    assert (level, fix) == ("warn", True)
-    assert text.startswith("the store before cannot be read: no answer from redis://127.0.0.1:1/0")
+    assert (level, fix, health.level) == ("fail", True, "fail")
+    assert text.startswith("redis://127.0.0.1:1/0 cannot be read: no answer from redis://127.0.0.1")
     store.close()

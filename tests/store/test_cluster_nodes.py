@@ -18,7 +18,7 @@ from support.clusters import Cluster
 from support.layout import SLOTS
 from support.servers import Server, free_port
 from support.speaker import papers_in, speaker_of, tls_settings
-from support.stores import link_of, opened_store
+from support.stores import exchanges, link_of, opened_store
 from support.waiting import eventually
 
 A, B, C = ("10.0.0.1", 7000), ("10.0.0.2", 7000), ("10.0.0.3", 7001)
@@ -251,6 +251,34 @@ def test_a_cluster_that_is_taken_for_one_server_is_said(cluster: Cluster) -> Non
             assert error.code == "CROSSSLOT"
             assert "it is a node of a cluster: write the URL as redis+cluster://" in str(error)
     assert list(cluster.keys()) == []
+
+
+@pytest.mark.parametrize("prefix", ["redmeter:", "app:"])
+def test_no_reading_takes_a_node_for_an_empty_store(cluster: Cluster, prefix: str) -> None:
+    """Also where all that is asked would lie there: the others may have it."""
+    for one in cluster.nodes[:3]:
+        with Meter(f"redis://127.0.0.1:{one.port}", prefix=prefix) as meter:
+            asks: tuple[Callable[[], object], ...] = (
+                *(meter.names, meter.loggers, meter.marks, lambda: meter.total("hits")),
+                lambda: meter.series("hits", precision=60),
+            )
+            for ask in asks:
+                error = refused(ask)
+                assert error.code == "MOVED"
+                assert "it is a node of a cluster: write the URL as redis+cluster:" in str(error)
+
+
+def test_an_empty_store_is_looked_at_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that is there never."""
+    with opened_store(server.url) as store, exchanges(monkeypatch) as seen:
+        for _ in range(3):
+            store.read()
+        assert seen == [2, 8, 2, 2]
+    with opened_store(server.url) as store:
+        store.bind()
+    with opened_store(server.url) as store, exchanges(monkeypatch) as seen:
+        store.read()
+        assert seen == [2]
 
 
 def test_one_node_that_has_all_slots_and_is_taken_for_a_server_is_said(lone: Server) -> None:

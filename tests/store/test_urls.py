@@ -39,6 +39,7 @@ FORMS = [
     *("redis://u:{}@host?nosuch=1", "redis://u:{}@host?protocol=9", "redis+cluster://u:{}@host"),
     *("redis+cluster://u:{}@host:1,other:2", "rediss+cluster://u:{}@h,i/1?db=2"),
     *("redis+sentinel://u:{}@host/0", "valkey://u:{}@host", "http://u:{}@host", "redis:/u:{}@host"),
+    *("redis+cluster://h:1,u:{}@i:2", "redis+sentinel://h:1,u:{}@i:2/a"),
     *("redis+sentinel://u:{}@h,i/a", "redis+sentinel://h/a?sentinel_password={}&x=1"),
     *("redis://u:{}@host:99999", "redis://u:{}@[::1", "unix://u:{}@host/run/x", "unix://u:{}@"),
     *("redis//u:{}@host", ":{}@host:6379", "redis://u:{}@host:0", "redis://host?password={}&x=1"),
@@ -218,6 +219,10 @@ def test_an_embedded_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.M
         ("redis+sentinel://h,/a redis+sentinel:///a redis+sentinel://h:0/a", "cannot be read"),
         ("redis+sentinel://h:99999/a redis+sentinel://h,i:x/a redis+sentinel://[::1/a", "as %XX"),
         ("redis+sentinel://h/a#b redis+sentinel://h/a?db=x redis+sentinel://h/a@b", "as %XX"),
+        (
+            "redis+cluster://h:7000,u:pw@i rediss+sentinel://h,u:pw@i/a",
+            "one login stands before all",
+        ),
         ("redis+sentinel://h/a?sentinel_user=x", "has an unknown option: 'sentinel_user'; use"),
         ("valkey://h HTTPS://h", r"unknown scheme \((valkey|https)\); use"),
         ("localhost:6379 redis:h redis:/h x://h OFF offf ://h embedded:/a", "unknown scheme; use"),

@@ -380,6 +380,7 @@ def _forget(server: Server, user: User) -> None:
     store = user.store(server)
     for name in ("hits", "cart_value", "queue_length"):
         assert forgetting.forget(store, name)
+    assert not forgetting.forget(store, 'hits{b="1",a="2"}')  # spelled so by others, or by nobody
     assert forgetting.forget_logger(store, "shop")
     assert forgetting.forget_mark(store, "v1")
     store.close()

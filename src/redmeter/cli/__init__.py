@@ -8,8 +8,8 @@
     demonstrating.py  demo
 
 Exit codes: 0 done, also where Ctrl-C is the way to end it (up, demo, --daemon, --follow,
---watch) · 1 not found, or doctor found something that fails · 2 wrong usage or input ·
-3 the store cannot be used · 130 interrupted by Ctrl-C.
+--watch) · 1 not found, nothing to migrate, or doctor found something that fails · 2 wrong usage or
+input · 3 the store cannot be used · 130 interrupted by Ctrl-C.
 """
 
 from redmeter.cli.app import main

@@ -26,7 +26,7 @@ from redmeter.errors import (
     StoreRefused,
 )
 from redmeter.store import Store
-from redmeter.store.cluster import UNREADY
+from redmeter.store.replies import UNREADY
 
 NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
@@ -238,6 +238,20 @@ def called() -> str:
     return shlex.quote(text) + module
 
 
+def again(url: str | None, prefix: str | None = None) -> str:
+    """Return the options by which another command finds the same store, to be put behind it.
+
+    What the environment says needs none. A password is not to be shown again.
+    """
+    words = ""
+    if url is not None and url != os.environ.get("REDMETER_URL"):
+        secret = "@" in url or "password" in url
+        words += " --url …" if secret else f" --url {shlex.quote(url)}"
+    if prefix is not None and prefix != os.environ.get("REDMETER_PREFIX"):
+        words += f" --prefix {shlex.quote(prefix)}"
+    return words
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         output.line(f"redmeter {redmeter.__version__}")
@@ -271,6 +285,10 @@ def main() -> None:
     )
 
     logging.getLogger("redmeter").setLevel(logging.ERROR)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed; what is written there goes nowhere
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:

@@ -25,11 +25,11 @@ from redmeter.cli.app import (
 from redmeter.cli.suggesting import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.model import Mark, Series
-from redmeter.names import canonical
 from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
 from redmeter.reading.marks import read_marks
 from redmeter.reading.series import read_series, read_totals
+from redmeter.spelling import spelled
 from redmeter.store import Store
 
 #: Samples listed below a chart.
@@ -116,10 +116,10 @@ def series(
     On a terminal they are drawn; elsewhere they are columns.
     """
     width = seconds(precision)
-    wanted = [canonical(each) for each in name]
     if watch and (json or not output.is_terminal()):
         raise InvalidSetting("--watch", "draws on a terminal; leave it out here")
     with opened(url, prefix, reading=True) as store:
+        wanted = [spelled(store, each) for each in name]
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # how one ends it
                 while True:

@@ -1,7 +1,6 @@
 """demo: a shop that runs, to look at what there is to see."""
 
 import contextlib
-import os
 import shlex
 import signal
 from typing import Annotated
@@ -9,7 +8,7 @@ from typing import Annotated
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import USAGE, Url, called, command, fail
+from redmeter.cli.app import USAGE, Url, again, called, command, fail
 from redmeter.demo.running import PREFIX, Demo, remove
 
 #: What to look at, and by which command.
@@ -78,10 +77,7 @@ def demo(
 def _say(address: str, page: str, url: str | None, prefix: str) -> None:
     output.line(f"the shop is open: {address}")
     output.line(f"its page: {page}")
-    options = f" --prefix {shlex.quote(prefix)}"
-    if url is not None and url != os.environ.get("REDMETER_URL"):
-        # A password is not to be shown again.
-        options += " --url …" if "@" in url else f" --url {shlex.quote(url)}"
+    options = f" --prefix {shlex.quote(prefix)}{again(url)}"
     lines = [f"{called()} {words}{options}" for words, _ in _NEXT]
     width = max(map(len, lines))
     output.line("or in another terminal:")

@@ -22,10 +22,10 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.suggesting import suggestion
 from redmeter.model import Expected, Forecast, Judged
-from redmeter.names import canonical
 from redmeter.reading import catalogue
 from redmeter.reading.forecasts import check_ahead, read_forecast
 from redmeter.reading.series import read_totals
+from redmeter.spelling import spelled
 from redmeter.store import Store
 
 #: Lines that the chart takes.
@@ -61,10 +61,9 @@ def forecast(
     of the band by chance. The running slice is not judged.
     """
     width = seconds(precision)
-    wanted = canonical(name)
     check_ahead(ahead)
     with opened(url, prefix, reading=True) as store:
-        found = read_forecast(store, wanted, width, ahead=ahead)
+        found = read_forecast(store, spelled(store, name), width, ahead=ahead)
         if json:
             output.as_json(_as_dict(found))
         elif not found.reason and output.is_terminal():

@@ -13,8 +13,8 @@ from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.keys import Retention, parse_changes
-from redmeter.names import canonical
 from redmeter.reading import health as reading
+from redmeter.spelling import spelled
 
 
 @command(
@@ -54,9 +54,10 @@ def clean(
         raise InvalidSetting("--forget-logger", "is done at once: leave --daemon and --forget out")
     with opened(url, prefix) as store:
         if forget is not None:
-            if not forgetting.forget(store, forget):
+            named = spelled(store, forget)
+            if not forgetting.forget(store, named):
                 fail(f"there is no series {forget}; redmeter names lists what there is", NOT_FOUND)
-            _tell_forgotten(canonical(forget), json)
+            _tell_forgotten(named, json)
         elif forget_logger is not None:
             if not forgetting.forget_logger(store, forget_logger):
                 fail(
@@ -110,8 +111,8 @@ def _tell(report: cleaning.Report, json: bool, *, complete: bool = True) -> None
         f"compacted: {report.compacted:,} ({report.seconds:.2f} s)"
     )
     if report.strange:
-        shown = ", ".join(report.strange[:3])
-        more = len(report.strange) - 3
+        shown = ", ".join(map(ascii, report.strange[:3]))
+        more = report.strange_entries - 3
         rest = f" … ({more} more)" if more > 0 else ""
         output.line(f"left alone, since they are no counters: {shown}{rest}")
 
@@ -139,11 +140,15 @@ def retention(
     wanted = parse_changes([_in_seconds(change) for change in changes or []])
     with opened(url, prefix) as store:
         if wanted:
-            store.change_retention(wanted, histograms=histograms)
-            output.note(
-                "changed: every writer goes by it from its next write on; "
-                "what is no longer kept expires"
-            )
+            before, _ = store.read()
+            changed = store.change_retention(wanted, histograms=histograms)
+            if changed == (before.histograms if histograms else before.retention):
+                output.note("nothing changes: it is so already")
+            else:
+                output.note(
+                    "changed: every writer goes by it from its next write on; "
+                    "what is no longer kept expires"
+                )
         view, _ = store.read()
     if json:
         found = _by_text(view.histograms)

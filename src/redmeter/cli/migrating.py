@@ -12,7 +12,7 @@ import typer
 from redmeter import migrating, settings
 from redmeter import store as stores
 from redmeter.cli import output
-from redmeter.cli.app import STORE, AsJson, Prefix, command, fail
+from redmeter.cli.app import NOT_FOUND, STORE, AsJson, Prefix, command, fail
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Kept
 from redmeter.migrating.report import Report, Survey, differences, shown
@@ -81,6 +81,8 @@ def migrate(
     if interrupted:
         output.note("interrupted; the same command goes on")
         raise KeyboardInterrupt
+    if report.nothing:
+        fail(_NOTHING, NOT_FOUND)
     if report.left:
         left = [f"{key} ({ascii(what)[1:-1]})" for key, what in report.left.items()]
         fail(f"TO has not stored all of what stays in FROM under {shown(left)}", STORE)
@@ -126,6 +128,7 @@ def _opened(
     one = stores.open(source, prefix=own if theirs == settings.SAME else theirs, **alone)
     if one is None:
         raise InvalidSetting("FROM", "off is no store")
+    one.act_as("FROM", rights="docs/how-to.md")
     try:
         view, _ = one.read()
         if view.version:
@@ -133,6 +136,7 @@ def _opened(
         other = stores.open(target, prefix=own, **alone)
         if other is None:
             raise InvalidSetting("TO", "off is no store")
+        other.act_as("TO", rights="docs/how-to.md")
         try:
             yield one, other
         finally:
@@ -202,8 +206,6 @@ def _tell(report: Report, *, interrupted: bool) -> None:
         f"{report.seconds:.1f} s: {whole.taken:,} taken, {whole.stored:,} stored; "
         f"looked for {whole.looked_for:,}, found {whole.found:,}"
     )
-    if not (report.pieces or report.unkept or report.resumed):
-        output.line(_NOTHING)
     if report.resumed:
         now = report.now().taken
         output.line(f"with all earlier runs; this one took {now:,}")

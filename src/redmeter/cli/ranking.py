@@ -107,6 +107,8 @@ def top(
             moment(option, text, store.clock.wall())
             for option, text in (("--since", since), ("--until", until))
         )
+        if first is not None and last is not None and first > last:
+            raise InvalidSetting("--until", "lies before --since: nothing is between them")
         rows = rankings.rank(
             store,
             name,

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import stat
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import STORE, AsJson, Prefix, Url, called, command, opened
+from redmeter.cli.app import STORE, AsJson, Prefix, Url, again, called, command, opened
 from redmeter.doors import lines
 from redmeter.doors import replay as door
 from redmeter.errors import InvalidSetting, StoreError
@@ -59,10 +58,11 @@ def replay(
     if shift_to_now and follow:
         raise InvalidSetting("--follow", "new lines are of now already: leave --shift-to-now out")
     report, brake, complete = door.Report(), _Brake(follow), False
+    name = lines.STANDARD_INPUT if file == "-" else file
     try:
         with opened(url, prefix) as store, _source(file, shift_to_now) as path:
             shift = _shift(store, path) if shift_to_now else 0
-            _replay(store, path, shift, max_routes, brake, report)
+            _replay(store, path, name, shift, max_routes, brake, report)
         complete = follow or not brake.pulled
     finally:
         if complete or report.lines:
@@ -73,6 +73,8 @@ def replay(
                 _tell(report, complete, shift_to_now)
     if not complete:
         raise KeyboardInterrupt
+    if report.kept and not json:
+        _say_next(again(url, prefix))
     if report.refused:
         raise typer.Exit(STORE)
 
@@ -131,7 +133,7 @@ def _source(file: str, twice: bool) -> Iterator[str]:
         copy = Path(folder) / "log"
         with copy.open("wb") as to:
             if file == "-":
-                shutil.copyfileobj(sys.stdin.buffer, to)
+                shutil.copyfileobj(lines.standard_input(), to)
             else:
                 with Path(file).open("rb") as pipe:
                     shutil.copyfileobj(pipe, to)
@@ -152,10 +154,19 @@ def _shown(source: lines.Lines, show: output.Show) -> Iterator[list[str]]:
 
 
 def _replay(
-    store: Store, path: str, shift: int, max_routes: int, brake: _Brake, report: door.Report
+    store: Store,
+    path: str,
+    name: str,
+    shift: int,
+    max_routes: int,
+    brake: _Brake,
+    report: door.Report,
 ) -> None:
     """Replay with what the command line adds: progress, Ctrl-C, what to do about a pipe."""
-    with lines.read(path, follow=brake.follow) as source, contextlib.ExitStack() as stack:
+    with (
+        lines.read(path, follow=brake.follow, name=name) as source,
+        contextlib.ExitStack() as stack,
+    ):
         flush = math.inf
         if brake.follow:
             output.note(f"following {path}; Ctrl-C ends it")
@@ -205,6 +216,8 @@ def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
         output.line(f"{many(report.uncertain, 'count')} may or may not be stored")
     if report.too_old:
         hint = "" if shifted else "; --shift-to-now moves the newest line to now"
+        if shifted and report.newest is not None and 2 * report.too_old > report.hits:
+            hint = f"; the newest line, {output.moment(report.newest)} UTC, was made now"
         output.line(f"{many(report.too_old, 'hit')} older than the retention holds{hint}")
     if report.too_new:
         output.line(f"{many(report.too_new, 'hit')} too far in the future: are the clocks right?")
@@ -224,11 +237,14 @@ def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
         output.line(
             f"{many(count, 'count')} refused by the server ({reason}), not at all precisions"
         )
-    if report.kept and complete:
-        call = called()
-        first, second = f"{call} series hits -p 1h", f"{call} top http_requests --by route -p 1d"
-        if call == "redmeter":
-            output.note(f"next: {first} · {second}")
-        else:  # a path is too long for two on a line
-            output.note(f"next: {first}")
-            output.note(f"      {second}")
+
+
+def _say_next(options: str) -> None:
+    call = called()
+    first = f"{call} series hits -p 1h{options}"
+    second = f"{call} top http_requests --by route -p 1d{options}"
+    if call == "redmeter" and not options:
+        output.note(f"next: {first} · {second}")
+    else:  # too long for two on a line
+        output.note(f"next: {first}")
+        output.note(f"      {second}")

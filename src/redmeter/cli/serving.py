@@ -20,7 +20,7 @@ import typer
 
 from redmeter import cleaning
 from redmeter.cli import output
-from redmeter.cli.app import STORE, USAGE, Prefix, Url, called, command, fail, opened
+from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
 from redmeter.cli.place import PATIENCE, Place, has_ended, running, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement
@@ -107,7 +107,7 @@ def up(
 
             def ready() -> None:
                 place.ready(page.address if page else "")
-                _say("is up", place.location, page.link if page else "", _lack(page))
+                _say("is up", place, page.link if page else "", _lack(page))
                 output.note("cleaning every minute; Ctrl-C ends it")
 
             if page is None:
@@ -115,7 +115,7 @@ def up(
                 _clean(store)
             else:
                 _serve(page, store, ready)
-    more = f"; {called()} stop ends the embedded server too" if place.path else ""
+    more = f"; {called()} stop{again(url)} ends the embedded server too" if place.path else ""
     output.note(f"ended{more}")
 
 
@@ -256,8 +256,8 @@ def _detach(place: Place, options: Options) -> None:
         fail(said.removeprefix("error: ") or f"it ended with code {child.returncode}", STORE)
     if state.pid == child.pid:
         link = f"{state.page}?token={minted}" if state.page and minted else state.page
-        _say("is up", place.location, link)
-        output.note(f"log: {place.log} · {called()} stop ends it")
+        _say("is up", place, link)
+        output.note(f"log: {place.log} · {called()} stop{again(place.url)} ends it")
     else:  # somebody else was faster
         child.wait()
         _say_running(place, options)
@@ -290,8 +290,8 @@ def _say_running(place: Place, options: Options) -> None:
     state = place.state()
     if state is None or not state.ready:
         fail("another one has begun to start and does not go on: try again", STORE)
-    _say(f"runs already (pid {state.pid})", place.location, state.page)
-    first = f"{called()} stop comes first"
+    _say(f"runs already (pid {state.pid})", place, state.page)
+    first = f"{called()} stop{again(place.url)} comes first"
     if options.secrets():
         # Who gave them takes the page for locked.
         fail(f"the credentials given now do not hold for what runs already: {first}", USAGE)
@@ -299,10 +299,10 @@ def _say_running(place: Place, options: Options) -> None:
         output.note(f"what runs already keeps its own options, without {' '.join(words)}: {first}")
 
 
-def _say(what: str, location: str, page: str, lack: str = "") -> None:
-    output.line(f"redmeter {what}: {location}")
+def _say(what: str, place: Place, page: str, lack: str = "") -> None:
+    output.line(f"redmeter {what}: {place.location}")
     if page:
         output.line(f"page: {page}{lack}")
-    call = called()
+    call, options = called(), again(place.url, place.prefix)
     for number, words in enumerate(_NEXT):
-        output.line(f"{'      ' if number else 'try:  '}{call} {words}")
+        output.line(f"{'      ' if number else 'try:  '}{call} {words}{options}")

@@ -22,11 +22,11 @@ from redmeter.cli.app import (
 from redmeter.cli.suggesting import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.model import Mark, Series
-from redmeter.names import canonical
 from redmeter.reading import catalogue
 from redmeter.reading.marks import read_marks
 from redmeter.reading.spread import Spread, Summary
 from redmeter.reading.summaries import read_merged, read_summaries
+from redmeter.spelling import spelled
 from redmeter.store import Store
 
 #: Slices listed below a chart.
@@ -66,12 +66,12 @@ def summary(
     numbers are columns.
     """
     width = seconds(precision)
-    wanted = canonical(name)
     if above is not None and not math.isfinite(above):
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
-    if all_labels and "{" in wanted:
-        raise InvalidSetting("--all-labels", "give the name without labels")
     with opened(url, prefix, reading=True) as store:
+        wanted = spelled(store, name)
+        if all_labels and "{" in wanted:
+            raise InvalidSetting("--all-labels", "give the name without labels")
         if all_labels:
             found = read_merged(store, wanted, width, slices=slices)
         else:

@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Final, Self, cast
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import RedmeterError
+from redmeter.errors import InvalidSetting, RedmeterError
 
 #: Bytes that are read at once; a batch is the lines that end in them.
 CHUNK_BYTES: Final = 262_144
@@ -43,6 +43,9 @@ LINE_BYTES: Final = 65_536
 POLL: Final = 0.2
 #: Seconds that a rotated file must be silent before the next one is read.
 SILENCE: Final = 1.0
+
+#: What standard input is called in messages.
+STANDARD_INPUT: Final = "standard input"
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 31  # how zlib is told to expect gzip's header and checksum
@@ -68,6 +71,7 @@ def read(
     source: str | os.PathLike[str],
     *,
     follow: bool = False,
+    name: str | None = None,
     clock: Clock = SYSTEM,
     stop: Callable[[], bool] = lambda: False,
 ) -> "Lines":
@@ -76,6 +80,7 @@ def read(
     Args:
         source: a path, or - for standard input.
         follow: wait for more lines at the end of the file, also after its rotation.
+        name: what it is called in errors, where that is not its path.
         clock: to wait by.
         stop: asked before every chunk and every wait; the lines end as soon as it says True.
 
@@ -84,8 +89,20 @@ def read(
 
     Raises:
         OSError: the file cannot be opened, as open() says it.
+        InvalidSetting: standard input is closed.
     """
-    return Lines(source, follow=follow, clock=clock, stop=stop)
+    return Lines(source, follow=follow, name=name, clock=clock, stop=stop)
+
+
+def standard_input() -> BufferedReader:
+    """Return standard input, as bytes.
+
+    Raises:
+        InvalidSetting: it is closed.
+    """
+    if sys.stdin is None:
+        raise InvalidSetting("-", "standard input is closed")
+    return cast(BufferedReader, sys.stdin.buffer)
 
 
 class Lines(Iterator[list[str]]):
@@ -112,6 +129,7 @@ class Lines(Iterator[list[str]]):
         source: str | os.PathLike[str],
         *,
         follow: bool,
+        name: str | None,
         clock: Clock,
         stop: Callable[[], bool],
     ) -> None:
@@ -119,12 +137,13 @@ class Lines(Iterator[list[str]]):
         self.long_lines = 0
         self.bytes_dropped = 0
         self._path = os.fspath(source)
+        self._name = name or (STANDARD_INPUT if self._path == "-" else self._path)
         self._clock = clock
         self._stop = stop
         self._unfinished = b""  # the end of what was read, with no line end yet
         self._overflowing = False  # it is too long already, and counted
         self._owned = self._path != "-"  # standard input is not ours to close
-        file = _open(self._path) if self._owned else cast(BufferedReader, sys.stdin.buffer)
+        file = _open(self._path) if self._owned else standard_input()
         # The newest file is the last one; more than one while rotated files are being read.
         self._files = deque([file])
         self.bytes_total = _size(file)
@@ -189,7 +208,6 @@ class Lines(Iterator[list[str]]):
             yield from self._lines(data)
 
     def _read_gzip(self, data: bytes) -> Iterator[list[str]]:
-        name = self._path if self._owned else "standard input"
         decoder = zlib.decompressobj(wbits=_GZIP)
         while data and not self._stop():
             if decoder.eof:  # another member may follow, or the zeros that fill a tape's block
@@ -203,14 +221,14 @@ class Lines(Iterator[list[str]]):
                 text = decoder.decompress(data, CHUNK_BYTES)
             except zlib.error as exc:
                 yield from self._lines(_salvage(before, data))
-                raise DamagedGzip(name, str(exc)) from exc
+                raise DamagedGzip(self._name, str(exc)) from exc
             yield from self._lines(text)
             data = decoder.unconsumed_tail or decoder.unused_data or self._chunk()
         if data:
             return  # stopped
         if not decoder.eof:
             yield from self._lines(decoder.flush())
-            raise DamagedGzip(name, "it is cut off")
+            raise DamagedGzip(self._name, "it is cut off")
         yield from self._last_line()
 
     # ------------------------------------------------------------ following

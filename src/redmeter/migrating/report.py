@@ -72,7 +72,12 @@ class Report:
     @property
     def complete(self) -> bool:
         """Whether nothing is left to do: all was found and, as far as TO keeps it, stored."""
-        return self.finished and not self.left
+        return self.finished and not self.left and not self.nothing
+
+    @property
+    def nothing(self) -> bool:
+        """Whether neither this run nor one before has found anything: is it the right FROM?"""
+        return self.finished and not (self.pieces or self.unkept or self.resumed)
 
     def sum_of(self, kind: str, precision: int) -> Sum:
         """Return the sum of a kind and precision, to be added to."""
@@ -106,7 +111,8 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Return all of it, in types that JSON has."""
         now = {"pieces": self.pieces - self.earlier_pieces} | asdict(self.now())
-        return asdict(self) | {"total": asdict(self.total()), "now": now, "complete": self.complete}
+        ended = {"complete": self.complete, "nothing": self.nothing}
+        return asdict(self) | {"total": asdict(self.total()), "now": now} | ended
 
 
 @dataclass(slots=True)

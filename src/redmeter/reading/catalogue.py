@@ -154,7 +154,9 @@ def _names_of(reply: Reply, precision: int, fix: str) -> Sequence[str]:
     names = []
     for member in reply:
         try:
-            names.append(member[cut:].decode())
+            name = member[cut:].decode()
         except UnicodeDecodeError:
             continue  # not UTF-8, so no name of ours: doctor counts it
+        if name:
+            names.append(name)
     return names

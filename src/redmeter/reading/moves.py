@@ -82,6 +82,7 @@ def before(store: Store) -> Iterator[Finding]:
     if not isinstance(store.link, Previous):
         return
     link, keys = store.link.before
+    where = link.location
     kept = store.seen
     indexes = (keys.known, kept.series), (keys.gauges, kept.series), (keys.hists, kept.histograms)
     asked: list[Command] = [
@@ -93,10 +94,10 @@ def before(store: Store) -> Iterator[Finding]:
         replies = link.exchange([*asked, ("ZCARD", keys.messages)])
         number = sum(raised(reply) for reply in replies)
     except StoreError as error:
-        fix = "start it again; where all of it was moved, do without REDMETER_PREVIOUS_URL"
-        yield Finding("warn", "move", f"the store before cannot be read: {error}", fix)
+        mend = getattr(error, "fix", "") or "start it again"
+        fix = f"{mend}; where all of it was moved, do without REDMETER_PREVIOUS_URL"
+        yield Finding("fail", "move", f"{where} cannot be read: {error}", fix)
         return
-    where = link.location
     if number:
         text = f"{where} is read as well: {number:,} entries lie there still"
         yield Finding("warn", "move", text, _END)

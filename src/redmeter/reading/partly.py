@@ -48,7 +48,7 @@ def readable(
     if problems:
         if needed and not any(any(replies) for replies in left.values()):
             raise problems[0]
-        _warn(problems)
+        warn_of(problems)
     return left
 
 
@@ -59,12 +59,13 @@ def there(reply: Reply, empty: T) -> Reply | T:
         StoreError: the reply is another error.
     """
     if is_misplaced(reply):
-        _warn([reply])
+        warn_of([reply])
         return empty
     return raised(reply)
 
 
-def _warn(problems: Iterable[StoreError]) -> None:
+def warn_of(problems: Iterable[StoreError]) -> None:
+    """Warn of keys that are left out."""
     wrong = (problem for problem in problems if isinstance(problem, StoreRefused))
     keys = list(dict.fromkeys(ascii(problem.key) for problem in wrong))
     if not keys:

@@ -14,7 +14,7 @@ from redmeter.keys import Retention, slice_start
 from redmeter.kinds import counter
 from redmeter.kinds.counter import MAX_COUNT, count_of
 from redmeter.model import Series
-from redmeter.reading.partly import readable
+from redmeter.reading.partly import readable, warn_of
 from redmeter.store import Store, View
 from redmeter.store.replies import Command, Reply, mapped, pairs, raised
 
@@ -111,6 +111,9 @@ def check_number(names: Sequence[str]) -> None:
 def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
     """Read everything ever counted of each name; 0 for a name that never was.
 
+    So it is for one in whose place there is what is no number, another program's, where others can
+    be read: see partly.py.
+
     Raises:
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
@@ -120,11 +123,32 @@ def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
     if not names:
         return {}
     _, (reply,) = store.read([("HMGET", store.keys.total, *names)])
+    values = raised(reply)
     try:
-        values = [count_of(value or None) for value in raised(reply)]
-        return dict(zip(names, values, strict=True))
-    except ValueError as error:
-        raise StoreRefused("not-a-number", f"{store.keys.total}: {error}") from None
+        counts = [count_of(value or None) for value in values]
+    except ValueError:
+        counts = _counts_among(values, names, store.keys.total)
+    return dict(zip(names, counts, strict=True))
+
+
+def _counts_among(values: Sequence[bytes | None], names: Sequence[str], key: str) -> list[int]:
+    """Read counts, of which some are no numbers.
+
+    Raises:
+        StoreRefused: none is one.
+    """
+    counts, problems = [], []
+    for value, name in zip(values, names, strict=True):
+        try:
+            counts.append(count_of(value or None))
+        except ValueError:
+            counts.append(0)
+            told = "another program has put there what is no number"
+            problems.append(StoreRefused("not-a-number", told, f"{key} {name}"))
+    if len(problems) == len(values):
+        raise problems[0]
+    warn_of(problems)
+    return counts
 
 
 def window(

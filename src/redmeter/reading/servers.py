@@ -14,8 +14,8 @@ from redmeter.keys import Keys
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding
 from redmeter.store import Store
-from redmeter.store.cluster import UNREADY, ClusterLink
-from redmeter.store.replies import Reply, pairs, raised
+from redmeter.store.cluster import ClusterLink
+from redmeter.store.replies import UNREADY, Reply, pairs, raised
 from redmeter.store.slots import Shard, slot_of
 
 #: What each is asked: what time it is, and what it says of itself, as far as it does.

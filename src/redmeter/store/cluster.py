@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.link import Link
+from redmeter.store.link import Link, Role
 from redmeter.store.parallel import in_parallel
 from redmeter.store.redirects import ASKING, MOVES, READONLY, answers, place_in
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.replies import UNREADY, Command, Reply, raised
 from redmeter.store.slots import (
     SCRIPTS,
     Address,
@@ -53,13 +53,6 @@ AGAIN = 1.0
 #: A replica that could not answer is passed over for so many seconds. As often it is asked which
 #: replicas there are.
 LATER = 10.0
-
-#: What a node says that cannot answer now, and what that means.
-UNREADY = {
-    "LOADING": "is loading its data",
-    "BUSY": "is busy with a script",
-    "MASTERDOWN": "does not hear from its master",
-}
 
 # Not the generator of the application, which may have seeded it.
 _chance = SystemRandom()
@@ -100,6 +93,8 @@ class ClusterLink:
         self._connect = connect
         self._first = tuple(start)
         self.location = location
+        #: See Link; to be set before the first exchange.
+        self.role: Role | None = None
         self._replicas = replicas
         self._remap = remap
         self._nodes: dict[Address, Link] = {}
@@ -279,6 +274,7 @@ class ClusterLink:
         if link is None:
             name = f"{name_of(address)} (a node of {in_short(self.location)})"
             link = Link(partial(self._connect, address), name)
+            link.role = self.role
             if self._longest is not None:
                 link.hurry(self._longest)
             link = self._nodes.setdefault(address, link)

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import hiredis
 import redis
@@ -26,6 +26,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redmeter.errors import (
+    AccessDenied,
     InvalidSetting,
     RedmeterError,
     StoreError,
@@ -40,6 +41,14 @@ from redmeter.store.spinning import Spinning
 _SCRIPTS = {"EVAL", "EVALSHA"}
 
 _pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub
+
+
+class Role(NamedTuple):
+    """Which of several stores one is to who asks: what it refuses is told of it by that name."""
+
+    name: str
+    #: Where the rights stand that are needed there.
+    rights: str
 
 
 class _Limits(threading.local):
@@ -74,6 +83,9 @@ class Link:
         self._owned = owned
         self._restarts = restarts
         self.location = location
+        self.role: Role | None = None
+        #: Whether it is known to be no node of a cluster: see lone.py.
+        self.alone = False
         self._limits = _Limits()
         self._start()
 
@@ -130,7 +142,7 @@ class Link:
             finally:
                 self._give_back(client, connection, until)
         except (client_errors.RedisError, OSError) as error:
-            problem = translate(error, self.location)
+            problem = self._told(error)
             if isinstance(problem, StoreUnavailable):
                 problem.sent = sent
             # What a server repeats of an AUTH must not come back by way of the traceback.
@@ -222,13 +234,21 @@ class Link:
         # To the client, LOADING is a broken connection. But the server may have answered what was
         # sent before and, once it has its data, answers what was sent after: none is in doubt.
         except (client_errors.ResponseError, client_errors.BusyLoadingError) as error:
-            problem = translate(error, self.location)
-            if is_misplaced(problem) and command[0] not in _SCRIPTS:
-                assert isinstance(problem, StoreRefused)
-                return StoreRefused(problem.code, problem.detail, _text(command[1]))
-            return problem
+            return self._told(error, command)
         except ValueError as error:
             raise _unreadable(error) from None
+
+    def _told(self, error: Exception, command: Command | None = None) -> StoreError:
+        """Return an error of the client's as one of ours; one that says no, with who says so."""
+        problem = translate(error, self.location)
+        if command and is_misplaced(problem) and command[0] not in _SCRIPTS:
+            assert isinstance(problem, StoreRefused)
+            problem = StoreRefused(problem.code, problem.detail, _text(command[1]))
+        if self.role is None or not isinstance(problem, StoreRefused | AccessDenied):
+            return problem
+        if isinstance(problem, AccessDenied):
+            problem = AccessDenied(problem.code, problem.detail, rights=self.role.rights)
+        return problem.of(self.role.name)
 
     def _open(self) -> "redis.Redis":
         try:

@@ -84,7 +84,7 @@ def open(  # noqa: A001
             return Store(of_client(), **options)
         if replica:
             options.setdefault("reader", partial(_no_replicas, "a client of yours"))
-        check_client(client)
+        check_client(client, "redis.Redis or redis.RedisCluster")
         return Store(Link(lambda: client, location_of(client), owned=False), **options)
     target = urls.parse(settings.resolve("url", url))
     if target.kind == "off":
@@ -159,16 +159,19 @@ def clients_cluster(
     return ClusterLink(connect, nodes, location, replicas=replicas, remap=remap)
 
 
-def check_client(client: object) -> None:
+def check_client(client: object, allowed: str = "redis.Redis") -> None:
     """Check that a caller's client is one.
+
+    Args:
+        allowed: what may be given, in words.
 
     Raises:
         InvalidSetting: it is something else, e.g. a pipeline or a cluster's client.
     """
     if not isinstance(client, redis.Redis) or isinstance(client, redis.client.Pipeline):
-        raise InvalidSetting(
-            "client", f"a redis-py client (redis.Redis), not {type(client).__name__}"
-        )
+        kind = type(client)
+        named = f"{kind.__module__}.{kind.__qualname__}"
+        raise InvalidSetting("client", f"a redis-py client ({allowed}), not {named}")
 
 
 def check_pipeline(pipe: object) -> None:

@@ -16,16 +16,32 @@ from contextlib import AbstractContextManager
 from copy import copy
 from typing import Any
 
-from redmeter.errors import InvalidSetting, StoreError, StoreUnavailable
+from redmeter.errors import (
+    AccessDenied,
+    InvalidSetting,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+)
 from redmeter.keys import BARE_OWN, Keys
-from redmeter.store.link import Link
-from redmeter.store.replies import Command, Reply, mapped, scored
+from redmeter.store.link import Link, Role
+from redmeter.store.replies import UNREADY, Command, Reply, is_misplaced, mapped, translate
 from redmeter.store.scatter import Scatter
-from redmeter.store.scripts import JOIN
 from redmeter.store.uniting import MERGED, ROLES, hours_united, role_of, united
+from redmeter.store.wording import (
+    MAX_COMPARED,
+    asks_of,
+    by_member,
+    cut,
+    everything,
+    is_join,
+    key_of,
+    listing_of,
+    members_of,
+)
 
-#: Members of an index that are compared to tell how many there are in both.
-MAX_COMPARED = 10_000
+#: Which of the two it is, in messages.
+_BEFORE = "the store before (REDMETER_PREVIOUS_URL)"
 
 #: Families whose keys have the prefix as it is, without one too.
 _SHARED = ("known:", "count:", "stats:", "recent:", "common:")
@@ -50,21 +66,23 @@ class Previous:
         self._keys = keys
         self._other = other
         self._others = others
+        other.role = Role(_BEFORE, rights="docs/stored-format.md")
         #: Whether to go on without the servers that are away: see Store.partly().
         self._partly = False
-        self._other_is_away = False
+        #: What the other one was left out for, as a sentence; "" where it was not.
+        self._missing = ""
         #: Whether they are known to be two stores; the same for all copies of this.
         self._apart = threading.Event()
 
     def left_out(self) -> list[str]:
         """See Scatter."""
         told = self.link.left_out()
-        return [*told, f"{self._other.location} does not answer"] if self._other_is_away else told
+        return [*told, self._missing] if self._missing else told
 
     def partly(self) -> "Previous":
         """Return one that goes on without the servers that are away."""
         found = copy(self)
-        found._partly, found._other_is_away = True, False
+        found._partly, found._missing = True, ""
         if isinstance(self.link, Scatter):
             found.link = self.link.partly()
         return found
@@ -86,21 +104,44 @@ class Previous:
 
         Raises:
             StoreUnavailable: one of them does not answer.
+            AccessDenied, StoreRefused: one of them takes no connection.
             InvalidSetting: they are the same store.
         """
-        asked = [_everything(command) for command in commands]
+        asked = [everything(command) for command in commands]
         replies = self.link.exchange(asked)
         try:
             self._see_that_they_are_two()
             replies = self._added(commands, asked, replies)
-        except StoreUnavailable as error:
-            if not self._partly:
-                if error.location == self._other.location:
-                    raise _named(error) from error
-                raise
-            self._other_is_away = True
-            replies = [_cut(*each) for each in zip(commands, replies, strict=True)]
+        except _LeftOutError as left_out:
+            self._missing = str(left_out)
+            replies = [cut(*each) for each in zip(commands, replies, strict=True)]
         return replies if take is None else [take(reply) for reply in replies]
+
+    def _ask_other(self, commands: Sequence[Command]) -> list[Reply]:
+        """Ask the other store.
+
+        Raises:
+            _LeftOutError: it is away, busy or denies access, and one goes on without.
+            StoreError: the same, where one does not.
+        """
+        try:
+            replies = self._other.exchange(commands)
+        except StoreError as error:
+            self._leave_out(error)
+            if isinstance(error, StoreUnavailable):
+                raise _named(error) from error
+            raise
+        if self._partly:
+            for command, reply in zip(commands, replies, strict=True):
+                for wrong in _errors(command, reply):
+                    self._leave_out(wrong)
+        return replies
+
+    def _leave_out(self, error: StoreError) -> None:
+        """Go on without the other store, where one may and it does not answer for now."""
+        what = _what_it_does(error)
+        if self._partly and what:
+            raise _LeftOutError(f"{self._other.location} {what}")
 
     def _see_that_they_are_two(self) -> None:
         """Look once: one server may have several names, and all would be counted twice."""
@@ -108,7 +149,7 @@ class Previous:
             return
         # What is kept has a version of its own in each store.
         ours = _version(self.link.exchange([("HGETALL", self._keys.meta)])[0])
-        theirs = _version(self._other.exchange([("HGETALL", self._others.meta)])[0])
+        theirs = _version(self._ask_other([("HGETALL", self._others.meta)])[0])
         if ours and ours == theirs:
             reason = "is this store itself, by another name: all would be counted twice"
             raise InvalidSetting("previous_url", reason)
@@ -127,7 +168,7 @@ class Previous:
         for number, command in enumerate(asked):
             if (other := self._translated(command)) is not None:
                 theirs[number] = other
-        found = self._other.exchange(list(theirs.values())) if theirs else []
+        found = self._ask_other(list(theirs.values())) if theirs else []
         told = dict(zip(theirs, found, strict=True))
         made = list(replies)
         for number, reply in told.items():
@@ -137,7 +178,7 @@ class Previous:
                 family = self._family(asked[number])
                 made[number] = united(family, asked[number], replies[number], reply)
         self._unite_hours(asked, replies, told, made)
-        made = [_cut(*each) for each in zip(commands, made, strict=True)]
+        made = [cut(*each) for each in zip(commands, made, strict=True)]
         self._count_once(commands, replies, told, made)
         return made
 
@@ -170,9 +211,10 @@ class Previous:
         if isinstance(theirs, StoreError):
             return theirs
         if isinstance(theirs[2], Exception):
-            return ours
-        asks = [command[at : at + 3] for at in _asks(command)]
-        mine, others = _by_member(ours, len(asks)), _by_member(theirs, len(asks))
+            problem = translate(theirs[2], "")
+            return ours if is_misplaced(problem) else problem.of(_BEFORE)
+        asks = [command[at : at + 3] for at in asks_of(command)]
+        mine, others = by_member(ours, len(asks)), by_member(theirs, len(asks))
         members = [*mine, *(member for member in others if member not in mine)]
         if "LIMIT" in command:
             members.sort()
@@ -210,7 +252,7 @@ class Previous:
     # Keys
 
     def _family(self, command: Command) -> str:
-        return self._rest(_key(command)).partition(":")[0] + ":"
+        return self._rest(key_of(command)).partition(":")[0] + ":"
 
     def _rest(self, key: str) -> str:
         """Return what of a key stands behind prefix and tag."""
@@ -227,7 +269,7 @@ class Previous:
         """Return a command for the other store; None where that is not asked."""
         name = str(command[0])
         if name == "EVAL":
-            joins = command[1] == _join_text() and self._family(command) in _JOINED
+            joins = is_join(command) and self._family(command) in _JOINED
             return self._translated_join(command) if joins else None
         if name not in MERGED or self._family(command) not in MERGED[name]:
             return None
@@ -236,7 +278,7 @@ class Previous:
     def _translated_join(self, command: Command) -> Command:
         made = list(command)
         made[3] = self._there(str(command[3]))
-        for at in _asks(command):
+        for at in asks_of(command):
             made[at + 1] = self._there(str(command[at + 1]))
         return tuple(made)
 
@@ -261,14 +303,14 @@ class Previous:
         ]
         if not counted:
             return
-        listing = [_listing(commands[number]) for number in counted]
+        listing = [listing_of(commands[number]) for number in counted]
         here = self.link.exchange(listing)
-        there = self._other.exchange(
+        there = self._ask_other(
             [(str(one[0]), self._there(str(one[1])), *one[2:]) for one in listing]
         )
         for number, one, mine, other in zip(counted, listing, here, there, strict=True):
             if not (isinstance(mine, StoreError) or isinstance(other, StoreError)):
-                made[number] = len({*_members(one, mine), *_members(one, other)})
+                made[number] = len({*members_of(one, mine), *members_of(one, other)})
 
     # As a link
 
@@ -308,85 +350,34 @@ class Previous:
         self._other.close()
 
 
-# --- Commands ------------------------------------------------------------------------------
-
-
-def _join_text() -> object:
-    return JOIN.command((), (), whole=True)[1]
-
-
-def _key(command: Command) -> str:
-    return str(command[3 if command[0] == "EVAL" else 1])
-
-
-def _asks(command: Command) -> Iterator[int]:
-    """Yield where in a join stands what is asked of each member: command, head, tail, number …"""
-    at = 5 + int(command[4]) + 1
-    while at < len(command):
-        yield at
-        at += int(command[at + 3]) + 4
-
-
-def _by_member(reply: Reply, size: int) -> dict[bytes, list[Reply]]:
-    members, replies = reply[2], reply[3]
-    return {m: replies[n * size : (n + 1) * size] for n, m in enumerate(members)}
-
-
-def _limit(command: Command) -> int | None:
-    """Return where a LIMIT stands among what selects members; None where there is none."""
-    if command[0] == "EVAL":
-        words = command[5 : 5 + int(command[4])]
-        return 5 + words.index("LIMIT") if "LIMIT" in words else None
-    return command.index("LIMIT") if "LIMIT" in command else None
-
-
-def _everything(command: Command) -> Command:
-    """Return a command that asks from the beginning, so that two replies can be put together."""
-    at = _limit(command)
-    if at is None:
-        return command
-    most = int(command[at + 1]) + int(command[at + 2])
-    return (*command[:at], "LIMIT", 0, most, *command[at + 3 :])
-
-
-def _cut(command: Command, reply: Reply) -> Reply:
-    """Return of all what was asked for."""
-    if not isinstance(reply, list):
-        return reply
-    at, name = _limit(command), command[0]
-    if at is not None:
-        first, most = int(command[at + 1]), int(command[at + 2])
-        if name != "EVAL":
-            return reply[first : first + most]
-        if isinstance(reply[2], Exception):
-            return reply
-        size = len(list(_asks(command)))
-        replies = reply[3][first * size : (first + most) * size]
-        return [*reply[:2], reply[2][first : first + most], replies]
-    if name in ("LRANGE", "ZREVRANGE") and int(command[3]) >= 0:
-        most = int(command[3]) + 1
-        return reply[: 2 * most if "WITHSCORES" in command else most]
-    return reply
-
-
-def _listing(command: Command) -> Command:
-    """Return what lists the members that are counted."""
-    index = str(command[1])
-    if index.endswith("messages:"):
-        return ("ZREVRANGE", index, 0, MAX_COMPARED - 1, "WITHSCORES")
-    ends = command[2:] or ("-", "+")
-    return ("ZRANGEBYLEX", index, *ends, "LIMIT", 0, MAX_COMPARED)
-
-
-def _members(command: Command, reply: Reply) -> list[bytes]:
-    return [m for m, _ in scored(reply)] if command[0] == "ZREVRANGE" else reply
+class _LeftOutError(Exception):
+    """The other store is left out; says what it does instead of answering."""
 
 
 def _named(error: StoreUnavailable) -> StoreUnavailable:
     """Return an error of the other store's that says which one that is."""
-    place = f"{error.location}, the store before (REDMETER_PREVIOUS_URL)"
+    place = f"{error.location}, {_BEFORE}"
     fix = error.fix or "start it again; where all of it was moved, do without it"
     return StoreUnavailable(place, error.reason, sent=error.sent, fix=fix)
+
+
+def _errors(command: Command, reply: Reply) -> Iterator[StoreError]:
+    """Yield what a server answered with an error, within a join too."""
+    if isinstance(reply, StoreError):
+        yield reply
+    elif is_join(command):
+        _, _, members, told = reply
+        found = members if isinstance(members, list) else [members]
+        yield from (translate(one, "") for one in (*found, *told) if isinstance(one, Exception))
+
+
+def _what_it_does(error: StoreError) -> str:
+    """Return what a server does that does not answer for now; "" for another error."""
+    if isinstance(error, StoreUnavailable):
+        return "does not answer"
+    if isinstance(error, AccessDenied):
+        return f"denies access: {error.detail.rstrip('.')}"
+    return UNREADY.get(error.code, "") if isinstance(error, StoreRefused) else ""
 
 
 def _version(meta: Reply) -> str:

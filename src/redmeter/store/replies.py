@@ -14,6 +14,13 @@ Command = tuple[str | int | float | bytes | memoryview, ...]
 #: A reply: bytes, int, None, a list of replies, or the error it was.
 Reply = Any
 
+#: What a server says that cannot answer now, and what that means.
+UNREADY = {
+    "LOADING": "is loading its data",
+    "BUSY": "is busy with a script",
+    "MASTERDOWN": "does not hear from its master",
+}
+
 
 # --- Replies ---------------------------------------------------------------------------------
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys
-from redmeter.store.cluster import UNREADY, ClusterLink, place_of
+from redmeter.store.cluster import ClusterLink, place_of
 from redmeter.store.gathering import Gather, gather, is_meta, meta_of, of_those_there, parts_in
 from redmeter.store.link import Link
-from redmeter.store.replies import Command, Reply
+from redmeter.store.replies import UNREADY, Command, Reply
 from redmeter.store.slots import key_of, name_of, slot_of
 from redmeter.store.urls import in_short
 

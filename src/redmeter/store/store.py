@@ -19,7 +19,8 @@ from redmeter.store import binding as bindings
 from redmeter.store import publishing
 from redmeter.store.binding import Binding, Wish
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Link
+from redmeter.store.link import Link, Role
+from redmeter.store.lone import see_that_it_is_alone
 from redmeter.store.partition import Partition
 from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.scatter import Scatter
@@ -172,6 +173,14 @@ class Store:
             self._reader = self._make_reader()
         return self._reader
 
+    def act_as(self, name: str, *, rights: str) -> None:
+        """From its first use on, tell what this one of several stores refuses by a name.
+
+        Args:
+            rights: where the rights stand that are needed there.
+        """
+        self.parts[0].link.role = Role(name, rights)
+
     def close(self) -> None:
         """Close the connections, unless they are the caller's."""
         self.link.close()
@@ -201,8 +210,10 @@ class Store:
         Raises:
             StoreError: the server cannot be reached, refuses, or holds another format.
         """
-        time, meta, *replies = self.ask([*self._asked_first(), *commands])
-        return self._view(time, meta), replies
+        time, meta, *replies = self._exchange([*self._asked_first(), *commands])
+        view = self._view(time, meta)
+        self._see_that_it_is_alone(meta)
+        return view, replies
 
     def read_each(
         self, commands: Sequence[Command], make: Callable[[View], Callable[[Reply], T]]
@@ -226,10 +237,26 @@ class Store:
             self.link.recover()
             arrival = _Arrival(self._view, make)
             replies = self.link.exchange(whole, arrival.take)
-        return arrival.view(), replies[2:]
+        view = arrival.view()
+        self._see_that_it_is_alone(view.version)
+        return view, replies[2:]
 
     def ask(self, commands: Sequence[Command]) -> list[Reply]:
         """Exchange commands that may be repeated: once more where the first exchange broke."""
+        link = self.parts[0].link
+        if isinstance(link, ClusterLink) or link.alone:
+            return self._exchange(commands)
+        meta, *replies = self._exchange([("HGETALL", self.keys.meta), *commands])
+        self._see_that_it_is_alone(meta)
+        return replies
+
+    def _see_that_it_is_alone(self, meta: Reply) -> None:
+        """See once that this is no node of a cluster, which knows but a part: see lone.py."""
+        part = self.parts[0]
+        if not isinstance(part.link, ClusterLink):
+            see_that_it_is_alone(part.link, part.keys, meta)
+
+    def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
         try:
             return self.link.exchange(commands)
         except StoreUnavailable:

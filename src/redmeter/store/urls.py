@@ -133,7 +133,7 @@ def _cluster(scheme: str, rest: str) -> Target:
     if not slash:
         netloc, question, path = rest.partition("?")
         path = question + path
-    login, at, hosts = netloc.rpartition("@")
+    login, at, hosts = _of_several(netloc)
     plain = scheme.partition("+")[0]
     targets = [
         parse(f"{plain}://{login}{at}{host}{slash}{path}") for host in hosts.split(",") if host
@@ -161,7 +161,7 @@ def _sentinel(scheme: str, rest: str) -> Target:
         raise _unreadable() from None
     if parts.fragment or "@" in parts.path + parts.query:
         raise _unreadable()  # an unescaped mark in the password, which would go on after it
-    login, at, hosts = parts.netloc.rpartition("@")
+    login, at, hosts = _of_several(parts.netloc)
     nodes = []
     for each in hosts.split(","):
         found = _HOST.fullmatch(each)
@@ -196,6 +196,17 @@ def _sentinel(scheme: str, rest: str) -> Target:
             if option in given
         },
     )
+
+
+def _of_several(netloc: str) -> tuple[str, str, str]:
+    """Divide what stands before the path into login, `@` and hosts."""
+    login, at, hosts = netloc.rpartition("@")
+    if "," in login:  # the first host would be taken for the user
+        raise InvalidSetting(
+            "url",
+            "one login stands before all nodes, USER:PASSWORD@HOST:PORT,…; a comma in it is %2C",
+        )
+    return login, at, hosts
 
 
 def _embedded(rest: str) -> Target:

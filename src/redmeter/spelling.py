@@ -1,0 +1,55 @@
+"""Which series is meant by a name that somebody types: as it stands, or in its one spelling.
+
+Meters store names in their one spelling, see names.py. redmeter.book and the listings store them
+as they are: of theirs, `hits{b="1",a="2"}` and `hits{a="2",b="1"}` are two, and `x{y` is a name. A
+move to a store with a prefix carries them there.
+"""
+
+from redmeter.errors import InvalidName
+from redmeter.keys import entry
+from redmeter.names import canonical, check_text
+from redmeter.store import Store
+from redmeter.store.replies import is_misplaced, raised
+
+
+def spelled(store: Store, name: str) -> str:
+    """Return how the name is stored of the series that is meant by a name.
+
+    As it stands, where a series is stored under it or the store has no prefix; else the one
+    spelling. The store is asked only where the two differ.
+
+    Raises:
+        InvalidName: there is no such series, and the name is none: see redmeter.names.
+        StoreError: the server cannot be reached or refuses.
+    """
+    spell = canonical if store.keys.prefix else check_text
+    try:
+        wanted = spell(name)
+    except InvalidName:
+        if _is_there(store, name):
+            return name
+        raise
+    return name if wanted != name and _is_there(store, name) else wanted
+
+
+def _is_there(store: Store, name: str) -> bool:
+    """Whether one of the indexes has a name as it stands, at a precision that is kept."""
+    try:
+        if not name.encode():
+            return False
+    except (AttributeError, UnicodeEncodeError):  # no text, or no UTF-8
+        return False
+    view, _ = store.read()
+    keys = store.keys
+    replies = store.ask(
+        [
+            ("ZSCORE", index, entry(precision, name))
+            for index, kept in (
+                (keys.known, view.retention),
+                (keys.gauges, view.retention),
+                (keys.hists, view.histograms),
+            )
+            for precision in kept
+        ]
+    )
+    return any(not is_misplaced(reply) and raised(reply) is not None for reply in replies)
