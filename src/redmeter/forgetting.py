@@ -10,16 +10,30 @@ from redmeter.keys import entry as entry_of
 from redmeter.keys import parse_entry
 from redmeter.kinds.mark import clean_label
 from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
+from redmeter.names import check_text
 from redmeter.spelling import spelled
 from redmeter.store import Store
 from redmeter.store.replies import Command, pairs, raised
+
+
+def meant(store: Store, name: str) -> str:
+    """Return how the name is stored of the series that is to be forgotten.
+
+    See redmeter.spelling; without a prefix, where another order of labels may be another program's
+    series, as it stands.
+
+    Raises:
+        InvalidName: it is none: see redmeter.names.
+        StoreError: the server cannot be reached or refuses.
+    """
+    return spelled(store, name) if store.keys.prefix else check_text(name)
 
 
 def forget(store: Store, name: str) -> bool:
     """Remove the counter of a name with its grand total, its gauge, its histogram and statistics.
 
     Args:
-        name: see redmeter.spelling.
+        name: see meant().
 
     Returns:
         Whether there was anything.
@@ -28,7 +42,7 @@ def forget(store: Store, name: str) -> bool:
         InvalidName: see redmeter.names.
         StoreError: the server cannot be reached or refuses.
     """
-    series = spelled(store, name)
+    series = meant(store, name)
     view, _ = store.read()
     keys = store.part(series).keys
     # Also at precisions that are no longer kept, or that another program chose.

@@ -7,7 +7,7 @@ move to a store with a prefix carries them there.
 
 from redmeter.errors import InvalidName
 from redmeter.keys import entry
-from redmeter.names import canonical, check_text
+from redmeter.names import canonical
 from redmeter.store import Store
 from redmeter.store.replies import is_misplaced, raised
 
@@ -15,16 +15,15 @@ from redmeter.store.replies import is_misplaced, raised
 def spelled(store: Store, name: str) -> str:
     """Return how the name is stored of the series that is meant by a name.
 
-    As it stands, where a series is stored under it or the store has no prefix; else the one
-    spelling. The store is asked only where the two differ.
+    As it stands, where a series is stored under it; else the one spelling. The store is asked only
+    where the two differ.
 
     Raises:
         InvalidName: there is no such series, and the name is none: see redmeter.names.
         StoreError: the server cannot be reached or refuses.
     """
-    spell = canonical if store.keys.prefix else check_text
     try:
-        wanted = spell(name)
+        wanted = canonical(name)
     except InvalidName:
         if _is_there(store, name):
             return name

@@ -216,7 +216,7 @@ def test_where_nothing_is_to_be_moved_that_is_told(redmeter: Run, urls: tuple[st
 def test_nothing_to_move_is_not_complete(
     redmeter: Run, meter: Meter, urls: tuple[str, str], client: Any
 ) -> None:
-    """Or who gave a wrong prefix would drop FROM; where all was moved before, it is."""
+    """Or who gave a wrong prefix would drop FROM; where all was moved within a day, it is."""
     meter.count("hits")
     wrong = redmeter("migrate", *urls, "--from-prefix", "other:", "--json")
     found = json.loads(wrong.out)
@@ -225,11 +225,12 @@ def test_nothing_to_move_is_not_complete(
     assert "FROM has nothing to move" in told
     assert "was moved" not in told
     assert redmeter("migrate", *urls).code == 0
-    client.delete("redmeter:moving:")  # as it is a day later
     done = redmeter("migrate", *urls, "--json")
     found = json.loads(done.out)
     assert (done.code, found["complete"], found["nothing"]) == (0, True, False)
     assert redmeter("migrate", *urls, "--from-prefix", "other:").code == 1
+    client.delete("redmeter:moving:")  # as it is a day later
+    assert redmeter("migrate", *urls).code == 1
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -68,6 +68,18 @@ def test_a_move_is_told_where_it_began_and_where_it_goes(
     assert told(one) == [("warn", text, True)]
 
 
+def test_where_nothing_was_there_to_move_none_is_told(
+    opened: tuple[Store, Store, Store], server: Server, urls: tuple[str, str]
+) -> None:
+    """A prefix may have been wrong: all of it would be all of nothing."""
+    _, other, _ = opened
+    wrong = stores.open(urls[0], prefix="wrong:")
+    assert wrong is not None
+    assert migrate(wrong, other).nothing
+    assert told(wrong) == []
+    wrong.close()
+
+
 def test_what_was_refused_is_told_until_it_is_gone(
     opened: tuple[Store, Store, Store], server: Server
 ) -> None:

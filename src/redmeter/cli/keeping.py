@@ -14,7 +14,6 @@ from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, open
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.keys import Retention, parse_changes
 from redmeter.reading import health as reading
-from redmeter.spelling import spelled
 
 
 @command(
@@ -54,7 +53,7 @@ def clean(
         raise InvalidSetting("--forget-logger", "is done at once: leave --daemon and --forget out")
     with opened(url, prefix) as store:
         if forget is not None:
-            named = spelled(store, forget)
+            named = forgetting.meant(store, forget)
             if not forgetting.forget(store, named):
                 fail(f"there is no series {forget}; redmeter names lists what there is", NOT_FOUND)
             _tell_forgotten(named, json)

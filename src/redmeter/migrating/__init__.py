@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.keys import Kept
-from redmeter.migrating.journal import Journal, agreed, forget, known, moved_before, same_store
+from redmeter.migrating.journal import Journal, agreed, known, same_store
 from redmeter.migrating.report import MigrationError, Report, Sum, Survey, differences
 from redmeter.migrating.running import Run
 from redmeter.migrating.walk import Passed, Walk
@@ -95,7 +95,6 @@ def migrate(
     if found is None:
         return Report(seconds=source.clock.monotonic() - started)
     try:
-        before = moved_before(source, target)
         state = agreed(source, target, found)
         target.binding()
         journal.start(state)
@@ -104,9 +103,6 @@ def migrate(
         with suppress(StoreError):
             journal.release()
         raise
-    report.resumed = report.resumed or before
-    if report.nothing:
-        forget(target, state)
     journal.end(state, complete=report.finished, left=len(report.left), unkept=report.unkept)
     report.seconds = source.clock.monotonic() - started
     return report

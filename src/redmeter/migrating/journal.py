@@ -309,32 +309,13 @@ def agreed(source: Store, target: Store, found: State) -> State:
     part, clock = target.parts[0], source.clock
     # Numbers go on, since what was taken under earlier ones may be there still.
     state = State(id=os.urandom(16).hex(), target=_place(target), number=found.number)
-    said = f'{_said(source)}, "since": {int(clock.wall())}}}'
+    said = json.dumps({"from": _place(source), "since": int(clock.wall())})
     _on(target, [("HSET", part.keys.moved, state.id, said), ("EXPIRE", part.keys.moved, KNOWN)])
     (same,) = source.ask([("HEXISTS", source.parts[0].keys.moved, state.id)])
     if raised(same):
         _on(target, [("HDEL", part.keys.moved, state.id)])
         raise same_store()
     return state
-
-
-def moved_before(source: Store, target: Store) -> bool:
-    """Tell whether TO knows that FROM was moved to it, which FROM itself forgets in a day.
-
-    Raises:
-        StoreError: the server cannot be reached or refuses.
-    """
-    told = mapped(_on(target, [("HGETALL", target.parts[0].keys.moved)])[0])
-    return any(said.startswith(_said(source).encode()) for said in told.values())
-
-
-def forget(target: Store, state: State) -> None:
-    """Have TO forget a move that has moved nothing.
-
-    Raises:
-        StoreError: the server cannot be reached or refuses.
-    """
-    _on(target, [("HDEL", target.parts[0].keys.moved, state.id)])
 
 
 def same_store() -> InvalidSetting:
@@ -360,11 +341,6 @@ def _gone_back(source: Store) -> MigrationError:
         "moved then lies in both stores now, and would be counted twice. To go on all the same, "
         f"delete its key {source.parts[0].keys.moving}"
     )
-
-
-def _said(source: Store) -> str:
-    """Return the beginning of what TO notes of a move, which is JSON: where from."""
-    return json.dumps({"from": _place(source)}).removesuffix("}")
 
 
 def _place(store: Store) -> str:

@@ -76,7 +76,10 @@ class Report:
 
     @property
     def nothing(self) -> bool:
-        """Whether neither this run nor one before has found anything: is it the right FROM?"""
+        """Whether neither this run nor one that FROM remembers has found anything.
+
+        FROM remembers a move for a day. Is it the right FROM?
+        """
         return self.finished and not (self.pieces or self.unkept or self.resumed)
 
     def sum_of(self, kind: str, precision: int) -> Sum:

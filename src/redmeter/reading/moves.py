@@ -24,7 +24,7 @@ def questions(keys: Keys) -> list[Command]:
     """Ask how far a move of this store has come; a cluster is moved nowhere."""
     if isinstance(keys, SpreadKeys):
         return []
-    fields = "target", "complete", "left", "unkept"
+    fields = "target", "complete", "left", "unkept", "sums"
     return [("TTL", f"{keys.moving}lock"), *(("HGET", keys.moving, field) for field in fields)]
 
 
@@ -41,7 +41,7 @@ def away(replies: Sequence[Reply], live: Mapping[str, AbstractSet[int]]) -> Iter
         return
     if not replies or replies[1] is None:
         return
-    lock, where, complete, left, passed = replies
+    lock, where, complete, left, passed, sums = replies
     target, unkept = ascii(where.decode(errors="replace"))[1:-1], _unkept(passed)
     if complete != b"1" and lock != _NONE:
         text = f"it is being moved to {target}: a run is at work, or was some seconds ago"
@@ -60,7 +60,7 @@ def away(replies: Sequence[Reply], live: Mapping[str, AbstractSet[int]]) -> Iter
     if any(some - unkept.get(kind, set()) for kind, some in live.items()):
         text = f"was moved to {target}, and has been written to since"
         yield Finding("warn", "move", text, _END)
-    elif not stays:
+    elif not stays and (unkept or sums not in (None, b"{}")):  # else there was nothing to move
         what = "all of it that is kept there" if unkept else "all of it"
         yield Finding("ok", "move", f"{what} was moved to {target}")
 
@@ -94,8 +94,7 @@ def before(store: Store) -> Iterator[Finding]:
         replies = link.exchange([*asked, ("ZCARD", keys.messages)])
         number = sum(raised(reply) for reply in replies)
     except StoreError as error:
-        mend = getattr(error, "fix", "") or "start it again"
-        fix = f"{mend}; where all of it was moved, do without REDMETER_PREVIOUS_URL"
+        fix = "mend that; where all of it was moved, do without REDMETER_PREVIOUS_URL"
         yield Finding("fail", "move", f"{where} cannot be read: {error}", fix)
         return
     if number:

@@ -21,7 +21,8 @@ def see_that_it_is_alone(link: Link, keys: Keys, meta: Reply) -> None:
     """Look once whether a server is a node of a cluster: it refuses what is of other nodes' slots.
 
     Args:
-        meta: what `meta:` holds. Where a store is, this is no such node.
+        meta: what `meta:` holds, or anything else that is there. Where a store is, this is no
+            such node.
 
     Raises:
         StoreRefused: it is: MOVED, or ASK.
@@ -34,4 +35,5 @@ def see_that_it_is_alone(link: Link, keys: Keys, meta: Reply) -> None:
     for reply in replies:
         if isinstance(reply, StoreRefused) and reply.code in MOVES:
             raise reply
-    link.alone = not any(isinstance(reply, StoreUnavailable) for reply in replies)
+    # Who may not ask for these is never told; what does not answer for now is asked again.
+    link.alone = not any(isinstance(reply, StoreUnavailable | StoreRefused) for reply in replies)

@@ -25,6 +25,7 @@ from redmeter.errors import (
 )
 from redmeter.keys import BARE_OWN, Keys
 from redmeter.store.link import Link, Role
+from redmeter.store.lone import see_that_it_is_alone
 from redmeter.store.replies import UNREADY, Command, Reply, is_misplaced, mapped, translate
 from redmeter.store.scatter import Scatter
 from redmeter.store.uniting import MERGED, ROLES, hours_united, role_of, united
@@ -110,7 +111,7 @@ class Previous:
         asked = [everything(command) for command in commands]
         replies = self.link.exchange(asked)
         try:
-            self._see_that_they_are_two()
+            self._see_what_they_are()
             replies = self._added(commands, asked, replies)
         except _LeftOutError as left_out:
             self._missing = str(left_out)
@@ -143,13 +144,21 @@ class Previous:
         if self._partly and what:
             raise _LeftOutError(f"{self._other.location} {what}")
 
-    def _see_that_they_are_two(self) -> None:
-        """Look once: one server may have several names, and all would be counted twice."""
-        if self._apart.is_set() or not isinstance(self.link, Link):
+    def _see_what_they_are(self) -> None:
+        """Look once: the other one may be a node of a cluster, which has but a part of it.
+
+        And one server may have several names: then all would be counted twice.
+        """
+        apart = self._apart.is_set() or not isinstance(self.link, Link)
+        if apart and self._other.alone:
+            return
+        (other,) = self._ask_other([("HGETALL", self._others.meta)])
+        see_that_it_is_alone(self._other, self._others, other)
+        if apart:
             return
         # What is kept has a version of its own in each store.
         ours = _version(self.link.exchange([("HGETALL", self._keys.meta)])[0])
-        theirs = _version(self._ask_other([("HGETALL", self._others.meta)])[0])
+        theirs = _version(other)
         if ours and ours == theirs:
             reason = "is this store itself, by another name: all would be counted twice"
             raise InvalidSetting("previous_url", reason)

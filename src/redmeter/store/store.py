@@ -247,7 +247,9 @@ class Store:
         if isinstance(link, ClusterLink) or link.alone:
             return self._exchange(commands)
         meta, *replies = self._exchange([("HGETALL", self.keys.meta), *commands])
-        self._see_that_it_is_alone(meta)
+        hashes = (reply for c, reply in zip(commands, replies, strict=True) if c[0] == "HGETALL")
+        there = (one for one in hashes if one and not isinstance(one, StoreError))
+        self._see_that_it_is_alone(next(there, meta))
         return replies
 
     def _see_that_it_is_alone(self, meta: Reply) -> None:
