@@ -216,7 +216,7 @@ for number in range(1, 151):
     barrier.wait()
     meter.close()
     thread.join()
-    until = time.monotonic() + 3
+    until = time.monotonic() + 20
     while meter.health().stored != 6 * number:
         assert time.monotonic() < until, (number, meter.health())
         time.sleep(0.0005)
