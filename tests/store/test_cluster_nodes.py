@@ -1,5 +1,6 @@
 """How the nodes of a cluster are called, reached and let in; and URLs that lead elsewhere."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import pytest
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable
 from redmeter.reading import health
 from redmeter.reading.catalogue import read_names
+from redmeter.reading.series import read_totals
 from redmeter.store import Store
+from redmeter.store.link import Link
 from redmeter.store.redirects import place_in
 from redmeter.store.replies import Reply
 from redmeter.store.slots import Address, Shard, Slots, key_of, name_of, slot_of
@@ -266,6 +269,47 @@ def test_no_reading_takes_a_node_for_an_empty_store(cluster: Cluster, prefix: st
                 error = refused(ask)
                 assert error.code == "MOVED"
                 assert "it is a node of a cluster: write the URL as redis+cluster:" in str(error)
+
+
+def test_a_node_is_no_store_that_another_was_moved_from(cluster: Cluster, server: Server) -> None:
+    """What it has would be added, and what the others have would be missing."""
+    with Meter(cluster.url, sync=True) as meter:
+        meter.count("hits")
+    for one in cluster.nodes[:3]:
+        before = f"redis://127.0.0.1:{one.port}/0"
+        with opened_store(server.url, previous_url=before) as store:
+            error = refused(lambda: read_totals(store.reader, ["hits"]))
+        assert error.code == "MOVED"
+        assert "the store before (REDMETER_PREVIOUS_URL): " in str(error)
+
+
+def test_a_node_that_cannot_tell_yet_is_asked_again(lone: Server) -> None:
+    """It may have no slots, and get some while we speak to it."""
+    with opened_store(lone.url) as store:
+        link = store.parts[0].link
+        assert isinstance(link, Link)
+        for _ in range(2):
+            refused(store.read)
+        assert not link.alone
+        clustered(lone)
+
+        def answers() -> bool:
+            with contextlib.suppress(StoreRefused):
+                store.read()
+            return link.alone
+
+        eventually(answers, 10.0)
+
+
+def test_a_hash_is_proof_enough_of_a_store(
+    server: Server, conn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the book's, which has nothing else: each new client would be slower by half."""
+    conn.hset("count:60:hits", "60", 1)
+    with opened_store(server.url, prefix="") as store, exchanges(monkeypatch) as seen:
+        for _ in range(2):
+            store.ask([("HGETALL", "count:60:hits")])
+        assert seen == [2, 1]
 
 
 def test_an_empty_store_is_looked_at_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
