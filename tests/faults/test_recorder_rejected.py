@@ -260,13 +260,18 @@ def test_what_a_user_may_not_do_within_the_script_is_lost_and_counted(
     assert set(stored(conn).values()) == {10}
 
 
+def url_without_reports(server: Server, conn: Any) -> str:
+    """Return the address for a user who may count, and set gauges, but not tell of himself."""
+    rules = [f"~redmeter:{begin}*" for begin in ("b", "t", "m", "k", "g", "c")]
+    conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, "+@all", *rules)
+    return f"redis://app:{SECRET}@127.0.0.1:{server.port}/0"
+
+
 def test_a_report_that_the_store_does_not_take_is_not_tried_with_every_flush(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:
     """A user who may count, but not tell of himself: what is counted is stored all the same."""
-    rules = [f"~redmeter:{begin}*" for begin in ("b", "t", "m", "k", "g", "c")]
-    conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, "+@all", *rules)
-    meter = open_buffered(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0")
+    meter = open_buffered(url_without_reports(server, conn))
     for _ in range(10):
         meter.count("x")
         assert meter.flush(5.0)
@@ -278,9 +283,7 @@ def test_where_no_number_is_given_what_needs_none_is_stored(
     server: Server, conn: Any, open_buffered: OpenBuffered
 ) -> None:
     """A user who may not tell of himself gets no number: what has a place for it waits, alone."""
-    rules = [f"~redmeter:{begin}*" for begin in ("b", "t", "m", "k", "g", "c")]
-    conn.execute_command("ACL", "SETUSER", "app", "on", ">" + SECRET, "+@all", *rules)
-    meter = open_buffered(f"redis://app:{SECRET}@127.0.0.1:{server.port}/0")
+    meter = open_buffered(url_without_reports(server, conn))
     gauge = meter.gauge("own", per_process=True)
     for number in range(3):
         gauge.set(number)
