@@ -1,6 +1,5 @@
 """How the nodes of a cluster are called, reached and let in; and URLs that lead elsewhere."""
 
-import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -288,17 +287,15 @@ def test_a_node_that_cannot_tell_yet_is_asked_again(lone: Server) -> None:
     with opened_store(lone.url) as store:
         link = store.parts[0].link
         assert isinstance(link, Link)
+        ask = [("HGETALL", store.keys.count(60, "hits"))]
         for _ in range(2):
-            refused(store.read)
-        assert not link.alone
+            (reply,) = store.ask(ask)
+            assert isinstance(reply, StoreRefused)
+            assert not link.alone
+        refused(store.read)
         clustered(lone)
-
-        def answers() -> bool:
-            with contextlib.suppress(StoreRefused):
-                store.read()
-            return link.alone
-
-        eventually(answers, 10.0)
+        eventually(lambda: store.ask(ask) == [[]], 10.0)
+        assert link.alone
 
 
 def test_a_hash_is_proof_enough_of_a_store(
