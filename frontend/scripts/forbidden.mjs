@@ -2,6 +2,7 @@
 // are text everywhere: nothing here makes markup of a string, runs one, or asks another server.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const RULES = [
   [/dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|srcdoc|DOMParser/, "makes markup of text"],
@@ -15,7 +16,7 @@ const RULES = [
   [/\bimport\(|WebSocket|EventSource|sendBeacon|XMLHttpRequest/, "loads past api/client.ts"],
   [/@ts-ignore|@ts-nocheck|\bas any\b|: any\b/, "switches the types off"],
 ];
-const root = new URL("../", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../", import.meta.url));
 
 let found = 0;
 const files = readdirSync(join(root, "src"), { recursive: true, withFileTypes: true })

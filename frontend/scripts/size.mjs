@@ -1,10 +1,11 @@
 // Fails a build whose files, compressed one by one as a server sends them, are above the limit.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const LIMIT = 150_000;
-const root = new URL("../../src/redmeter/dashboard/static/", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../../src/redmeter/dashboard/static/", import.meta.url));
 
 let sum = 0;
 for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
