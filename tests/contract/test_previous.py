@@ -71,6 +71,9 @@ def filled(stores: tuple[Store, Store, Store]) -> None:
             write_series(store, f"spread{number % 4}", 2, number + 1, now)
         for store in (chance.choice((before, after)), whole):
             measure(store, {"queue": float(number)}, now - 30 + number)
+        if number < 8:  # one that only one of the two has
+            for store in (chance.choice((before, after)), whole):
+                measure(store, {f"depth{number}": 1.0}, now)
         text = [(now - 300 + 10 * number, f"job {number} failed")]
         for store in (chance.choice((before, after)), whole):
             write_log(store, f"app{number % 3}", "error", text)

@@ -137,3 +137,21 @@ def test_a_store_before_that_is_away_hides_nothing_of_this_one(urls: tuple[str, 
     assert (level, fix, health.level) == ("fail", True, "fail")
     assert text.startswith("redis://127.0.0.1:1/0 cannot be read: no answer from redis://127.0.0.1")
     store.close()
+
+
+def test_what_the_store_before_denies_is_a_finding(server: Server, urls: tuple[str, str]) -> None:
+    """Else the numbers would be of this store alone, and nobody be told."""
+    for url in urls:
+        with Meter(url, sync=True) as meter:
+            meter.count("hits")
+    with server.client() as admin:
+        rules = "on", ">s", "~*", "+@all", "-zrangebylex"
+        admin.execute_command("ACL", "SETUSER", "ada", *rules)
+    store = stores.open(urls[1], previous_url=urls[0].replace("://", "://ada:s@"))
+    assert store is not None
+    health = examine(store.reader)
+    ((level, text, fix),) = told(store.reader)
+    assert (level, fix, health.level) == ("fail", True, "fail")
+    assert "denies access" in text
+    assert text.endswith("what lies there is missing")
+    store.close()

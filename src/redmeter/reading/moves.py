@@ -97,7 +97,10 @@ def before(store: Store) -> Iterator[Finding]:
         fix = "mend that; where all of it was moved, do without REDMETER_PREVIOUS_URL"
         yield Finding("fail", "move", f"{where} cannot be read: {error}", fix)
         return
-    if number:
+    if store.link.missing:  # what was asked before was denied, say
+        fix = "see Stored format, ACL, for what examining needs"
+        yield Finding("fail", "move", f"{store.link.missing}: what lies there is missing", fix)
+    elif number:
         text = f"{where} is read as well: {number:,} entries lie there still"
         yield Finding("warn", "move", text, _END)
     else:

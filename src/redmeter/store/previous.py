@@ -71,19 +71,19 @@ class Previous:
         #: Whether to go on without the servers that are away: see Store.partly().
         self._partly = False
         #: What the other one was left out for, as a sentence; "" where it was not.
-        self._missing = ""
+        self.missing = ""
         #: Whether they are known to be two stores; the same for all copies of this.
         self._apart = threading.Event()
 
     def left_out(self) -> list[str]:
         """See Scatter."""
         told = self.link.left_out()
-        return [*told, self._missing] if self._missing else told
+        return [*told, self.missing] if self.missing else told
 
     def partly(self) -> "Previous":
         """Return one that goes on without the servers that are away."""
         found = copy(self)
-        found._partly, found._missing = True, ""
+        found._partly, found.missing = True, ""
         if isinstance(self.link, Scatter):
             found.link = self.link.partly()
         return found
@@ -114,7 +114,7 @@ class Previous:
             self._see_what_they_are()
             replies = self._added(commands, asked, replies)
         except _LeftOutError as left_out:
-            self._missing = str(left_out)
+            self.missing = str(left_out)
             replies = [cut(*each) for each in zip(commands, replies, strict=True)]
         return replies if take is None else [take(reply) for reply in replies]
 
@@ -232,7 +232,7 @@ class Previous:
             if member in mine and member in others:
                 found += self._united_asks(asks, mine[member], others[member])
             else:
-                found += mine.get(member) or others[member]
+                found += mine[member] if member in mine else others[member]
         return [*ours[:2], members, found]
 
     def _united_asks(
