@@ -483,6 +483,22 @@ def test_ctrl_c_stores_what_was_read_last(home: Home, meter: Meter) -> None:
     assert meter.total("hits") == 5
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_right_after_a_rotation_counts_what_is_in_the_new_file(
+    home: Home, meter: Meter, how: signal.Signals
+) -> None:
+    """Whether or not it was looked at by then; a last line without its end too."""
+    log = home.work / "access.log"
+    log.write_text(line_at(time.time()))
+    child = home.start("replay", "access.log", "--follow", "--json")
+    eventually(lambda: meter.total("hits") == 1, 20)
+    log.rename(log.with_suffix(".1"))
+    log.write_text((line_at(time.time()) * 1_000).rstrip("\n"))
+    report = report_of(child.finish(how))
+    assert (report["hits"], report["complete"]) == (1_001, True)
+    assert meter.total("hits") == 1_001
+
+
 def test_a_pipe_that_is_followed_is_written_as_it_comes(home: Home, meter: Meter) -> None:
     """`tail -F log | redmeter replay - --follow` shows the last line without a next one."""
     child = home.start("replay", "-", "--follow")

@@ -268,10 +268,10 @@ def append(path: Path, data: bytes) -> Callable[[], object]:
 
 
 def test_following_delivers_what_is_appended_when_its_line_end_comes(log: Path) -> None:
-    """Half a line waits for its other half; one that never ends is not delivered."""
+    """Half a line waits for its other half; one that never ends comes at the end."""
     log.write_bytes(b"a\nb")
     assert followed(log, append(log, b"b\nc\n"), append(log, b"d"), append(log, b"d\ne")) == [
-        "a", "bb", "c", "dd",
+        "a", "bb", "c", "dd", "e",
     ]  # fmt: skip
 
 
@@ -279,7 +279,7 @@ def test_following_survives_a_rotation_and_loses_no_line(log: Path) -> None:
     """Also lines that the server still writes to the old file, and half a line at its end."""
     old = log.with_suffix(".1")
     log.write_bytes(b"a\n")
-    assert followed(
+    found = followed(
         log,
         lambda: log.rename(old),
         append(old, b"b\n"),  # a moment without the file
@@ -287,7 +287,72 @@ def test_following_survives_a_rotation_and_loses_no_line(log: Path) -> None:
         append(old, b"c\n"),
         append(old, b"cut"),
         append(log, b"e\n"),
-    ) == ["a", "b", "c", "cut", "d", "e"]
+    )
+    assert sorted(found) == ["a", "b", "c", "cut", "d", "e"]
+    assert found[:2] == ["a", "b"]
+
+
+def test_following_reads_the_new_file_while_the_old_one_is_still_written_to(log: Path) -> None:
+    """As some of a server's processes do for as long as they live."""
+    old = log.with_suffix(".1")
+    log.write_bytes(b"a\n")
+    steps: list[Callable[[], object]] = [lambda: log.rename(old), append(log, b"new\n")]
+    steps += [append(old, b"old %d\n" % number) for number in range(40)]  # every 0.2 s
+    found = followed(log, *steps)
+    assert found[:2] == ["a", "new"]
+    assert found[2:] == [f"old {number}" for number in range(40)]
+
+
+def test_following_survives_rotations_faster_than_each_falls_silent(log: Path) -> None:
+    """Eight of them, one at each look."""
+    log.write_bytes(b"a 0\n")
+    steps: list[Callable[[], object]] = []
+    for number in range(1, 9):
+        steps.append(lambda number=number: log.rename(log.with_suffix(f".{number}")))  # type: ignore[misc]
+        steps.append(append(log, b"a %d\nhalf %d" % (number, number)))
+    found = followed(log, *steps)
+    halves = {f"half {n}" for n in range(1, 9)}
+    assert sorted(found) == sorted({f"a {n}" for n in range(9)} | halves)
+
+
+def test_a_file_that_gets_its_name_back_is_read_on(log: Path) -> None:
+    """Not from its start, and not twice."""
+    old = log.with_suffix(".1")
+    log.write_bytes(b"a\n")
+    found = followed(
+        log,
+        lambda: log.rename(old),
+        append(log, b"b\n"),
+        lambda: old.replace(log),
+        *[lambda: None] * 9,  # longer than a file that was rotated may be silent
+        append(log, b"c\n"),
+    )
+    assert found == ["a", "b", "c"]
+
+
+def test_who_is_told_to_stop_reads_what_is_there(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to a bound; and says where that was not all."""
+    now = [False]
+
+    def read_all() -> tuple[list[str], bool]:
+        with read(log, follow=True, clock=ManualClock(), stop=lambda: now[0]) as batches:
+            first = next(batches)
+            log.rename(log.with_suffix(".1"))
+            log.write_bytes(b"b\n" * 5_000 + b"half")
+            now[0] = True
+            rest = [line for batch in batches for line in batch]
+            now[0] = False
+            return first + rest, batches.complete
+
+    log.write_bytes(b"a\n")
+    assert read_all() == (["a", *["b"] * 5_000, "half"], True)
+    log.write_bytes(b"a\n")
+    monkeypatch.setattr(lines, "CHUNK_BYTES", 1_000)
+    monkeypatch.setattr(lines, "LAST_BYTES", 2_000)
+    found, complete = read_all()
+    assert (found, complete) == (["a", *["b"] * 1_000], False)
 
 
 def test_following_survives_two_rotations_between_two_looks_at_the_old_file(log: Path) -> None:

@@ -62,8 +62,7 @@ def replay(
     try:
         with opened(url, prefix) as store, _source(file, shift_to_now) as path:
             shift = _shift(store, path) if shift_to_now else 0
-            _replay(store, path, name, shift, max_routes, brake, report)
-        complete = follow or not brake.pulled
+            complete = _replay(store, path, name, shift, max_routes, brake, report)
     finally:
         if complete or report.lines:
             if json:
@@ -82,7 +81,8 @@ def replay(
 class _Brake:
     """Ctrl-C lets no line be lost: it ends the reading, and what was read is stored and told.
 
-    It is let through while waiting for lines, else it waits for that; a second one ends all.
+    It is let through where one may wait for lines for ever, else it waits for that; a second one
+    ends all. A log that is followed is read up to what is there then.
 
     Args:
         follow: SIGTERM is the same, since a process that follows a log is ended so.
@@ -91,6 +91,8 @@ class _Brake:
     def __init__(self, follow: bool) -> None:
         self.follow = follow
         self.pulled = False
+        #: Whether the source looks at `pulled` by itself, a few times a second.
+        self.heeded = False
         self._waiting = False
         self._before: dict[int, Any] = {}
 
@@ -104,9 +106,9 @@ class _Brake:
 
     def batches(self, source: lines.Lines) -> Iterator[list[str]]:
         """Yield the batches of a source until it ends, or Ctrl-C ends it."""
-        while not self.pulled:
+        while self.heeded or not self.pulled:
             try:
-                self._waiting = True
+                self._waiting = not self.heeded
                 batch = next(source, None)
                 self._waiting = False
             except KeyboardInterrupt:
@@ -161,17 +163,24 @@ def _replay(
     max_routes: int,
     brake: _Brake,
     report: door.Report,
-) -> None:
-    """Replay with what the command line adds: progress, Ctrl-C, what to do about a pipe."""
+) -> bool:
+    """Replay with what the command line adds: progress, Ctrl-C, what to do about a pipe.
+
+    Returns:
+        Whether all was read; of what is followed, all that was there in the end.
+    """
     with (
-        lines.read(path, follow=brake.follow, name=name) as source,
+        lines.read(
+            path, follow=brake.follow, name=name, stop=lambda: brake.heeded and brake.pulled
+        ) as source,
         contextlib.ExitStack() as stack,
     ):
         flush = math.inf
         if brake.follow:
             output.note(f"following {path}; Ctrl-C ends it")
             # A pipe's reader waits where nobody can write meanwhile, so it never waits unwritten.
-            flush = FLUSH_SECONDS if source.bytes_total is not None else 0.0
+            brake.heeded = source.bytes_total is not None
+            flush = FLUSH_SECONDS if brake.heeded else 0.0
             progress = None
         else:
             show = stack.enter_context(output.progress("replaying"))
@@ -190,6 +199,7 @@ def _replay(
             progress=progress,
             away=_Away() if brake.follow else None,
         )
+        return source.complete and (brake.follow or not brake.pulled)
 
 
 class _Away:

@@ -5,27 +5,27 @@ line of a gigabyte. A replay wants its lines fast, in batches, and to know how f
 
 Idea: read chunks of bytes, split them at line feeds, keep the unfinished end for the next chunk.
 Gzip is known by its first two bytes, not by its name. Following works as `tail -F` does: when
-another file has taken the path, it is opened at once, but the old one is read until it has been
-silent for a second, because servers go on writing to it until they are told of the rotation.
+another file has taken the path, it is opened at once, and read beside the old one until that has
+been silent for a second, because servers go on writing to it until they are told of the rotation.
 A file that is suddenly shorter than what was read of it was truncated (copytruncate), and is read
-from its start.
+from its start. Who is told to stop reads what is there already, up to LAST_BYTES of it.
 
 Bytes that are no UTF-8 become U+FFFD ("replace"): lines end up in labels, terminals and JSON, all
 of which want valid text, and nothing here needs the broken bytes back.
 
-Bound: memory of one chunk and one line; a line is at most LINE_BYTES, the rest of it is dropped
-and counted. While following: one open file per rotation not yet read to its end.
+Bound: memory of one chunk, and of one line for each open file; a line is at most LINE_BYTES, the
+rest of it is dropped and counted. While following: one open file per rotation not yet silent.
 
 Not done: with copytruncate, lines written between our last look (0.2 s) and the truncation are
 lost, as they are for tail; a truncated file that grows past its old length within one look is not
 noticed. A gzip file, a pipe and standard input are read to their end, never followed beyond it.
 """
 
+import math
 import os
 import stat
 import sys
 import zlib
-from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from io import BufferedReader
 from pathlib import Path
@@ -41,8 +41,10 @@ CHUNK_BYTES: Final = 262_144
 LINE_BYTES: Final = 65_536
 #: Seconds between two looks at a file that is followed.
 POLL: Final = 0.2
-#: Seconds that a rotated file must be silent before the next one is read.
+#: Seconds that a rotated file must be silent before it is closed.
 SILENCE: Final = 1.0
+#: Bytes that who follows reads at most once it is told to stop: some tenths of a second's work.
+LAST_BYTES: Final = 4 << 20
 
 #: What standard input is called in messages.
 STANDARD_INPUT: Final = "standard input"
@@ -83,6 +85,7 @@ def read(
         name: what it is called in errors, where that is not its path.
         clock: to wait by.
         stop: asked before every chunk and every wait; the lines end as soon as it says True.
+            While following, with what is there at that moment, up to LAST_BYTES.
 
     Returns:
         An iterator of batches.
@@ -111,7 +114,8 @@ class Lines(Iterator[list[str]]):
     While following, a batch is empty where there was nothing to read.
 
     A line comes without its line end (LF or CR LF). A last line without one is delivered as it is;
-    while following, only when its file was rotated or truncated, so that it cannot grow any more.
+    while following, only when its file was rotated or truncated, so that it cannot grow any more,
+    and at the end.
 
     Raises, while iterating:
         DamagedGzip: after the last whole line before the damage.
@@ -122,6 +126,7 @@ class Lines(Iterator[list[str]]):
         bytes_total: bytes that the source had when it was opened; None if it is a pipe.
         long_lines: lines that were cut at LINE_BYTES.
         bytes_dropped: what was cut from them.
+        complete: False where it was told to stop, and more was there to be read.
     """
 
     def __init__(
@@ -136,16 +141,15 @@ class Lines(Iterator[list[str]]):
         self.bytes_read = 0
         self.long_lines = 0
         self.bytes_dropped = 0
+        self.complete = True
         self._path = os.fspath(source)
         self._name = name or (STANDARD_INPUT if self._path == "-" else self._path)
         self._clock = clock
         self._stop = stop
-        self._unfinished = b""  # the end of what was read, with no line end yet
-        self._overflowing = False  # it is too long already, and counted
         self._owned = self._path != "-"  # standard input is not ours to close
         file = _open(self._path) if self._owned else standard_input()
         # The newest file is the last one; more than one while rotated files are being read.
-        self._files = deque([file])
+        self._files = [_File(file)]
         self.bytes_total = _size(file)
         follow = follow and self._owned and self.bytes_total is not None
         self._batches = self._read(follow=follow)
@@ -171,144 +175,184 @@ class Lines(Iterator[list[str]]):
 
     def _close_files(self) -> None:
         while self._files:
-            file = self._files.popleft()
+            one = self._files.pop()
             if self._owned:
-                file.close()
+                one.file.close()
 
     # ------------------------------------------------------------ reading
 
     def _read(self, *, follow: bool) -> Generator[list[str], None, None]:
+        (one,) = self._files
         try:
             start = b""
             while len(start) < len(_GZIP_MAGIC) and not self._stop():
-                more = self._chunk()
+                more = self._chunk(one)
                 if not more:
                     break
                 start += more
-            if start.startswith(_GZIP_MAGIC):
-                yield from self._read_gzip(start)
+            if len(start) < len(_GZIP_MAGIC) and self._stop():
+                self.complete = False
                 return
-            yield from self._lines(start)
-            yield from self._follow() if follow else self._read_plain()
+            if start.startswith(_GZIP_MAGIC):
+                yield from self._read_gzip(one, start)
+                return
+            yield from self._lines(one, start)
+            yield from self._follow() if follow else self._read_plain(one)
         finally:
             self._close_files()
 
-    def _chunk(self) -> bytes:
-        """Read on in the current file; nothing at its end."""
-        data = self._files[0].read1(CHUNK_BYTES)
+    def _chunk(self, one: "_File") -> bytes:
+        """Read on in a file; nothing at its end."""
+        data = one.file.read1(CHUNK_BYTES)
         self.bytes_read += len(data)
         return data
 
-    def _read_plain(self) -> Iterator[list[str]]:
+    def _read_plain(self, one: "_File") -> Iterator[list[str]]:
         while not self._stop():
-            data = self._chunk()
+            data = self._chunk(one)
             if not data:
-                yield from self._last_line()
+                yield from self._last_line(one)
                 return
-            yield from self._lines(data)
+            yield from self._lines(one, data)
+        self.complete = False
 
-    def _read_gzip(self, data: bytes) -> Iterator[list[str]]:
+    def _read_gzip(self, one: "_File", data: bytes) -> Iterator[list[str]]:
         decoder = zlib.decompressobj(wbits=_GZIP)
         while data and not self._stop():
             if decoder.eof:  # another member may follow, or the zeros that fill a tape's block
                 data = data.lstrip(b"\0")
                 if not data:
-                    data = self._chunk()
+                    data = self._chunk(one)
                     continue
                 decoder = zlib.decompressobj(wbits=_GZIP)
             before = decoder.copy()
             try:
                 text = decoder.decompress(data, CHUNK_BYTES)
             except zlib.error as exc:
-                yield from self._lines(_salvage(before, data))
+                yield from self._lines(one, _salvage(before, data))
                 raise DamagedGzip(self._name, str(exc)) from exc
-            yield from self._lines(text)
-            data = decoder.unconsumed_tail or decoder.unused_data or self._chunk()
-        if data:
-            return  # stopped
+            yield from self._lines(one, text)
+            data = decoder.unconsumed_tail or decoder.unused_data or self._chunk(one)
+        if data:  # stopped
+            self.complete = False
+            return
         if not decoder.eof:
-            yield from self._lines(decoder.flush())
+            yield from self._lines(one, decoder.flush())
             raise DamagedGzip(self._name, "it is cut off")
-        yield from self._last_line()
+        yield from self._last_line(one)
 
     # ------------------------------------------------------------ following
 
     def _follow(self) -> Iterator[list[str]]:
+        """Read all open files by turns until told to stop, and then what is there already."""
         clock = self._clock
-        silent_since = clock.monotonic()
+        self._files[0].heard = clock.monotonic()
         while not self._stop():
-            if data := self._chunk():
-                yield from self._lines(data)
-                silent_since = clock.monotonic()
-            elif self._rewind():
-                yield from self._last_line()
-            elif self._open_successor():
-                silent_since = clock.monotonic()
-            elif len(self._files) > 1 and clock.monotonic() - silent_since >= SILENCE:
-                self._files.popleft().close()
-                yield from self._last_line()
-                silent_since = clock.monotonic()
-            else:
+            quiet = not self._open_successor()
+            now = clock.monotonic()
+            for one in tuple(self._files):
+                if data := self._chunk(one):
+                    yield from self._lines(one, data)
+                elif self._rewind(one):
+                    yield from self._last_line(one)
+                else:
+                    if one is not self._files[-1] and now - one.heard >= SILENCE:
+                        self._files.remove(one)
+                        one.file.close()
+                        yield from self._last_line(one)
+                    continue
+                one.heard, quiet = now, False
+            if quiet:
                 yield []  # so that the reader can see to other things meanwhile
                 clock.sleep(POLL)
+        yield from self._rest()
 
-    def _rewind(self) -> bool:
-        """Go to the start of the file if it was truncated."""
-        file = self._files[0]
-        if os.fstat(file.fileno()).st_size >= file.tell():
+    def _rest(self) -> Iterator[list[str]]:
+        """Read what is there, once and no further than LAST_BYTES."""
+        self._open_successor()
+        room = LAST_BYTES
+        for one in self._files:
+            while room > 0 and (data := self._chunk(one)):
+                room -= len(data)
+                yield from self._lines(one, data)
+            if room <= 0 and os.fstat(one.file.fileno()).st_size > one.file.tell():
+                self.complete = False
+            else:
+                yield from self._last_line(one)
+
+    def _rewind(self, one: "_File") -> bool:
+        """Go to the start of a file if it was truncated."""
+        if os.fstat(one.file.fileno()).st_size >= one.file.tell():
             return False
-        file.seek(0)
+        one.file.seek(0)
         return True
 
     def _open_successor(self) -> bool:
-        """Open the file at the path if it is another one than the newest we have."""
-        newest = os.fstat(self._files[-1].fileno())
+        """Open the file at the path, unless it is open already; that is the newest one."""
         try:
             now = Path(self._path).stat()
-            if not stat.S_ISREG(now.st_mode) or os.path.samestat(now, newest):
+            if not stat.S_ISREG(now.st_mode):
                 return False
-            self._files.append(_open(self._path))
+            for one in self._files:
+                if os.path.samestat(now, os.fstat(one.file.fileno())):
+                    self._files.remove(one)
+                    self._files.append(one)
+                    return False
+            self._files.append(_File(_open(self._path)))
         except (FileNotFoundError, PermissionError):
             return False  # in the middle of a rotation: not created, or not yet readable
         return True
 
     # ------------------------------------------------------------ lines
 
-    def _lines(self, data: bytes) -> Iterator[list[str]]:
+    def _lines(self, one: "_File", data: bytes) -> Iterator[list[str]]:
         """Yield the lines that end in a chunk, and keep what follows the last line end."""
         first, *others = data.split(b"\n")
-        self._keep(first)
+        self._keep(one, first)
         if not others:
             return
-        begun = self._take()
+        begun = one.take()
         last = others.pop()
         if others and len(max(others, key=len)) > LINE_BYTES:
             others = [self._cut(line) for line in others]
         yield [_text(line) for line in [begun, *others]]
-        self._keep(last)
+        self._keep(one, last)
 
-    def _last_line(self) -> Iterator[list[str]]:
+    def _last_line(self, one: "_File") -> Iterator[list[str]]:
         """Yield what has no line end and will never get one."""
-        if self._unfinished:
-            yield [_text(self._take())]
+        if one.unfinished:
+            yield [_text(one.take())]
 
-    def _keep(self, data: bytes) -> None:
-        """Add to the unfinished line what it can still hold."""
-        room = LINE_BYTES - len(self._unfinished)
-        self._unfinished += data[:room]
+    def _keep(self, one: "_File", data: bytes) -> None:
+        """Add to the unfinished line of a file what it can still hold."""
+        room = LINE_BYTES - len(one.unfinished)
+        one.unfinished += data[:room]
         if len(data) > room:
             self.bytes_dropped += len(data) - room
-            self.long_lines += not self._overflowing
-            self._overflowing = True
-
-    def _take(self) -> bytes:
-        """Return the unfinished line, which is finished now."""
-        line, self._unfinished, self._overflowing = self._unfinished, b"", False
-        return line
+            self.long_lines += not one.overflowing
+            one.overflowing = True
 
     def _cut(self, line: bytes) -> bytes:
-        self._keep(line)
-        return self._take()
+        """Return what is kept of a whole line."""
+        dropped = max(len(line) - LINE_BYTES, 0)
+        self.bytes_dropped += dropped
+        self.long_lines += dropped > 0
+        return line[:LINE_BYTES]
+
+
+class _File:
+    """An open file, and the line that has begun in it."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self.file = file
+        self.unfinished = b""  # the end of what was read, with no line end yet
+        self.overflowing = False  # it is too long already, and counted
+        self.heard = -math.inf  # when something was read of it last, while following
+
+    def take(self) -> bytes:
+        """Return the unfinished line, which is finished now."""
+        line, self.unfinished, self.overflowing = self.unfinished, b"", False
+        return line
 
 
 def _open(path: str) -> BufferedReader:
