@@ -261,6 +261,24 @@ def test_routes_over_the_limit_become_other_and_are_told(
     assert counted == {"/a": 2, "/b": 1, "(other)": 2}
 
 
+def test_the_limit_of_routes_is_of_all_runs(redmeter: Run, meter: Meter, tmp_path: Path) -> None:
+    """Or each log that comes would add as many; those of runs before keep their names."""
+    log = tmp_path / "log"
+    meter.count("http_requests", labels={"method": "GET", "status": "2xx"})  # without a route
+    meter.flush()
+    for paths, other in ((["/a", "/b"], 0), (["/c", "/b", "/d"], 1), (["/d", "/a"], 1)):
+        log.write_text("".join(line_at(time.time(), path) for path in paths))
+        done = redmeter("replay", str(log), "--max-routes", "3", "--json")
+        assert report_of(done)["other_routes"] == other
+    counted = {
+        row.key: row.count for row in meter.top("http_requests", by="route", precision=86400)
+    }
+    assert {key: counted[key] for key in ("/a", "/b", "/c", "(other)")} == {
+        "/a": 2, "/b": 2, "/c": 1, "(other)": 2,
+    }  # fmt: skip
+    assert "/d" not in counted
+
+
 def test_malformed_lines_are_counted_and_the_first_are_shown(redmeter: Run, tmp_path: Path) -> None:
     """By reason, shortened and inert; those that are not shown are counted too."""
     log = tmp_path / "log"

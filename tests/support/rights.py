@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
+from redmeter.doors.replay import replay
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds import message
 from redmeter.kinds.message import Group, LogHour
@@ -216,6 +217,15 @@ def _retain(server: Server, user: User) -> None:
     store.close()
 
 
+def _replay(server: Server, user: User) -> None:
+    store = user.store(server)
+    report = replay(
+        store, [[f'{{"time": {time.time()}, "path": "/", "method": "GET", "status": 200}}']]
+    )
+    assert (report.hits, report.stored) == (1, 2)
+    store.close()
+
+
 def _book_write(server: Server, user: User) -> None:
     with server.client(username=f"metrics-{user.name}", password=user.password) as client:
         book.update_counter(client, "hits")
@@ -230,7 +240,7 @@ WRITER = (
     *(Use("count", _count, True, _nothing), Use("gauge", _gauge, True, _nothing)),
     *(Use("observe", _observe, True, _nothing), Use("mark", _mark, True, _nothing)),
     *(Use("log", _log, True, _old), Use("publish", _publish, True, _old)),
-    Use("retention", _retain, True, _nothing),
+    *(Use("retention", _retain, True, _nothing), Use("replay", _replay, True, _nothing)),
     Use("book", _book_write, True, _nothing, bare=True),
 )
 

@@ -41,7 +41,10 @@ def replay(
         bool, typer.Option("--follow", "-f", help="Go on with new lines, through rotation.")
     ] = False,
     max_routes: Annotated[
-        int, typer.Option("--max-routes", min=0, help="Distinct routes; the rest is (other).")
+        int,
+        typer.Option(
+            "--max-routes", min=0, help="Distinct routes in the store; the rest is (other)."
+        ),
     ] = 500,
     url: Url = None,
     prefix: Prefix = None,

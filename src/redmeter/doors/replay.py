@@ -19,7 +19,8 @@ from redmeter.errors import InvalidName, StoreError, StoreUnavailable
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
-from redmeter.names import HITS, REQUESTS, canonical
+from redmeter.names import HITS, REQUESTS, canonical, parse_name
+from redmeter.reading import catalogue
 from redmeter.recording.bulk import Bulk
 from redmeter.recording.tally import AGED, MEMORY, RETENTION
 from redmeter.store import Store
@@ -78,7 +79,8 @@ def replay(
     Args:
         source: batches of lines, from doors.lines.read().
         shift: seconds added to every time.
-        max_routes: distinct routes to tell apart; the others become one, `(other)`.
+        max_routes: distinct routes to tell apart, with those that the store has already; the others
+            become one, `(other)`.
         flush: write what was read at least so often, seconds: for a source that may never end.
         report: filled as the work goes on, for who wants to know how far it came before an error.
         progress: called after every batch of lines.
@@ -92,8 +94,9 @@ def replay(
     """
     report = Report() if report is None else report
     report.shift = shift
-    routes, clock = Routes(max_routes), store.clock
+    clock = store.clock
     view, _ = store.read()
+    routes = Routes(max_routes, _routes(store, view.retention))
     store.binding()
     bulk = Bulk(store, limit=math.inf if flush == math.inf else FOLLOWING_BYTES)
     counts: dict[str, dict[int, int]] = {}
@@ -163,6 +166,15 @@ def replay(
         raise
     write()
     return report
+
+
+def _routes(store: Store, kept: Retention) -> set[str]:
+    """Return the routes that a store has; they are kept longest at the widest precision."""
+    found = set()
+    for name in catalogue.candidates(store, max(kept), base=REQUESTS).counters:
+        with contextlib.suppress(InvalidName):  # another program's
+            found.add(parse_name(name).label("route") or OTHER)
+    return found - {OTHER}
 
 
 def _account(bulk: Bulk, report: Report) -> None:

@@ -34,6 +34,7 @@ Source: RFC 3986, sections 2 and 3.3; Unicode TR36, section 3 (what cannot be se
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote
 
@@ -137,16 +138,17 @@ class Routes:
 
     Args:
         limit: distinct routes to tell apart; 0 makes everything (other).
+        known: those that were told apart before, which all keep their names.
 
     Attributes:
         overflowed: how many hits went to (other).
     """
 
-    def __init__(self, limit: int = 500) -> None:
+    def __init__(self, limit: int = 500, known: Iterable[str] = ()) -> None:
         if limit < 0:
             raise ValueError(f"limit is {limit}: the number of routes is 0 or more")
         self._limit = limit
-        self._known: set[str] = set()
+        self._known = set(known) if limit else set()
         self._cache: dict[str, str] = {}
         self.overflowed = 0
 
