@@ -38,10 +38,10 @@ def test_a_place_is_taken_by_one() -> None:
     first.ready()
     assert second.state() == State(os.getpid(), True, URL)
     assert not second.take()
-    assert [state for _, state in place.running(URL)] == [State(os.getpid(), True, URL)]
+    assert [state for _, state in Place(URL, None).running()] == [State(os.getpid(), True, URL)]
     release(first)
     assert second.state() is None
-    assert place.running(URL) == []
+    assert Place(URL, None).running() == []
     assert second.take()
     release(second)
 
@@ -85,7 +85,7 @@ def test_looking_never_looks_like_running() -> None:
     with mine.file.open("rb") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
         assert mine.state() is None
-        assert place.running(URL) == []
+        assert Place(URL, None).running() == []
     assert mine.take()
     release(mine)
 
@@ -143,7 +143,7 @@ def test_the_order_of_the_nodes_does_not_matter(url: str, same: str, shown: str)
     assert mine.take()
     mine.ready()
     assert Place(same, None).file == mine.file
-    (found,) = place.running(Place(same, None).location)
+    (found,) = Place(same, None).running()
     assert found[1].location == shown
     release(mine)
 

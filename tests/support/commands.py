@@ -107,6 +107,10 @@ class Home:
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def of_up(self, kind: str) -> list[Path]:
+        """Return the files of that kind (`lock` or `log`) of all processes of `up`."""
+        return [f for folder in (self.state, self.data) for f in folder.glob(f"up-*.{kind}")]
+
     def shell(self, line: str, **env: str) -> Done:
         """Run a line of a shell, in which `redmeter` is the command."""
         script = (

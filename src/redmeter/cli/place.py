@@ -1,7 +1,9 @@
 """Where it is written that `up` runs: one small file for each store and prefix.
 
-The file lies in the user's state directory and is locked for as long as its process lives, so no
-stale file can be taken for a process. It says which process that is, and whether all answers yet.
+The file lies with the data of the embedded server, so that whoever may use these finds it whatever
+his environment; for other stores in the user's state directory. It is locked for as long as its
+process lives, so no stale file can be taken for a process. It says which process that is, and
+whether all answers yet.
 Who looks locks it too, for an instant and together with others who look; so who wants to run
 tries again until the file says that somebody else does.
 """
@@ -17,7 +19,7 @@ from typing import NamedTuple
 
 from redmeter import settings
 from redmeter.errors import InvalidSetting
-from redmeter.store import urls
+from redmeter.store import embedded, urls
 
 #: How long `up` waits for an answer, and `stop` for an end, seconds. Longer than the embedded
 #: server may take to start, whose own error says more.
@@ -38,7 +40,7 @@ class Place:
     """The place of one store and prefix.
 
     Raises:
-        InvalidSetting: the URL is none, or `off`; there is no directory for the state.
+        InvalidSetting: the URL is none, or `off`; there is no home directory.
     """
 
     def __init__(self, url: str | None, prefix: str | None) -> None:
@@ -51,16 +53,38 @@ class Place:
         self.location = f"embedded://{self.path}" if self.path else _sorted(target.location)
         named = f"{self.location} {settings.resolve('prefix', prefix)}"
         name = hashlib.sha256(named.encode(errors="surrogateescape")).hexdigest()[:16]
-        folder = _folder()
-        self.file = folder / f"up-{name}.lock"
-        self.log = folder / f"up-{name}.log"
+        self._folder = self.path or _state_folder()
+        self.file = self._folder / f"up-{name}.lock"
+        self.log = self._folder / f"up-{name}.log"
         self._held: int | None = None
+
+    def prepare(self) -> None:
+        """Make the folder of the file and the log.
+
+        Raises:
+            InvalidSetting, EmbeddedServerError: it cannot be made, or not be used.
+        """
+        if self.path:
+            embedded.prepare(self.path)
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise InvalidSetting(
+                "XDG_STATE_HOME",
+                f"{self._folder} cannot be made ({error.strerror}): name a directory that you may "
+                "write to",
+            ) from error
 
     def take(self) -> bool:
         """Become the process that runs for this place; False where another one does, and is ready.
 
         While another one starts, it is waited for: should it fail, this one takes its place.
+
+        Raises:
+            InvalidSetting, EmbeddedServerError: see prepare().
         """
+        self.prepare()
         held = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600)
 
         def settled() -> bool:
@@ -95,18 +119,21 @@ class Place:
         """Return what the process that runs has written; None where none does."""
         return _state(self.file)
 
+    def running(self) -> list[tuple[Path, State]]:
+        """Return the processes that run for this store, whatever their prefix, and their files."""
+        try:
+            files = sorted(self._folder.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        found = [(f, _state(f)) for f in files if f.match("up-*.lock")]
+        return [(file, state) for file, state in found if state and state.location == self.location]
+
 
 def _sorted(location: str) -> str:
     """Return a location with its nodes in one order: in whichever they are named."""
     scheme, mark, rest = location.partition("://")
     nodes, slash, path = rest.partition("/")
     return f"{scheme}{mark}{','.join(sorted(set(nodes.split(','))))}{slash}{path}"
-
-
-def running(location: str) -> list[tuple[Path, State]]:
-    """Return the processes that run for a store, whatever their prefix, and their files."""
-    found = [(file, _state(file)) for file in sorted(_folder().glob("up-*.lock"))]
-    return [(file, state) for file, state in found if state and state.location == location]
 
 
 def has_ended(file: Path, state: State) -> bool:
@@ -125,22 +152,15 @@ def wait(done: Callable[[], bool]) -> bool:
     return True
 
 
-def _folder() -> Path:
+def _state_folder() -> Path:
     named = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
         home = named if named.is_absolute() else Path.home() / ".local" / "state"
-        folder = home / "redmeter"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except RuntimeError:
         raise InvalidSetting(
             "HOME", "there is no home directory: set HOME or XDG_STATE_HOME"
         ) from None
-    except OSError as error:
-        raise InvalidSetting(
-            "XDG_STATE_HOME",
-            f"{folder} cannot be made ({error.strerror}): name a directory that you may write to",
-        ) from error
-    return folder
+    return home / "redmeter"
 
 
 def _state(file: Path) -> State | None:
@@ -153,6 +173,8 @@ def _state(file: Path) -> State | None:
                 pid, ready, location = int(said["pid"]), said["ready"], said["location"]
                 if pid > 0:  # it is going to be ended by it, and -1 would be all of them
                     return State(pid, bool(ready), str(location), str(said.get("page", "")))
-    except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        pass  # nobody has run yet, or has not written yet
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # nobody has run yet
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        pass  # nor written yet
     return None

@@ -21,7 +21,7 @@ import typer
 from redmeter import cleaning
 from redmeter.cli import output
 from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
-from redmeter.cli.place import PATIENCE, Place, has_ended, running, wait
+from redmeter.cli.place import PATIENCE, Place, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement
 from redmeter.store import Store, embedded
@@ -207,7 +207,7 @@ def stop(url: Url = None) -> None:
     """End what `up` runs for a store; the data stay."""
     place = Place(url, None)
     stopped = []
-    for file, state in running(place.location):
+    for file, state in place.running():
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
         if not wait(lambda file=file, state=state: has_ended(file, state)):  # type: ignore[misc]
@@ -231,6 +231,7 @@ def _detach(place: Place, options: Options) -> None:
     }
     environ = os.environ | {name: value for name, value in given.items() if value is not None}
     mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    place.prepare()
     log = os.open(place.log, mode, 0o600)
     try:
         if os.fstat(log).st_size > LOG_SIZE:

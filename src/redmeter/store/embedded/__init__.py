@@ -16,13 +16,23 @@ them all, and a small supervisor process ends it once no client was connected fo
 
 In the data directory: ``supervisor.lock`` (locked: somebody cares), ``server.lock`` (locked:
 the data are in use), ``server.json`` (what runs), ``server.version`` (what wrote the data),
-``server.log`` and ``server.log.1`` (at most about 2 MB), ``appendonlydir/``.
+``server.log`` and ``server.log.1`` (at most about 2 MB), ``appendonlydir/``; and of the command
+``up-*.lock`` and ``up-*.log``, see cli/place.py.
 
 Not done: Windows; TCP; a server shared by several machines or by several users.
 """
 
 from redmeter.store.embedded.binary import find_binary
 from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, running, stop
-from redmeter.store.embedded.paths import default_path
+from redmeter.store.embedded.paths import default_path, prepare
 
-__all__ = ["IDLE_TIMEOUT", "Info", "default_path", "ensure", "find_binary", "running", "stop"]
+__all__ = [
+    "IDLE_TIMEOUT",
+    "Info",
+    "default_path",
+    "ensure",
+    "find_binary",
+    "prepare",
+    "running",
+    "stop",
+]
