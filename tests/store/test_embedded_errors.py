@@ -1,19 +1,22 @@
 """What keeps the embedded server from starting is said in words that name the fix."""
 
+import contextlib
 import os
 import shutil
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import redis
 
+from redmeter import Meter, StoreError
 from redmeter.errors import EmbeddedServerError
 from redmeter.store import embedded
 from store.embedded_home import Home, home_of_servers  # noqa: F401  a fixture
+from support.waiting import eventually
 
 
 def _error(home: Home, data: Path | str) -> str:
@@ -58,7 +61,7 @@ def test_a_path_that_is_none(home: Home, path: str) -> None:
             use(home.root / path if path == "loop" else path)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _mounted(place: Path, options: str) -> Iterator[None]:
     place.mkdir(mode=0o700)
     system = "/usr/sbin:/usr/bin:/sbin:/bin"  # some tests empty PATH
@@ -98,6 +101,38 @@ def test_a_disk_that_fills_while_the_server_starts(home: Home, size: int) -> Non
     with _mounted(home.data, f"size={size}k"):
         reason = _error(home, home.data)
         assert "ree some space" in reason
+
+
+def test_a_disk_that_fills_while_the_server_runs(home: Home) -> None:
+    """Whoever comes then is let in, reads what is there, and hears from the server what is wrong."""
+    with _mounted(home.data, "size=2m"):
+        url = f"embedded://{home.data}"
+        with Meter(url, sync=True) as meter:
+            meter.count("hits", 3)
+        filler = home.data / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"x" * 4096):
+                pass
+        client = home.client()
+
+        def is_full() -> bool:
+            try:
+                client.set("key", "x" * 10_000)
+            except redis.ResponseError as error:
+                return "MISCONF" in str(error)
+            return False
+
+        eventually(is_full, 20.0, "the server cannot write to its disk")
+        with Meter(url, sync=True) as late:
+            assert late.total("hits") == 3
+            with pytest.raises(StoreError, match="disk"):
+                late.count("hits")
+            filler.unlink()
+            eventually(lambda: not is_full(), 20.0)
+            late.count("hits")
+            assert late.total("hits") == 4
+        client.close()
+        embedded.stop(home.data)
 
 
 def test_a_disk_that_is_read_only(home: Home) -> None:

@@ -76,8 +76,7 @@ def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) 
     with _in_words(data):
         while True:
             info = _look(data)
-            reply = wire.ask(str(info.socket), "PING") if info else b""
-            if info and reply.startswith(b"+PONG"):
+            if info and wire.answers(wire.ask(str(info.socket), "PING")):
                 return info.socket
             if SYSTEM.monotonic() > deadline:
                 raise EmbeddedServerError(

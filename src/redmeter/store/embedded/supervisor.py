@@ -43,7 +43,7 @@ from redmeter.store.embedded.files import (
 from redmeter.store.embedded.server import Server, Signals
 from redmeter.store.embedded.versions import check_version
 from redmeter.store.embedded.watch import watch
-from redmeter.store.embedded.wire import ask, end_orphan
+from redmeter.store.embedded.wire import answers, ask, end_orphan
 
 #: Seconds a starting server may be silent. One that says it is loading may take as long as it does.
 SILENCE = 30.0
@@ -145,7 +145,7 @@ def _await(server: Server, socket_path: str, signals: Signals) -> None:
         if signals.end:
             raise Refused("it was stopped while it started")
         reply = ask(socket_path, "PING")
-        if reply.startswith(b"+PONG"):
+        if answers(reply):
             return
         if reply.startswith(b"-LOADING"):
             heard = time.monotonic()

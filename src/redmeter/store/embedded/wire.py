@@ -35,6 +35,14 @@ def ask(socket_path: str, command: str, timeout: float = 1.0) -> bytes:
     return reply
 
 
+def answers(reply: bytes) -> bool:
+    """Whether a reply to PING is of a server that serves: also of one that says what is wrong.
+
+    One whose disk is full answers -MISCONF, and still reads. One that says -LOADING cannot yet.
+    """
+    return reply[:1] in (b"+", b"-") and not reply.startswith(b"-LOADING")
+
+
 def _size(head: bytes) -> int:
     """Return how long the text is that follows the first line of a reply; -1 where none does."""
     number = head[1:]
