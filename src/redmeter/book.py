@@ -59,8 +59,11 @@ SEVERITY.update((name, name) for name in message_kind.SEVERITY.values())
 #: How many of the newest messages are kept.
 _RECENT = 100
 
-#: How long an update is tried, seconds.
+#: How long an update is tried, seconds; each try as long as the client's own timeouts say.
 _TIMEOUT = 2.0
+#: How long the cleaner waits for one call, seconds, whatever the client would: then it looks at
+#: QUIT.
+_STEP = 0.8
 
 #: What access_time() is the type of.
 _ACCESS_TIME = "AccessTime"
@@ -137,7 +140,7 @@ def clean_counters(conn: "redis.Redis") -> None:
     """Remove, pass after pass, all but the newest SAMPLE_COUNT samples; until QUIT is set.
 
     A pass is made every minute; a precision of N minutes is looked at in every Nth. Trouble that
-    passes is logged and tried again.
+    passes is logged and tried again: also a server that takes over 0.8 s for one call.
 
     Args:
         conn: a redis-py client.
@@ -152,7 +155,10 @@ def clean_counters(conn: "redis.Redis") -> None:
         _chosen(())
         return {}, SAMPLE_COUNT
 
-    cleaning.run(_store(conn), quit=lambda: QUIT, samples=samples)
+    check_client(conn)
+    link = Link(lambda: conn, location_of(conn), owned=False, patience=_STEP)
+    with contextlib.closing(_opened(link)) as store:
+        cleaning.run(store, quit=lambda: QUIT, samples=samples)
 
 
 def log_recent(
@@ -345,8 +351,7 @@ def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
     store = _pools.get(pool)
     if store is None:
         link = Link(lambda: None, "the caller's pipeline", owned=False)
-        opened = Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)
-        store = _pools.setdefault(pool, opened)
+        store = _pools.setdefault(pool, _opened(link))
 
     def call(command: Command) -> Reply:
         reply = pipe.execute_command(*command)  # type: ignore[no-untyped-call]
@@ -354,6 +359,10 @@ def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
         return replies[-1] if reply is pipe else reply  # what watches carries out at once
 
     check_written(store.part("").write_by(call, operations), store.location)
+
+
+def _opened(link: Link) -> Store:
+    return Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)
 
 
 def _store(conn: "redis.Redis") -> Store:
@@ -366,8 +375,7 @@ def _store(conn: "redis.Redis") -> Store:
         check_client(conn)
         # The reference is weak, or the entry would keep its own key alive.
         link = Link(weakref.ref(conn), location_of(conn), owned=False)
-        opened = Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)
-        found = _stores.setdefault(conn, opened)
+        found = _stores.setdefault(conn, _opened(link))
         # What was connected for calls with a timeout is not in the client's own pool.
         weakref.finalize(conn, link.close).atexit = False
     return found

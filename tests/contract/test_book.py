@@ -308,6 +308,23 @@ def test_quit_ends_the_cleaner_within_a_second(conn: Any) -> None:
     assert time.monotonic() - began < 2.5
 
 
+def test_quit_ends_the_cleaner_of_a_server_that_stands_still(
+    any_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever the client would wait for: this one for ever."""
+    conn: Any = any_server.client(socket_timeout=None)
+    conn.zadd("known:", {f"60:name{number}": 0 for number in range(3_000)})
+    any_server.pause()
+    try:
+        thread = _cleaner(conn)
+        eventually(lambda: "is tried again in a minute" in caplog.text, 20.0)
+        book.QUIT = True
+        thread.join(10)
+        assert not thread.is_alive()
+    finally:
+        any_server.resume()
+
+
 def test_a_cleaner_keeps_the_sample_count_of_the_module(any_server: Server) -> None:
     """Of every precision, whatever PRECISION says: other programs' too."""
     conn: Any = any_server.client()

@@ -104,7 +104,7 @@ def test_a_disk_that_fills_while_the_server_starts(home: Home, size: int) -> Non
 
 
 def test_a_disk_that_fills_while_the_server_runs(home: Home) -> None:
-    """Whoever comes then is let in, reads what is there, and hears from the server what is wrong."""
+    """Who comes then is let in, reads what is there, and hears from the server what is wrong."""
     with _mounted(home.data, "size=2m"):
         url = f"embedded://{home.data}"
         with Meter(url, sync=True) as meter:

@@ -69,6 +69,7 @@ class Link:
         location: for messages, without credentials.
         owned: whether the client is ours: opened on first use, and closed here.
         restarts: whether connect() starts the server, should it have ended.
+        patience: seconds that each exchange may take, see within(); None: as the client says.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Link:
         *,
         owned: bool = True,
         restarts: bool = False,
+        patience: float | None = None,
     ) -> None:
+        self._patience = patience
         self._connect = connect
         self._owned = owned
         self._restarts = restarts
@@ -118,6 +121,8 @@ class Link:
         """
         packed = b"".join([_pack(command) for command in commands])
         sent, until = False, self._limits.until
+        if until is None and self._patience is not None:
+            until = time.monotonic() + self._patience
         if self._pid != os.getpid():  # forked: sockets and locks are the parent's
             self._start()
         try:
