@@ -140,6 +140,16 @@ def test_a_password_is_shown_by_no_command(redmeter: Run, server: Server, client
         assert "hidden" not in done.out + done.err
 
 
+def test_a_name_adds_no_line_to_an_error(redmeter: Run, client: Any) -> None:
+    """Whoever writes to the store chooses names; what they are suggested in stays one line."""
+    client.zadd("redmeter:known:", {"60:hits\nerror: all is lost\x1b[2J": 0})
+    client.hset("redmeter:count:60:hits\nerror: all is lost\x1b[2J", "0", 1)
+    done = redmeter("series", "hit")
+    assert done.code == 1
+    assert done.err.endswith("there is: hits\\nerror: all is lost\\x1b[2J\n")
+    assert len(done.err.splitlines()) == 1
+
+
 def test_the_prefix_comes_from_option_or_environment(redmeter: Run, server: Server) -> None:
     """The option wins."""
     for prefix in ("a:", "b:"):

@@ -294,6 +294,24 @@ def test_up_without_a_server_fails_quickly(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_what_is_quoted_of_a_log_stays_lines(lone_home: Home) -> None:
+    """Why the embedded server does not start, by `up` and by what asks it."""
+    assert lone_home.run("mark", "first").code == 0
+    embedded.stop(lone_home.data)
+    (file,) = (lone_home.data / "appendonlydir").glob("*.incr.aof")
+    file.write_bytes(b"rubbish\r\n" + file.read_bytes())
+    for words in (["names"], ["up", "--no-page"], ["up", "--no-page", "--detach"]):
+        done = lone_home.run(*words)
+        first, *quoted = done.err.splitlines()
+        assert (done.code, done.out) == (3, "")
+        assert first.startswith("error: ")
+        assert first.endswith("Its log says:")
+        assert quoted
+        assert all(line.startswith("  ") for line in quoted)
+        assert "\\n" not in done.err
+
+
 def test_a_password_is_in_no_list_of_processes_and_in_no_file(home: Home, server: Server) -> None:
     """The detached process gets it by its environment; log and state name the place alone."""
     with server.client() as client:

@@ -65,6 +65,22 @@ def nothing_is_left(home: Home) -> None:
 
 
 @pytest.mark.slow
+def test_a_shop_that_does_not_start_is_quoted(home: Home) -> None:
+    """The last lines of what it said, as lines."""
+    (home.root / "broken").mkdir()
+    (home.root / "broken" / "sqlalchemy.py").write_text("raise ImportError('not this one')\n")
+    path = f"{home.root / 'broken'}:{home.env['PYTHONPATH']}"
+    done = home.start(
+        "demo", code=f"{SHORT}; import os; os.environ['PYTHONPATH'] = {path!r}"
+    ).finish()
+    assert (done.code, done.out) == (2, "")
+    lines = done.err.splitlines()
+    assert "ImportError: not this one" in lines
+    assert any(line.startswith("error: a process of the shop has ended: ") for line in lines)
+    nothing_is_left(home)
+
+
+@pytest.mark.slow
 def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) -> None:
     """Visitors come, pages answer, all figures are there, and then nothing is left."""
     with server.client() as client:

@@ -20,6 +20,7 @@ from redmeter import store as stores
 from redmeter.cli import output
 from redmeter.errors import (
     ClockDisagreement,
+    EmbeddedServerError,
     InvalidSetting,
     RedmeterError,
     StoreError,
@@ -125,7 +126,7 @@ def command(*, epilog: str, name: str | None = None) -> Callable[[Callable[P, R]
                 _mute()
                 raise typer.Exit(0) from None
             except (StoreError, ClockDisagreement) as error:
-                fail(str(error), STORE)
+                fail(str(error), STORE, lines=isinstance(error, EmbeddedServerError))
             except RedmeterError as error:
                 fail(str(error), USAGE)
             except OSError as error:
@@ -146,9 +147,9 @@ def _mute() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def fail(message: str, code: int) -> NoReturn:
-    """Print a message and end with an exit code."""
-    output.error(message)
+def fail(message: str, code: int, *, lines: bool = False) -> NoReturn:
+    """Print a message and end with an exit code; `lines`: see output.error()."""
+    output.error(message, lines=lines)
     raise typer.Exit(code)
 
 

@@ -1,6 +1,5 @@
 """demo: a shop that runs, to look at what there is to see."""
 
-import contextlib
 import shlex
 import signal
 from typing import Annotated
@@ -9,7 +8,7 @@ import typer
 
 from redmeter.cli import output
 from redmeter.cli.app import USAGE, Url, again, called, command, fail
-from redmeter.demo.running import PREFIX, Demo, remove
+from redmeter.demo.running import PREFIX, Demo, DemoFailed, remove
 
 #: What to look at, and by which command.
 _NEXT = (
@@ -59,7 +58,7 @@ def demo(
         output.line(f"removed: {output.many(remove(url, prefix), 'key')}")
         return
     interrupted = True
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with Demo(url, prefix, seconds=60 * minutes, port=port, seed=seed) as shop:
             output.note("storing what the last five days were like …")
@@ -69,6 +68,10 @@ def demo(
             _say(address, shop.page(), url, prefix)
             shop.run(output.note)
         interrupted = False
+    except KeyboardInterrupt:
+        pass
+    except DemoFailed as error:
+        fail(str(error), USAGE, lines=True)
     output.note(
         f"{'interrupted' if interrupted else 'closed'}; the figures stay until the next one"
     )

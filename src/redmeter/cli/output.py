@@ -68,9 +68,15 @@ def note(text: str) -> None:
     _stderr.print(safe(text), style="dim" if _stderr.is_terminal else None)
 
 
-def error(text: str) -> None:
-    """Print an error."""
-    _stderr.print(Text.assemble(("error: ", "bold red"), safe(text)))
+def error(text: str, *, lines: bool = False) -> None:
+    """Print an error.
+
+    Args:
+        lines: it quotes a log, so its lines stay lines. Elsewhere a line end is part of a name, and
+            must not pretend to be ours.
+    """
+    shown = "\n".join(map(safe, text.split("\n"))) if lines else safe(text)
+    _stderr.print(Text.assemble(("error: ", "bold red"), shown))
 
 
 def log_warnings() -> None:

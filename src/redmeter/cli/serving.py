@@ -254,7 +254,8 @@ def _detach(place: Place, options: Options) -> None:
     state = place.state()
     if state is None or not state.ready:
         said = place.log.read_bytes()[start:].decode(errors="replace").strip()
-        fail(said.removeprefix("error: ") or f"it ended with code {child.returncode}", STORE)
+        said = said.removeprefix("error: ") or f"it ended with code {child.returncode}"
+        fail(said, STORE, lines=True)
     if state.pid == child.pid:
         link = f"{state.page}?token={minted}" if state.page and minted else state.page
         _say("is up", place, link)
