@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from redmeter import Meter
+from redmeter import Meter, book
 from redmeter import store as stores
 from redmeter.cli import output
 from redmeter.keys import slice_start
@@ -194,6 +194,27 @@ def test_whatever_is_listed_can_be_asked_for(
     done = redmeter("summary", listed, "--prefix", prefix)
     assert done.code == 1
     assert done.err.startswith(f"error: nothing was observed under {shown} in this window; it is ")
+
+
+def test_what_others_count_has_no_grand_total(
+    redmeter: Run, screen: Run, client: Any, meter: Meter
+) -> None:
+    """It is not known, which is not 0: an empty cell, and null; in JSON it stays a counter."""
+    book.update_counter(client, "hits", 15)
+    listed = redmeter("names", "--prefix", "")
+    assert listed == Done(0, "NAME\tKIND\tTOTAL\nhits\tcounter\t\n", "")
+    row = {"name": "hits", "kind": "counter", "total": None}
+    assert json.loads(redmeter("names", "--prefix", "", "--json").out) == [row]
+    (one,) = json.loads(redmeter("series", "hits", "-p", "1d", "--prefix", "", "--json").out)
+    assert one["samples"][-1][1] == 15
+    assert {key: one[key] for key in row} == row
+    assert "total" not in screen("series", "hits", "-p", "1d", "--prefix", "").out
+    meter.count("nothing", 0)
+    meter.count("jobs", 2)
+    client.hset("redmeter:count:60:theirs", "0", 1)
+    client.zadd("redmeter:known:", {"60:theirs": 0})
+    rows = json.loads(redmeter("names", "--json").out)
+    assert {row["name"]: row["total"] for row in rows} == {"jobs": 2, "nothing": 0, "theirs": None}
 
 
 def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter: Meter) -> None:

@@ -28,7 +28,7 @@ from redmeter.model import Mark, Series
 from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
 from redmeter.reading.marks import read_marks
-from redmeter.reading.series import read_series, read_totals
+from redmeter.reading.series import read_series, stored_totals
 from redmeter.spelling import spelled
 from redmeter.store import Store
 
@@ -53,7 +53,10 @@ def names(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """List the counters, with their grand totals, the gauges, and what was observed: histograms."""
+    """List the counters, with their grand totals, the gauges, and what was observed: histograms.
+
+    What only other programs count, or redmeter.book, has no grand total; in JSON it is null.
+    """
     if kind is not None:
         kind = next((many for many, one in _KINDS.items() if one == kind), kind)
     if kind is not None and kind not in _KINDS:
@@ -84,13 +87,17 @@ def names(
 
 
 def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | None]]:
-    """Return name, kind and grand total of all series of a kind that match."""
+    """Return name, kind and grand total of all series of a kind that match.
+
+    There is none of gauges and histograms, nor of a counter that only other programs count, as
+    redmeter.book does: what they have counted before is not known.
+    """
     found = catalogue.read_names(
         store, pattern, gauges=kind == "gauges", histograms=kind == "histograms"
     )
     totals: dict[str, int] = {}
     for at in range(0, len(found) if kind == "counters" else 0, 5_000):
-        totals |= read_totals(store, found[at : at + 5_000])
+        totals |= stored_totals(store, found[at : at + 5_000])
     return [(name, _KINDS[kind], totals.get(name)) for name in found]
 
 
@@ -139,13 +146,16 @@ def series(
 def _show(store: Store, names: list[str], precision: int, json: bool) -> list[str]:
     """Show series, and return the names of those under which there was never anything."""
     found = read_series(store, names, precision)
-    totals = read_totals(store, names)
-    gauges = _gauges(store, [n for n, one in found.items() if not one and not totals[n]], precision)
-    missing = [n for n, one in found.items() if not one and not totals[n] and n not in gauges]
+    totals = stored_totals(store, names)
+    never = [n for n, one in found.items() if not one and not totals.get(n)]
+    gauges = _gauges(store, never, precision)
+    missing = [n for n in never if n not in gauges]
     if json:
         output.as_json(
             [
-                _as_dict(gauges[name]) if name in gauges else _as_dict(one, totals[name])
+                _as_dict(gauges[name], "gauge", None)
+                if name in gauges
+                else _as_dict(one, "counter", totals.get(name))
                 for name, one in found.items()
             ]
         )
@@ -156,7 +166,7 @@ def _show(store: Store, names: list[str], precision: int, json: bool) -> list[st
             if name in gauges:
                 _draw_gauge(gauges[name], marks)
             elif name not in missing:
-                _draw(one, totals[name], marks)
+                _draw(one, totals.get(name), marks)
     elif len(missing) < len(found):
         all_of = [gauges.get(name, one) for name, one in found.items()]
         rows = [
@@ -178,7 +188,7 @@ def _gauges(store: Store, names: list[str], precision: int) -> dict[str, Series[
     }
 
 
-def _draw(one: Series[int], total: int, marks: list[Mark]) -> None:
+def _draw(one: Series[int], total: int | None, marks: list[Mark]) -> None:
     ever = f" · total {total:,}" if total else ""  # what other programs count has none
     title = f"{one.name} · every {output.span(one.precision)}"
     if not one:
@@ -219,11 +229,11 @@ def _list(one: Series[int] | Series[float | None], column: str) -> None:
 
 
 def _as_dict(
-    one: Series[int] | Series[float | None], total: int | None = None
+    one: Series[int] | Series[float | None], kind: str, total: int | None
 ) -> dict[str, object]:
     return {
         "name": one.name,
-        "kind": "gauge" if total is None else "counter",
+        "kind": kind,
         "precision": one.precision,
         "total": total,
         "partial": one.partial,

@@ -6,7 +6,7 @@ running now by the server's clock.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
@@ -111,41 +111,54 @@ def check_number(names: Sequence[str]) -> None:
 def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
     """Read everything ever counted of each name; 0 for a name that never was.
 
-    So it is for one in whose place there is what is no number, another program's, where others can
-    be read: see partly.py.
-
     Raises:
         LimitExceeded: over MAX_SERIES names.
         StoreError: the server cannot be reached or refuses.
+    """
+    found = stored_totals(store, names)
+    return {name: found.get(name, 0) for name in names}
+
+
+def stored_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
+    """Read the same of those names that have a grand total: what other programs count has none.
+
+    Left out is one too in whose place there is what is no number, another program's, where others
+    can be read: see partly.py.
+
+    Raises:
+        LimitExceeded, StoreError: as above.
     """
     if len(names) > MAX_SERIES:
         raise LimitExceeded("totals", len(names), MAX_SERIES, "ask for fewer at a time")
     if not names:
         return {}
     _, (reply,) = store.read([("HMGET", store.keys.total, *names)])
-    values = raised(reply)
+    there = {name: value for name, value in zip(names, raised(reply), strict=True) if value}
     try:
-        counts = [count_of(value or None) for value in values]
+        return {name: count_of(value) for name, value in there.items()}
     except ValueError:
-        counts = _counts_among(values, names, store.keys.total)
-    return dict(zip(names, counts, strict=True))
+        return _counts_among(there, store.keys.total, of=len(names))
 
 
-def _counts_among(values: Sequence[bytes | None], names: Sequence[str], key: str) -> list[int]:
+def _counts_among(there: Mapping[str, bytes], key: str, *, of: int) -> dict[str, int]:
     """Read counts, of which some are no numbers.
 
+    Args:
+        there: the fields that there are.
+        key: where they lie.
+        of: how many were asked for.
+
     Raises:
-        StoreRefused: none is one.
+        StoreRefused: none of these is a number, or is missing.
     """
-    counts, problems = [], []
-    for value, name in zip(values, names, strict=True):
+    counts, problems = {}, []
+    for name, value in there.items():
         try:
-            counts.append(count_of(value or None))
+            counts[name] = count_of(value)
         except ValueError:
-            counts.append(0)
             told = "another program has put there what is no number"
             problems.append(StoreRefused("not-a-number", told, f"{key} {name}"))
-    if len(problems) == len(values):
+    if len(problems) == of:
         raise problems[0]
     warn_of(problems)
     return counts
