@@ -196,6 +196,19 @@ def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
     assert redmeter("series", "hits", "-p", "1").code == 2
 
 
+def test_without_a_prefix_no_counter_expires_and_it_is_said(redmeter: Run, client: Any) -> None:
+    """Other programs write there too, by their own retention; of histograms there are only ours."""
+    book.update_counter(client, "hits")
+    done = redmeter("retention", "1=0", "60=240", "--prefix", "")
+    assert done.code == 0
+    assert "every writer" not in done.err
+    assert "redmeter.book and the listings go by their own, and no counter expires" in done.err
+    book.update_counter(client, "hits")
+    assert [client.ttl(f"count:{width}:hits") for width in (1, 60)] == [-1, -1]
+    done = redmeter("retention", "--histograms", "60=240", "--prefix", "")
+    assert done.err.startswith("changed: every writer goes by it")
+
+
 @pytest.mark.parametrize("words", [["60=120"], ["7=0"], ["--histograms", "7=0"]])
 def test_what_is_so_already_is_no_change(redmeter: Run, words: list[str]) -> None:
     """It says that nothing changes."""

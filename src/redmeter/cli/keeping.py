@@ -14,6 +14,7 @@ from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, open
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.keys import Retention, parse_changes
 from redmeter.reading import health as reading
+from redmeter.store import Store
 
 
 @command(
@@ -144,10 +145,7 @@ def retention(
             if changed == (before.histograms if histograms else before.retention):
                 output.note("nothing changes: it is so already")
             else:
-                output.note(
-                    "changed: every writer goes by it from its next write on; "
-                    "what is no longer kept expires"
-                )
+                output.note(f"changed: {_effect(store, histograms)}")
         view, _ = store.read()
     if json:
         found = _by_text(view.histograms)
@@ -157,6 +155,20 @@ def retention(
         return
     rows = _rows(view.retention, "counters, gauges") + _rows(view.histograms, "histograms")
     output.table(["PRECISION", "SECONDS", "SAMPLES", "REACHES BACK", "OF"], rows)
+
+
+def _effect(store: Store, histograms: bool) -> str:
+    """Say what a change of the retention does.
+
+    Without a prefix others count who know nothing of it, and counters get no time to live; gauges
+    and histograms do.
+    """
+    if store.keys.prefix or histograms:
+        return "every writer goes by it from its next write on; what is no longer kept expires"
+    return (
+        "readings, redmeter clean and a Meter without a prefix go by it; redmeter.book and the "
+        "listings go by their own, and no counter expires: redmeter clean removes what is old"
+    )
 
 
 def _by_text(kept: Retention) -> dict[str, Any]:
