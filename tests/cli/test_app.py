@@ -165,6 +165,9 @@ def test_the_prefix_comes_from_option_or_environment(redmeter: Run, server: Serv
         "redmeter names | head -1",
         "redmeter names --json | head -c 10",
         "redmeter doctor | true",
+        "redmeter --help | true",
+        "redmeter --version | true",
+        "redmeter names --help | true",
         "redmeter series nothing 2>&1 | true",
     ],
 )
@@ -181,8 +184,8 @@ def test_a_closed_pipe_is_no_error(home: Home, client: Any, line: str) -> None:
 def test_output_that_cannot_be_written_is_an_error(home: Home, meter: Meter) -> None:
     """A full disk is told, once, without a traceback."""
     meter.count("hits")
-    for option in ("", "--json"):
-        done = home.shell(f"redmeter names {option} > /dev/full")
+    for words in ("names", "names --json", "--help", "--version", "names --help"):
+        done = home.shell(f"redmeter {words} > /dev/full")
         assert done == Done(2, "", "error: the output: No space left on device\n")
 
 
@@ -211,6 +214,20 @@ def test_a_closed_output_keeps_nothing_from_being_done(
         assert "Traceback" not in done.err
     assert meter.total("hits") == (4 if words.startswith("replay") else 1)
     assert home.shell("redmeter series nothing >&-").code == 1
+
+
+@pytest.mark.parametrize("module", ["typer", "redmeter.cli.asking"])
+def test_ctrl_c_right_after_the_start_is_exit_code_130(home: Home, module: str) -> None:
+    """While modules are imported: one line, no traceback."""
+    code = f"""
+import os, signal, sys
+class Early:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Early())
+"""
+    assert home.start("names", code=code).finish() == Done(130, "", "error: interrupted\n")
 
 
 @pytest.mark.parametrize("option", ["", "--shift-to-now"])

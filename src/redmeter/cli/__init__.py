@@ -12,6 +12,18 @@ Exit codes: 0 done, also where Ctrl-C is the way to end it (up, demo, --daemon, 
 input · 3 the store cannot be used · 130 interrupted by Ctrl-C.
 """
 
-from redmeter.cli.app import main
+import contextlib
+import sys
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run the command."""
+    try:
+        from redmeter.cli import app  # here, since it takes a while, in which there may be a Ctrl-C
+
+        app.main()
+    except KeyboardInterrupt:
+        with contextlib.suppress(OSError):
+            if sys.stderr:
+                print("error: interrupted", file=sys.stderr)  # noqa: T201
+        raise SystemExit(130) from None

@@ -55,6 +55,14 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _told():  # help and version are printed here
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _told():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=_ORDER.index)
 
@@ -115,30 +123,37 @@ def command(*, epilog: str, name: str | None = None) -> Callable[[Callable[P, R]
         @functools.wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                try:
-                    return function(*args, **kwargs)
-                finally:
-                    sys.stdout.flush()  # here, where its errors are still ours to handle
-            except KeyboardInterrupt:
-                output.error("interrupted")
-                raise typer.Exit(INTERRUPTED) from None
-            except BrokenPipeError:  # `| head` has seen enough
-                _mute()
-                raise typer.Exit(0) from None
+                return function(*args, **kwargs)
             except (StoreError, ClockDisagreement) as error:
                 fail(str(error), STORE, lines=isinstance(error, EmbeddedServerError))
             except RedmeterError as error:
                 fail(str(error), USAGE)
-            except OSError as error:
-                if error.filename is None:  # the output: its disk is full
-                    _mute()
-                what = "the output" if error.filename is None else os.fsdecode(error.filename)
-                fail(f"{what}: {error.strerror or error}", USAGE)
 
         app.command(name, cls=_Command, epilog=epilog)(guarded)
         return guarded
 
     return register
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Make a message and an exit code of Ctrl-C, and of an output that cannot be written."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here, where its errors are still ours to handle
+    except KeyboardInterrupt:
+        output.error("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # `| head` has seen enough
+        _mute()
+        raise typer.Exit(0) from None
+    except OSError as error:
+        if error.filename is None:  # the output: its disk is full
+            _mute()
+        what = "the output" if error.filename is None else os.fsdecode(error.filename)
+        fail(f"{what}: {error.strerror or error}", USAGE)
 
 
 def _mute() -> None:
