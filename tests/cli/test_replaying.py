@@ -1,7 +1,9 @@
 """replay: what a log holds, counted independently, is what lies in the store."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import re
 import signal
@@ -65,6 +67,45 @@ def samples(redmeter: Run, name: str, precision: str) -> dict[int, int]:
     """Return what `series` shows: start -> count, without zeros."""
     done = redmeter("series", name, "-p", precision, "--json")
     return {start: count for start, count in json.loads(done.out)[0]["samples"] if count}
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_where_no_line_is_a_hit_the_code_is_1(redmeter: Run, tmp_path: Path, piped: bool) -> None:
+    """The report is printed all the same; of nothing at all there is nothing to be said."""
+    log = tmp_path / "a.log"
+    data = line_at(time.time()).encode("utf-16")
+    log.write_bytes(data)
+    done = redmeter("replay", "-", text=data) if piped else redmeter("replay", str(log))
+    assert done.code == 1
+    assert done.out.startswith("2 lines: 0 hits, 0 of them kept\n2 lines not counted")
+    assert done.err.startswith(f"error: {'standard input' if piped else log}: no line is a hit: ")
+    done = redmeter("replay", str(log), "--json")
+    assert done.code == 1
+    assert report_of(done)["hits"] == 0
+    log.write_bytes(b"")
+    assert redmeter("replay", str(log)) == Done(0, "0 lines: 0 hits, 0 of them kept\n", "")
+
+
+@pytest.mark.parametrize(
+    ("start", "kind", "program"),
+    [
+        (bz2.compress(b"line\n"), "bzip2", "bzcat"),
+        (lzma.compress(b"line\n"), "xz", "xzcat"),
+        (bytes.fromhex("28b52ffd2400"), "zstd", "zstdcat"),
+    ],
+)
+@pytest.mark.parametrize("option", [[], ["--shift-to-now"], ["--follow"]])
+def test_a_log_compressed_otherwise_is_refused_with_what_writes_it_out(
+    redmeter: Run, tmp_path: Path, start: bytes, kind: str, program: str, option: list[str]
+) -> None:
+    """Known by its first bytes, not by its name."""
+    log = tmp_path / "a log"
+    log.write_bytes(start)
+    done = redmeter("replay", str(log), *option)
+    assert (done.code, done.out) == (2, "")
+    assert f"compressed by {kind}" in done.err
+    assert f": {program} '{log}' | " in done.err
+    assert done.err.endswith(" replay -\n")
 
 
 @pytest.mark.slow
@@ -307,7 +348,7 @@ def test_a_file_of_random_bytes_is_no_crash(redmeter: Run, tmp_path: Path) -> No
     data = b"".join(bytes([(n * 167 + n // 7) % 256]) for n in range(100_000))
     log.write_bytes(data)
     done = redmeter("replay", str(log))
-    assert done.code == 0
+    assert done.code == 1
     assert is_clean(done.out)
     report = report_of(redmeter("replay", str(log), "--json"))
     assert report["hits"] == 0

@@ -8,8 +8,9 @@
     demonstrating.py  demo
 
 Exit codes: 0 done, also where Ctrl-C is the way to end it (up, demo, --daemon, --follow,
---watch) · 1 not found, nothing to migrate, or doctor found something that fails · 2 wrong usage or
-input · 3 the store cannot be used · 130 interrupted by Ctrl-C.
+--watch) · 1 not found, nothing to migrate, no hit in what was replayed, or doctor found
+something that fails · 2 wrong usage or input · 3 the store cannot be used · 130 interrupted
+by Ctrl-C.
 """
 
 import contextlib

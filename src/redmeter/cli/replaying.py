@@ -4,6 +4,8 @@ import contextlib
 import dataclasses
 import math
 import os
+import re
+import shlex
 import shutil
 import signal
 import stat
@@ -17,12 +19,29 @@ from typing import Annotated, Any
 import typer
 
 from redmeter.cli import output
-from redmeter.cli.app import STORE, AsJson, Prefix, Url, again, called, command, opened
+from redmeter.cli.app import (
+    NOT_FOUND,
+    STORE,
+    AsJson,
+    Prefix,
+    Url,
+    again,
+    called,
+    command,
+    fail,
+    opened,
+)
 from redmeter.doors import lines
 from redmeter.doors import replay as door
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.store import Store
 
+#: How files begin that are compressed otherwise than by gzip: by what, and what writes them out.
+_COMPRESSED = {
+    b"BZh[1-9]1AY&SY": ("bzip2", "bzcat"),
+    rb"\xfd7zXZ\x00": ("xz", "xzcat"),
+    rb"\x28\xb5\x2f\xfd": ("zstd", "zstdcat"),
+}
 #: While following, what was read is written after so many seconds at the latest.
 FLUSH_SECONDS = 1.0
 
@@ -64,6 +83,7 @@ def replay(
     name = lines.STANDARD_INPUT if file == "-" else file
     try:
         with opened(url, prefix) as store, _source(file, shift_to_now) as path:
+            _check_kind(path, file)
             shift = _shift(store, path) if shift_to_now else 0
             complete = _replay(store, path, name, shift, max_routes, brake, report)
     finally:
@@ -79,6 +99,9 @@ def replay(
         _say_next(again(url, prefix))
     if report.refused:
         raise typer.Exit(STORE)
+    if report.lines and not report.hits and not follow:
+        what = "give an access log, Apache's or nginx's or lines of JSON, in ASCII or UTF-8"
+        fail(f"{name}: no line is a hit: {what}", NOT_FOUND)
 
 
 class _Brake:
@@ -143,6 +166,22 @@ def _source(file: str, twice: bool) -> Iterator[str]:
                 with Path(file).open("rb") as pipe:
                     shutil.copyfileobj(pipe, to)
         yield os.fspath(copy)
+
+
+def _check_kind(path: str, file: str) -> None:
+    """Fail where a file is compressed in a way that is not read here.
+
+    Of a pipe nothing can be read twice: there no line is a hit, which is told in the end.
+    """
+    if path == "-" or not Path(path).is_file():
+        return
+    with Path(path).open("rb") as log:
+        start = log.read(16)
+    for magic, (kind, program) in _COMPRESSED.items():
+        if re.match(magic, start):
+            given = program if file == "-" else f"{program} {shlex.quote(file)}"
+            told = f"it is compressed by {kind}, and read is gzip alone"
+            raise InvalidSetting(file, f"{told}: {given} | {called()} replay -")
 
 
 def _shift(store: Store, path: str) -> int:
