@@ -165,9 +165,12 @@ def _tell_survey(found: Survey, json: bool) -> None:
         for precision, number in sorted(some.items())
     ]
     output.table(["KIND", "PRECISION", "SERIES", "ENTRIES"], rows, right={1})
+    if found.lost:
+        number = output.many(found.lost, "batch", "batches")
+        output.line(f"TO has lost {number} that it had stored: the move sends that again first")
     if found.moved and not found.series:
         output.line(f"all of it was moved to {found.moved}")
-    elif not (found.series or found.unkept):
+    elif not (found.series or found.unkept or found.lost):
         output.line(_NOTHING)
     if found.new and found.told:
         output.line("TO is new, and will keep what FROM keeps")
@@ -212,6 +215,7 @@ def _tell(report: Report, *, interrupted: bool) -> None:
         if report.complete and not now:
             output.line("nothing lies in FROM any more that moves: readers may do without it")
     for count, what in (
+        (report.again, "sent again, since TO had stored and then lost them"),
         (whole.refused * bool(report.left), "refused by TO, and kept in FROM"),
         (whole.uncertain, "stored or not, nobody can know: TO has lost who had sent what"),
         (whole.unread, "not of the form, and not moved: gone from FROM in a day"),

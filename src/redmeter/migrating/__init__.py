@@ -11,7 +11,7 @@ A series under way is for a moment in neither store, and never counted in both.
     families.py   what is kept by slices   others.py     statistics, messages, marks
     journal.py    what is written down     reading.py    what was taken is read
     state.py      how that reads           sending.py    batches on their way
-    running.py    take, send, compare, note
+    lost.py       what TO has lost since   running.py    take, send, compare, note
 """
 
 from collections.abc import Callable
@@ -19,9 +19,11 @@ from contextlib import suppress
 
 from redmeter.errors import InvalidSetting, StoreError
 from redmeter.keys import Kept
-from redmeter.migrating.journal import Journal, agreed, known, same_store
+from redmeter.migrating.journal import Journal, agreed, known, last_numbers, same_store
+from redmeter.migrating.lost import find
 from redmeter.migrating.report import MigrationError, Report, Sum, Survey, differences
 from redmeter.migrating.running import Run
+from redmeter.migrating.state import arrived_in
 from redmeter.migrating.walk import Passed, Walk
 from redmeter.store import Store
 
@@ -36,8 +38,15 @@ def survey(source: Store, target: Store) -> Survey:
     """
     kept = _check(source, target)
     state = Journal(source).state()
-    known(source, target, state)  # raises what the move itself would
-    found = Survey(moved=state.target if state.complete and state.sums else "")
+    found = Survey()
+    if known(source, target, state):  # raises what the move itself would
+        had = arrived_in(state)
+        numbers = last_numbers(target, state.id)
+        has = {at: numbers[at] for at, number in had.items() if numbers[at] < number}
+        lost = find(target, Journal(source), state, had, has, source.clock.wall())
+        found.lost = sum(number - least for least, number in lost.parts.values())
+    if state.complete and state.sums and not found.lost:
+        found.moved = state.target
     view, _ = source.read()
     theirs, _ = target.read()
     found.new = not theirs.version

@@ -14,6 +14,7 @@
     OWN moving:lock    string, the token of the run that is moving; for LOCK seconds at a time
     OWN moving:N:I:J   what was taken with batch N, under a new name: unit I, key J; once it has
                        arrived, for KEPT seconds
+    OWN moving:N       what had arrived with batch N, the last of its group, for as long: id, group
 
 All steps go through two scripts, take.lua and settle.lua, which do nothing for a run that has lost
 the lock. So a run that stood still for a minute harms nothing when it wakes up.
@@ -23,12 +24,12 @@ In TO, `moved:` has the id, so that no other store is taken for it.
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from redmeter.errors import InvalidSetting, StoreRefused
 from redmeter.migrating.report import MigrationError
-from redmeter.migrating.state import Group, State, state_of
+from redmeter.migrating.state import Group, State, first_of, state_of
 from redmeter.migrating.walk import FAMILIES, Unit
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, mapped, raised
@@ -40,8 +41,12 @@ LOCK = 15.0
 KEPT = 86400
 #: How long TO knows who moved to it, seconds.
 KNOWN = 90 * 86400
+#: What is taken out of FROM in less than that is as good as gone, seconds.
+_SOON = 60
 #: Pause between two looks at somebody else's lock, seconds.
 _LOOK = 0.5
+#: Groups that are asked for at once.
+_PAGE = 500
 
 
 class Journal:
@@ -144,6 +149,11 @@ class Journal:
         """
         return state_of(mapped(raised(self._store.ask([("HGETALL", self._moving)])[0])))
 
+    @property
+    def key(self) -> str:
+        """Where it is written down."""
+        return self._moving
+
     # Steps
 
     def start(self, state: State) -> None:
@@ -209,9 +219,40 @@ class Journal:
             left: the keys of it that stay -> kind and name.
         """
         moved = [key for some in self.moved_keys(group) for key in some if key not in left]
+        moved.insert(0, f"{self._moving}{number - 1}")
         fields: dict[str, str | int] = {"number": number, "sums": json.dumps(sums)}
         fields |= self._left(group, left)
         self._settle(moved, fields, removed=["group"], numbers=(group.number, number))
+
+    def arrived(self, id: str, first: int, last: int) -> Iterator[tuple[Group, int]]:  # noqa: A002
+        """Yield groups of a move that have arrived and are kept still, each with its last number.
+
+        Args:
+            first, last: numbers of batches; groups that end before or after are left out.
+        """
+        for at in range(first, last + 1, _PAGE):
+            numbers = range(at, min(at + _PAGE, last + 1))
+            keys = [f"{self._moving}{number}" for number in numbers]
+            asked: list[Command] = [(word, key) for key in keys for word in ("GET", "PTTL")]
+            replies = [raised(reply) for reply in self._store.ask(asked)]
+            for number, text, lives in zip(numbers, replies[::2], replies[1::2], strict=True):
+                whose, _, group = (text or b"").partition(b" ")
+                if whose == id.encode() and lives > _SOON * 1000:
+                    yield Group.read(group), number
+
+    def note(self, sums: dict[str, Any]) -> None:
+        """Note what was told so far, while nothing is under way."""
+        self._settle([], {"sums": json.dumps(sums)})
+
+    def keep(self, group: Group, left: Mapping[str, str]) -> None:
+        """Keep what had arrived, and TO has lost and not stored again.
+
+        Args:
+            left: the keys of it that stay -> kind and name.
+        """
+        for reply in self._store.ask([("PERSIST", key) for key in left]):
+            raised(reply)
+        self._settle([], self._left(group, left))
 
     def _left(self, group: Group, left: Mapping[str, str]) -> dict[str, str | int]:
         # In a field of its own: with all the others it would be written again by each group.
@@ -283,12 +324,18 @@ def known(source: Store, target: Store, found: State) -> bool:
     """
     part = target.parts[0]
     if found.id and _on(target, [("HEXISTS", part.keys.moved, found.id)])[0]:
-        last = _last_number(target, found.id)
+        last = max(last_numbers(target, found.id))
         # Read again: where one only looks, a run may be at work.
         if last > _last_sent(found) and last > _last_sent(Journal(source).state()):
             raise _gone_back(source)
         return True
     begun = found.group is not None or found.number > 1
+    journal, last = Journal(source), found.number - 1
+    if found.target == _place(target):
+        if found.sums and any(journal.arrived(found.id, last, last)):
+            raise gone(target, journal.key, (first_of(found), last), "with the note of what it had")
+        if found.id and not (found.sums or found.complete):
+            return True  # somebody was told so, and goes on without
     if found.id and begun and not found.complete:
         raise MigrationError(
             f"{source.location} is on its way to {found.target}, and {target.location} has nothing "
@@ -305,17 +352,24 @@ def agreed(source: Store, target: Store, found: State) -> State:
         MigrationError, StoreError: see known().
     """
     if known(source, target, found):
+        _introduce(source, target, found)
         return found
-    part, clock = target.parts[0], source.clock
+    part = target.parts[0]
     # Numbers go on, since what was taken under earlier ones may be there still.
     state = State(id=os.urandom(16).hex(), target=_place(target), number=found.number)
-    said = json.dumps({"from": _place(source), "since": int(clock.wall())})
-    _on(target, [("HSET", part.keys.moved, state.id, said), ("EXPIRE", part.keys.moved, KNOWN)])
+    _introduce(source, target, state)
     (same,) = source.ask([("HEXISTS", source.parts[0].keys.moved, state.id)])
     if raised(same):
         _on(target, [("HDEL", part.keys.moved, state.id)])
         raise same_store()
     return state
+
+
+def _introduce(source: Store, target: Store, state: State) -> None:
+    """Have TO know of a move."""
+    key = target.parts[0].keys.moved
+    said = json.dumps({"from": _place(source), "since": int(source.clock.wall())})
+    _on(target, [("HSET", key, state.id, said), ("EXPIRE", key, KNOWN)])
 
 
 def same_store() -> InvalidSetting:
@@ -328,11 +382,17 @@ def _last_sent(found: State) -> int:
     return found.number - 1 if found.group is None else found.group.number + found.group.done
 
 
-def _last_number(target: Store, producer: str) -> int:
-    """Return the highest number that TO has stored of a producer, in any partition."""
+def last_numbers(target: Store, producer: str) -> list[int]:
+    """Return the highest number that each partition of TO has stored of a producer."""
     asked: list[Command] = [("GET", part.keys.batch(producer)) for part in target.parts]
     replies = target.parts[0].link.collect(asked)
-    return max(int((raised(reply) or b"0").split(b" ")[0]) for reply in replies)
+    return [number_in(raised(reply)) for reply in replies]
+
+
+def number_in(watermark: bytes | None) -> int:
+    """Return the number that a watermark says; 0 where there is none, or another program's."""
+    number = (watermark or b"").split(b" ")[0]
+    return int(number) if number.isdigit() and len(number) < 20 else 0
 
 
 def _gone_back(source: Store) -> MigrationError:
@@ -340,6 +400,23 @@ def _gone_back(source: Store) -> MigrationError:
         f"{source.location} has lost what it wrote last, by a failover or a restart: what was "
         "moved then lies in both stores now, and would be counted twice. To go on all the same, "
         f"delete its key {source.parts[0].keys.moving}"
+    )
+
+
+def gone(target: Store, key: str, numbers: tuple[int, int], why: str) -> MigrationError:
+    """Return the error that TO has lost what cannot be sent again.
+
+    Args:
+        key: where it is written down.
+        numbers: of its batches, from and to.
+        why: in words.
+    """
+    first, last = numbers
+    what = f"batch {first:,}" if first == last else f"batches {first:,} to {last:,}"
+    return MigrationError(
+        f"{target.location} has lost {what} of this move, which it had said that it stored, {why}. "
+        "Bring back what it had then, from a file or a replica that has it, and run it again; to "
+        f"go on without that, delete the field sums of FROM's key {key}"
     )
 
 

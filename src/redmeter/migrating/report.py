@@ -56,6 +56,8 @@ class Report:
     earlier: Sum = field(default_factory=Sum)
     earlier_pieces: int = 0
     batches: int = 0
+    #: Events that TO had stored and lost, and that this run has sent again.
+    again: int = 0
     #: Kind -> precision -> series that stay in FROM, since TO does not keep the precision.
     unkept: dict[str, dict[int, int]] = field(default_factory=dict)
     #: Keys that look like ours and are not; left alone.
@@ -132,6 +134,8 @@ class Survey:
     #: Whether TO has nothing yet, and whether FROM says what it keeps.
     new: bool = False
     told: bool = False
+    #: How many batches TO had stored and lost, which the move sends again first.
+    lost: int = 0
     #: Where all of it was moved to, in words, should it have been; else "".
     moved: str = ""
 

@@ -14,11 +14,12 @@ from typing import Any
 from redmeter.kinds.message import parse_name
 from redmeter.migrating import reading
 from redmeter.migrating.families import Content, Family
-from redmeter.migrating.journal import Asked, Journal
+from redmeter.migrating.journal import Asked, Journal, gone
+from redmeter.migrating.lost import find
 from redmeter.migrating.reading import Parts
 from redmeter.migrating.report import MigrationError, Report, Sum
 from redmeter.migrating.sending import Batches, Sender
-from redmeter.migrating.state import Group, State
+from redmeter.migrating.state import Group, State, arrived_in, first_of
 from redmeter.migrating.walk import FAMILIES, Passed, Unit, Walk
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, raised
@@ -61,6 +62,8 @@ class Run:
         self.report.left |= state.left
         self._sender = Sender(target, journal, state.id, self.report)
         self._sender.acknowledged.update(state.sums.get("acknowledged", ()))
+        self._sender.arrived.update(arrived_in(state))
+        state.sums["first"] = first_of(state)
         #: Units of which nothing but other programs' fields is left, and how many these are.
         self._foreign: dict[tuple[str, str], int] = {}
 
@@ -71,8 +74,10 @@ class Run:
         # Of what was left, somebody may have seen to some.
         self.report.left = self._there(self.report.left)
         report, walk = self.report, Walk(self._source, self._target.kept)
+        self._recover()
         if self._state.group is not None:
             self._go_on(self._state.group)
+            self._state.group = None
         total, done = walk.total(), 0
         for number in range(ROUNDS):
             report.unkept.clear()
@@ -86,7 +91,7 @@ class Run:
                 if self._quit():
                     return report
                 self._clock.sleep(REST)
-            if not took:
+            if not took and not self._recover():
                 self._tidy()
                 report.finished = True
                 break
@@ -154,6 +159,58 @@ class Run:
         family = FAMILIES[group.family]
         self._send_group(group, self._read(family, self._journal.moved_keys(group)), again=True)
 
+    # What TO has lost
+
+    def _recover(self) -> bool:
+        """Send again what TO has lost since it said that it stored it; tell whether it had."""
+        had, state = self._sender.arrived, self._state
+        has = self._sender.behind(had)
+        lost = find(self._target, self._journal, state, had, has, self._clock.wall())
+        for at in lost.forgotten:
+            del had[at]
+        report = Report()
+        sender = Sender(self._target, self._journal, state.id, report)
+        for group, last in lost.groups:
+            self._send_again(sender, group, last, lost.has)
+        # Less than it was where all of it is too old by now.
+        had.update({at: max(n, sender.arrived.get(at, 0)) for at, (n, _) in lost.parts.items()})
+        self.report.again += report.total().stored
+        if has:
+            self._journal.note(self._written())
+        return bool(lost.parts)
+
+    def _send_again(
+        self, sender: Sender, group: Group, last: int, has: Callable[[int, int], bool]
+    ) -> None:
+        """Send those batches of a group that TO has lost."""
+        numbers = range(group.number, last + 1)
+        if all(has(at, number) for at in self._sender.arrived for number in numbers):
+            return
+        family, moved = FAMILIES[group.family], self._journal.moved_keys(group)
+        contents = []
+        for (name, size), keys, parts in zip(
+            group.units, moved, self._read(family, moved), strict=True
+        ):
+            if size and not parts.strange and not any(parts.held):
+                why = f"and its key {keys[0]} is gone from FROM"
+                raise gone(self._target, self._journal.key, (group.number, last), why)
+            contents.append(family.content(name, parts.held, sender.now))
+        for number, batches in zip(numbers, self._rounds(family, contents), strict=False):
+            some = {at: items for at, items in batches.items() if not has(at, number)}
+            found = sender.send(family, number, some, since=None)
+            self._keep(group, {family.unit(item) for item in found.missing})
+            if self._left(group):
+                self._journal.keep(group, self._left(group))
+            self._raise(group, found.wrong)
+
+    def _raise(self, group: Group, wrong: Sequence[str]) -> None:
+        if wrong:
+            raise MigrationError(
+                f"{self._target.location} has not got what it said that it stored: "
+                f"{'; '.join(wrong[:3])}. What was taken stays in FROM, see its keys "
+                f"{self._journal.moved_keys(group)[0][0]} and following"
+            )
+
     def _read(self, family: Family, moved: Sequence[Sequence[str]]) -> list[Parts]:
         return [reading.stepwise(self._ask, family.shapes, keys) for keys in moved]
 
@@ -194,12 +251,7 @@ class Run:
             self._keep(group, {name for name, _ in group.units})
         self._state.number = group.number + max(len(rounds), 1)
         self._journal.settle(group, self._state.number, self._written(), self._left(group))
-        if wrong:
-            raise MigrationError(
-                f"{self._target.location} has not got what it said that it stored: "
-                f"{'; '.join(wrong[:3])}. What was taken stays in FROM, see its keys "
-                f"{self._journal.moved_keys(group)[0][0]} and following"
-            )
+        self._raise(group, wrong)
         return any(content.items for content in contents)
 
     def _keep(self, group: Group, names: set[str]) -> None:
@@ -258,8 +310,14 @@ class Run:
             kind: {str(precision): asdict(one) for precision, one in some.items()}
             for kind, some in report.sums.items()
         }
-        numbers = {"pieces": report.pieces, "batches": report.batches}
-        return {"sums": sums, **numbers, "acknowledged": sorted(self._sender.acknowledged)}
+        numbers = {
+            "pieces": report.pieces,
+            "batches": report.batches,
+            "first": first_of(self._state),
+        }
+        sender = self._sender
+        told = {"acknowledged": sorted(sender.acknowledged), "arrived": sender.arrived}
+        return {"sums": sums, **numbers, **told}
 
 
 def _pages(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -5,14 +5,14 @@ must have that much more. What others write meanwhile makes it more still, never
 answers decides what counts as stored; what is found is the second number, told beside it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept, Keys, slice_start
 from redmeter.migrating.families import Family, Item
-from redmeter.migrating.journal import Journal
-from redmeter.migrating.report import Report
+from redmeter.migrating.journal import Journal, number_in
+from redmeter.migrating.report import MigrationError, Report
 from redmeter.model import Operations, Outcome
 from redmeter.store import Store
 from redmeter.store.parcel import Parcel
@@ -57,6 +57,8 @@ class Sender:
         self._producers: dict[int, Producer] = {}
         #: Partitions of TO that have ever answered to this producer.
         self.acknowledged: set[int] = set()
+        #: Partition of TO -> highest number of which it has said that it has it.
+        self.arrived: dict[int, int] = {}
         view, _ = target.read()
         self._began = min(view.now, self._clock.wall()), self._clock.monotonic()
 
@@ -117,10 +119,19 @@ class Sender:
         outcomes: dict[int, Outcome] = {}
         until = self._clock.monotonic() + PATIENCE
         while left := [at for at in parcels if at not in outcomes]:
+            # Before each try: a number above would hide what it has lost.
+            if self.behind(left):
+                raise MigrationError(
+                    f"{self._target.location} has lost what it had said that it stored, by a "
+                    "failover or a restart: the same command sends it again, and goes on"
+                )
             many = {at: parts[at].sending(parcels[at], refuse=family.refuse) for at in left}
             for at, result in drive_all(parts[0].link, many).items():
                 if isinstance(result, Outcome):
                     outcomes[at] = result
+                    # Another one's where another program uses the watermark's key.
+                    if not result.uncertain and parcels[at].producer.id == self._id:
+                        self.arrived[at] = max(self.arrived.get(at, 0), number)
                 else:
                     problem = result
             if len(outcomes) < len(parcels):
@@ -128,6 +139,17 @@ class Sender:
         self.acknowledged.update(outcomes)
         self._report.batches += len(outcomes)
         return outcomes
+
+    def behind(self, parts: Iterable[int]) -> dict[int, int]:
+        """Return partition -> its highest number, where TO has less than it had said.
+
+        Args:
+            parts: which ones are looked at.
+        """
+        asked = [at for at in parts if at in self.arrived]
+        looks = {at: [("GET", self._target.parts[at].keys.batch(self._id))] for at in asked}
+        has = {at: number_in(reply or None) for at, (reply,) in self._look(looks).items()}
+        return {at: number for at, number in has.items() if number < self.arrived[at]}
 
     def _look(self, looks: Mapping[int, Sequence[Command]]) -> dict[int, list[Reply]]:
         """Ask TO what it holds."""

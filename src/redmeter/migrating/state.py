@@ -50,6 +50,17 @@ class State:
     complete: bool = False
 
 
+def arrived_in(state: State) -> dict[int, int]:
+    """Return partition of TO -> highest number of which it has said that it has it."""
+    return {int(at): number for at, number in state.sums.get("arrived", {}).items()}
+
+
+def first_of(state: State) -> int:
+    """Return the number of the move's first batch."""
+    first: int = state.sums.get("first", 1 if state.sums else state.number)
+    return first
+
+
 def state_of(fields: dict[bytes, bytes]) -> State:
     """Read what is written down.
 

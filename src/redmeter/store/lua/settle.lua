@@ -1,6 +1,7 @@
 -- Note how far a move to another store has come, and let go of what has arrived there.
 --
--- KEYS[1] the lock of who moves   KEYS[2] moving:   KEYS[3…] what lives only for a while from now on
+-- KEYS[1] the lock of who moves   KEYS[2] moving:   KEYS[3…] what lives only for a while from now on;
+--   where ARGV[5] is a number, KEYS[3] takes what was under way, after the move's id
 -- ARGV[1] token of the lock   ARGV[2] how long the lock lives, milliseconds; 0 gives it back
 -- ARGV[3] how long KEYS[3…] live, seconds
 -- ARGV[4] number of what is under way, and ARGV[5] of the next after it; or twice nothing
@@ -21,6 +22,10 @@ if ARGV[4] ~= '' then
   local number = call('HGET', KEYS[2], 'number')
   local under_way = number == ARGV[4] and call('HEXISTS', KEYS[2], 'group') == 1
   if not (under_way or number == ARGV[5]) then return -1 end
+end
+if ARGV[5] ~= '' then
+  local group = call('HGET', KEYS[2], 'group')
+  if group then call('SET', KEYS[3], (call('HGET', KEYS[2], 'id') or '') .. ' ' .. group) end
 end
 local at = 6 + 2 * tonumber(ARGV[6])
 if at > 6 then call('HSET', KEYS[2], unpack(ARGV, 7, at)) end
