@@ -25,11 +25,20 @@ In TO, `moved:` has the id, so that no other store is taken for it.
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from redmeter.errors import InvalidSetting, StoreRefused
 from redmeter.migrating.report import MigrationError
-from redmeter.migrating.state import Group, State, first_of, state_of
+from redmeter.migrating.state import (
+    ROUNDS,
+    Group,
+    State,
+    arrived_in,
+    first_of,
+    state_of,
+    unreadable,
+)
 from redmeter.migrating.walk import FAMILIES, Unit
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, mapped, raised
@@ -238,7 +247,10 @@ class Journal:
             for number, text, lives in zip(numbers, replies[::2], replies[1::2], strict=True):
                 whose, _, group = (text or b"").partition(b" ")
                 if whose == id.encode() and lives > _SOON * 1000:
-                    yield Group.read(group), number
+                    with suppress(ValueError, TypeError, RecursionError):  # another program's
+                        found = Group.read(group)
+                        if number - ROUNDS < found.number <= number:
+                            yield found, number
 
     def note(self, sums: dict[str, Any]) -> None:
         """Note what was told so far, while nothing is under way."""
@@ -322,6 +334,8 @@ def known(source: Store, target: Store, found: State) -> bool:
         MigrationError: FROM is on its way to another store than TO, or has lost what it wrote last.
         StoreError: a server cannot be reached or refuses.
     """
+    if any(at >= len(target.parts) for at in arrived_in(found)):
+        raise unreadable()
     part = target.parts[0]
     if found.id and _on(target, [("HEXISTS", part.keys.moved, found.id)])[0]:
         last = max(last_numbers(target, found.id))

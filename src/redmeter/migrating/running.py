@@ -58,7 +58,7 @@ class Run:
         self._clock = source.clock
         self._part = source.parts[0]
         self.report = Report(resumed=bool(state.sums) or state.group is not None)
-        _fill(self.report, state.sums)
+        fill_in(self.report, state.sums)
         self.report.left |= state.left
         self._sender = Sender(target, journal, state.id, self.report)
         self._sender.acknowledged.update(state.sums.get("acknowledged", ()))
@@ -325,7 +325,7 @@ def _pages(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
         yield items[at : at + size]
 
 
-def _fill(report: Report, written: Mapping[str, Any]) -> None:
+def fill_in(report: Report, written: Mapping[str, Any]) -> None:
     """Take over what an earlier run had written down."""
     for kind, some in written.get("sums", {}).items():
         for precision, values in some.items():

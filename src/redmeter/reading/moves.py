@@ -16,6 +16,8 @@ from redmeter.store.replies import Command, Reply, raised
 
 #: What TTL says of a key that is not there.
 _NONE = -2
+#: How much is taken of what another program may have written: of a place, and digits of a number.
+_SHOWN, _DIGITS = 500, 18
 
 _END = "let all writers move, then run `redmeter migrate` with the same FROM and TO"
 
@@ -42,7 +44,7 @@ def away(replies: Sequence[Reply], live: Mapping[str, AbstractSet[int]]) -> Iter
     if not replies or replies[1] is None:
         return
     lock, where, complete, left, passed, sums = replies
-    target, unkept = ascii(where.decode(errors="replace"))[1:-1], _unkept(passed)
+    target, unkept = ascii(where[:_SHOWN].decode(errors="replace"))[1:-1], _unkept(passed)
     if complete != b"1" and lock != _NONE:
         text = f"it is being moved to {target}: a run is at work, or was some seconds ago"
         yield Finding("warn", "move", text, "let it end")
@@ -51,7 +53,7 @@ def away(replies: Sequence[Reply], live: Mapping[str, AbstractSet[int]]) -> Iter
         text = f"a move to {target} has begun, and no run is at work: the rest is there"
         yield Finding("warn", "move", text, _END)
         return
-    stays = int(left) if left is not None and left.isdigit() else 0
+    stays = int(left[:_DIGITS]) if left is not None and left.isdigit() else 0
     if stays:
         keys = "1 key" if stays == 1 else f"{stays:,} keys"
         text = f"was moved to {target}, but for {keys} whose contents it could not store"
