@@ -125,6 +125,32 @@ def test_what_no_run_takes_was_not_written_since(
     assert (level, text.rpartition(", and ")[2]) == ("warn", "has been written to since")
 
 
+def test_what_had_expired_before_the_move_does_not_lie_there_still(
+    opened: tuple[Store, Store, Store], server: Server
+) -> None:
+    """Its entries go, also where no cleaner came by; those of what is written meanwhile stay."""
+    one, other, together = opened
+    with server.client() as client:
+        for index in ("known:", "gauges:", "hists:"):
+            many = {f"60:gone{number}": 0 for number in range(700)}
+            client.zadd(f"redmeter:{index}", many)
+            client.zadd(f"redmeter:{index}", {b"junk": 0, b"60:\xff": 0})
+        client.zadd("redmeter:known:", {"60:theirs": 0})
+        client.set("redmeter:count:60:theirs", "x")
+        client.hset("redmeter:moments:60:gone7", "0", "1 1 1")
+        assert migrate(one, other).finished
+        client.delete("redmeter:moments:60:gone7")
+        assert set(client.zrange("redmeter:known:", 0, -1)) == {b"junk", b"60:\xff", b"60:theirs"}
+        assert set(client.zrange("redmeter:gauges:", 0, -1)) == {b"junk", b"60:\xff"}
+        client.delete("redmeter:count:60:theirs")
+        for index in ("known:", "gauges:", "hists:"):
+            client.zrem(f"redmeter:{index}", b"60:\xff")
+    assert migrate(one, other).complete
+    text = f"nothing lies in {one.location} any more: readers may do without REDMETER_PREVIOUS_URL"
+    ((level, told_text, _),) = told(together.reader)
+    assert (level, told_text) == ("ok", text)
+
+
 def test_a_store_before_that_is_away_hides_nothing_of_this_one(urls: tuple[str, str]) -> None:
     """What can be told is, and who does not answer."""
     with Meter(urls[1], sync=True) as meter:

@@ -9,8 +9,10 @@ their numbers. What had arrived is not applied again.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
+from redmeter.keys import Keys
 from redmeter.kinds.message import parse_name
 from redmeter.migrating import reading
 from redmeter.migrating.families import Content, Family
@@ -22,7 +24,7 @@ from redmeter.migrating.sending import Batches, Sender
 from redmeter.migrating.state import Group, State, arrived_in, first_of
 from redmeter.migrating.walk import FAMILIES, Passed, Unit, Walk
 from redmeter.store import Store
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.replies import Command, Reply, raised, scored
 from redmeter.store.scripts import TIDY
 
 #: Pause after each group, seconds: whoever else waits for FROM shall have its turn.
@@ -125,17 +127,25 @@ class Run:
             self.report.leave(family.keys(self._part.keys, passed.name)[0])
 
     def _tidy(self) -> None:
-        """Remove the loggers from FROM's index of which nothing is left there."""
+        """Remove those entries from FROM's indexes of which nothing is left there.
+
+        Loggers of which all was taken, and series that expired before any cleaner came by.
+        """
         keys = self._part.keys
-        members = raised(self._source.ask([("ZRANGE", keys.messages, 0, -1)])[0])
-        for page in _pages(members, 100):
-            self._journal.hold_on()
-            named = [keys.messages]
-            for member in page:
-                source = parse_name(member.decode(errors="replace"))
-                key, _, last, _ = keys.common(*source)
-                named += (key, last, keys.recent(*source), keys.patterns(*source))
-            raised(TIDY.run(Asked(self._source), named, page))
+        for family in map(FAMILIES.__getitem__, ("counters", "gauges", "histograms")):
+            self._tidy_index(family.index(keys), partial(_series_keys, keys, family))
+        self._tidy_index(keys.messages, partial(_logger_keys, keys))
+
+    def _tidy_index(self, index: str, keys_of: Callable[[bytes], Sequence[str]]) -> None:
+        cursor = b"0"
+        while True:
+            cursor, page = raised(self._ask([("ZSCAN", index, cursor, "COUNT", 500)])[0])
+            members = [member for member, _ in scored(page) if keys_of(member)]
+            for some in _pages(members, 100):
+                named = [index, *(key for member in some for key in keys_of(member))]
+                raised(TIDY.run(Asked(self._source), named, some))
+            if int(cursor) == 0:
+                return
 
     # Groups
 
@@ -318,6 +328,19 @@ class Run:
         sender = self._sender
         told = {"acknowledged": sorted(sender.acknowledged), "arrived": sender.arrived}
         return {"sums": sums, **numbers, **told}
+
+
+def _series_keys(keys: Keys, family: Family, member: bytes) -> Sequence[str]:
+    """Return the keys that an entry of an index stands for; none where it is no entry."""
+    name = family.parse(member.decode(errors="replace"))
+    same = name is not None and name.encode() == member
+    return family.keys(keys, name) if name is not None and same else ()
+
+
+def _logger_keys(keys: Keys, member: bytes) -> Sequence[str]:
+    source = parse_name(member.decode(errors="replace"))
+    key, _, last, _ = keys.common(*source)
+    return key, last, keys.recent(*source), keys.patterns(*source)
 
 
 def _pages(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
