@@ -52,6 +52,23 @@ def test_all_that_is_stored_moves(source: Store, target: Store, clients: Databas
             assert one.looked_for == one.found, kind
 
 
+@pytest.mark.parametrize("kept", [None, "60=120"])
+def test_progress_ends_where_all_is_done(
+    open_store: OpenStore, source: Store, clients: Databases, kept: str | None
+) -> None:
+    """Step by step: also of pages of grand totals, and of what TO does not keep."""
+    fill(source, series=3)
+    clients[0].hset("redmeter:total:", mapping={f"t{number}": 1 for number in range(450)})
+    target = open_store(prefix="other:", retention=kept)
+    shown: list[tuple[int, int]] = []
+    assert migrate(source, target, progress=lambda *both: shown.append(both)).complete
+    (total,) = {total for _, total in shown}
+    assert total > 453
+    assert [done for done, _ in shown] == sorted(done for done, _ in shown)
+    assert shown[-1] == (total, total)
+    assert total - 6 <= shown[-2][0] <= total
+
+
 def test_both_sides_are_counted(source: Store, target: Store) -> None:
     """Of counters: what was taken, what TO said that it stored, and by how much it has more."""
     for name in ("a", "b"):

@@ -86,7 +86,8 @@ def migrate(
         source: on one server, in any layout: FROM.
         target: on a server or a cluster: TO. Its retention holds; where it is new, it begins with
             the one that it was opened with.
-        progress: called now and then, with how many series are done and about how many there are.
+        progress: called now and then, with how many series are done and about how many there are;
+            at the end of all both are the same.
         quit: asked now and then; once it says True, the run ends after the series under way.
         waiting: called where another run is at work, or was when it was killed: with how long that
             is waited for at most, seconds.

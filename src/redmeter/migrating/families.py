@@ -53,6 +53,8 @@ class Family:
     refuse = True
     #: Whether events can be looked for in TO.
     compared = False
+    #: Whether Walk.total() counts its units; else nothing says how many there are.
+    listed = True
 
     def head(self, keys: Keys) -> str:
         """Return what stands before a unit's name in its first key."""

@@ -53,6 +53,7 @@ class Statistics(Hourly):
     """Statistics of observed values."""
 
     name = "statistics"
+    listed = False
     limit = 100
 
     def head(self, keys: Keys) -> str:
@@ -225,6 +226,7 @@ class Marks(Family):
     """Marks: one set for all."""
 
     name = "marks"
+    listed = False
     shapes = ("zset",)
     limit = 100
 

@@ -113,6 +113,10 @@ class Report:
         counts = self.unkept.setdefault(kind, {})
         counts[precision] = counts.get(precision, 0) + 1
 
+    def passed_by(self) -> int:
+        """Return how many series stay in FROM, since TO does not keep their precision."""
+        return sum(number for counts in self.unkept.values() for number in counts.values())
+
     def as_dict(self) -> dict[str, Any]:
         """Return all of it, in types that JSON has."""
         now = {"pieces": self.pieces - self.earlier_pieces} | asdict(self.now())

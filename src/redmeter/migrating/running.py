@@ -40,7 +40,8 @@ class Run:
 
     Args:
         state: what is written down; see journal.py.
-        progress: called after each group, with how many units are done, and of about how many.
+        progress: called after each group and at the end of all, with how many units are done, and
+            of about how many.
         quit: asked after each group; once it says True, the run ends.
     """
 
@@ -86,18 +87,23 @@ class Run:
             took = False
             for family, units in self._groups(walk):
                 took = self._move(family, units) or took
-                done += len(units)
                 report.stragglers += len(units) if number else 0
-                if self._progress is not None:
-                    self._progress(done, max(total, done))
+                done += sum(len(unit.fields) or 1 for unit in units if family.listed)
+                self._show(total if number else done + report.passed_by(), total)
                 if self._quit():
                     return report
                 self._clock.sleep(REST)
             if not took and not self._recover():
                 self._tidy()
                 report.finished = True
+                self._show(total, total)
                 break
         return report
+
+    def _show(self, done: int, total: int) -> None:
+        # What comes up meanwhile is no part of it.
+        if self._progress is not None:
+            self._progress(min(done, total), total)
 
     def _groups(self, walk: Walk) -> Iterator[tuple[Family, list[Unit]]]:
         """Yield what is taken together."""

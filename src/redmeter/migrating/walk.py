@@ -80,7 +80,7 @@ class Walk:
         self._bare = not keys.prefix
 
     def total(self) -> int:
-        """Return about how many units there are."""
+        """Return about how many units there are; each grand total is one. Of some kinds: listed."""
         keys = self._store.keys
         indexes = keys.known, keys.gauges, keys.hists, keys.messages, keys.messages, keys.messages
         commands: list[Command] = [("ZCARD", index) for index in indexes]
