@@ -9,7 +9,7 @@ import base64
 import contextlib
 import json
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote_plus, urlencode
 
 import pytest
 from hypothesis import example, given
@@ -169,19 +169,81 @@ def test_any_request_has_an_answer_that_keeps_browsers_in_bounds(
     assert "dashboard failed" not in caplog.text
 
 
-@fuzzed
-@given(mutated((BASIC, f"Bearer {TOKEN}", f"bearer  {TOKEN} ")), mutated(("redmeter-0=1; a=b",)))
-def test_nobody_passes_by_damaged_credentials(header: str, cookie: str) -> None:
-    """Only with the whole of them."""
+def nearly(right: str) -> str:
+    """Return a secret of which only the last character is wrong: all others are right."""
+    return right[:-1] + ("-" if right[-1] != "-" else "_")
+
+
+LOGIN = Login([TOKEN], {"ada": PASSWORD})
+((COOKIE, VALUE),) = LOGIN._cookies.items()
+#: The credentials, by the way on which they come.
+WAYS = ("basic", "bearer", "cookie", "query")
+SECRETS = {"basic": f"ada:{PASSWORD}", "bearer": TOKEN, "cookie": VALUE, "query": TOKEN}
+
+
+def lets_pass(way: str, secret: str) -> bool:
+    """Tell whether somebody passes who says a secret, as it is, on one of the ways."""
+    basic = base64.b64encode(secret.encode()).decode()
+    said = {
+        "basic": (f"Basic {basic}", "", ""),
+        "bearer": (f"Bearer {secret}", "", ""),
+        "cookie": ("", f"{COOKIE}={secret}", ""),
+        "query": ("", "", urlencode({"token": secret})),
+    }
+    return passes(*said[way])
+
+
+def passes(header: str, cookie: str, query: str) -> bool:
+    """Tell whether a request passes, or is given the cookie with which the next one does."""
     given_headers = [
         (b"authorization", header.encode("latin-1", "replace")),
         (b"cookie", cookie.encode("latin-1", "replace")),
     ]
-    scope = {"type": "http", "method": "GET", "query_string": b"", "headers": given_headers}
-    passed = False
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/",
+        "server": ("localhost", 80),
+        "query_string": query.encode(errors="replace"),
+        "headers": given_headers,
+    }
     with contextlib.suppress(Refusal):
-        passed = Login([TOKEN], {"ada": PASSWORD})(Request(scope)) is True
-    assert not passed or TOKEN in header or PASSWORD in decoded(header)
+        answer = LOGIN(Request(scope))
+        return answer is True or VALUE in getattr(answer, "headers", {}).get("set-cookie", "")
+    return False
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_passes_by_a_secret_that_is_nearly_right(way: str) -> None:
+    """One character is wrong, missing or too many, at the end or at the beginning."""
+    right = SECRETS[way]
+    assert lets_pass(way, right)
+    for wrong in (nearly(right), right[:-1], right + right[-1], nearly(right[::-1])[::-1]):
+        assert not lets_pass(way, wrong), wrong
+    for at in range(len(right)):
+        assert not lets_pass(way, right[:at] + nearly(right[at]) + right[at + 1 :]), at
+
+
+@fuzzed
+@given(
+    mutated(("", BASIC, f"Bearer {TOKEN}", f"bearer  {TOKEN} ")),
+    mutated(("", "redmeter-0=1; a=b", f"{COOKIE}={VALUE}", f"a=b; {COOKIE}={VALUE}")),
+    mutated(("", "a=b", f"token={TOKEN}", f"token={TOKEN}&a=b")),
+)
+@example(f"Bearer {nearly(TOKEN)}", "", "")
+@example("Basic " + base64.b64encode(f"ada:{nearly(PASSWORD)}".encode()).decode(), "", "")
+@example("", f"{COOKIE}={nearly(VALUE)}", "")
+@example("", "", f"token={nearly(TOKEN)}")
+def test_nobody_passes_by_damaged_credentials(header: str, cookie: str, query: str) -> None:
+    """Only with the whole of them."""
+    known = (
+        TOKEN in header,
+        PASSWORD in decoded(header),
+        VALUE in cookie,
+        TOKEN in unquote_plus(query),
+    )
+    assert not passes(header, cookie, query) or any(known)
 
 
 def decoded(header: str) -> str:
