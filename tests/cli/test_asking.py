@@ -196,6 +196,14 @@ def test_whatever_is_listed_can_be_asked_for(
     assert done.err.startswith(f"error: nothing was observed under {shown} in this window; it is ")
 
 
+def test_a_long_pattern_is_not_repeated_whole(redmeter: Run, meter: Meter) -> None:
+    """Its beginning tells which it was."""
+    meter.count("hits")
+    done = redmeter("names", "z" * 6_000)
+    assert done.code == 1
+    assert f"matches {'z' * 60}… (5940 more); redmeter names lists all" in done.err
+
+
 def test_what_others_count_has_no_grand_total(
     redmeter: Run, screen: Run, client: Any, meter: Meter
 ) -> None:

@@ -83,7 +83,12 @@ def names(
         fail("nothing is counted yet; redmeter replay access.log --shift-to-now does", NOT_FOUND)
     if not rows:
         what = kind.removesuffix("s") if kind else "counter, gauge or histogram"
-        fail(f"no {what} matches {pattern}; redmeter names lists all", NOT_FOUND)
+        fail(f"no {what} matches {_shortened(pattern)}; redmeter names lists all", NOT_FOUND)
+
+
+def _shortened(text: str) -> str:
+    """Cut what is repeated in an error, as those of invalid names are cut."""
+    return text if len(text) <= 80 else f"{text[:60]}… ({len(text) - 60} more)"
 
 
 def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | None]]:
