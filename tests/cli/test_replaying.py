@@ -69,6 +69,28 @@ def samples(redmeter: Run, name: str, precision: str) -> dict[int, int]:
     return {start: count for start, count in json.loads(done.out)[0]["samples"] if count}
 
 
+@pytest.mark.parametrize(
+    ("changes", "series", "top"),
+    [
+        ("1=120", "1h", "1d"),
+        ("3600=0", "5min", "1d"),
+        ("86400=0 90=9", "1h", "5h"),
+        ("1=0 5=0 60=0 300=0 3600=0", "5h", "1d"),
+    ],
+)
+def test_what_to_do_next_is_at_a_precision_that_is_kept(
+    redmeter: Run, tmp_path: Path, changes: str, series: str, top: str
+) -> None:
+    """The wanted one, else a finer one, else a coarser one; what is named can be typed."""
+    (tmp_path / "log").write_text(line_at(time.time()))
+    assert redmeter("retention", *changes.split()).code == 0
+    done = redmeter("replay", str(tmp_path / "log"))
+    assert f"series hits -p {series}" in done.err
+    assert f"top http_requests --by route -p {top}" in done.err
+    assert redmeter("series", "hits", "-p", series).code == 0
+    assert redmeter("top", "http_requests", "--by", "route", "-p", top).code == 0
+
+
 @pytest.mark.parametrize("piped", [False, True])
 def test_where_no_line_is_a_hit_the_code_is_1(redmeter: Run, tmp_path: Path, piped: bool) -> None:
     """The report is printed all the same; of nothing at all there is nothing to be said."""

@@ -11,7 +11,7 @@ import signal
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -86,6 +86,7 @@ def replay(
             _check_kind(path, file)
             shift = _shift(store, path) if shift_to_now else 0
             complete = _replay(store, path, name, shift, max_routes, brake, report)
+            widths = tuple(store.kept.series)
     finally:
         if complete or report.lines:
             if json:
@@ -96,7 +97,7 @@ def replay(
     if not complete:
         raise KeyboardInterrupt
     if report.kept and not json:
-        _say_next(again(url, prefix))
+        _say_next(again(url, prefix), widths)
     if report.refused:
         raise typer.Exit(STORE)
     if report.lines and not report.hits and not follow:
@@ -291,12 +292,18 @@ def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
         )
 
 
-def _say_next(options: str) -> None:
+def _say_next(options: str, widths: Sequence[int]) -> None:
+    """Say what to look at, at precisions that are kept."""
     call = called()
-    first = f"{call} series hits -p 1h{options}"
-    second = f"{call} top http_requests --by route -p 1d{options}"
+    first = f"{call} series hits -p {_near(3600, widths)}{options}"
+    second = f"{call} top http_requests --by route -p {_near(86_400, widths)}{options}"
     if call == "redmeter" and not options:
         output.note(f"next: {first} · {second}")
     else:  # too long for two on a line
         output.note(f"next: {first}")
         output.note(f"      {second}")
+
+
+def _near(wanted: int, widths: Sequence[int]) -> str:
+    """Return a precision of these, ascending: the wanted one, else the next finer, or coarser."""
+    return output.span(max((width for width in widths if width <= wanted), default=widths[0]))
