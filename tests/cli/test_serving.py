@@ -294,6 +294,21 @@ def test_up_without_a_server_fails_quickly(
 
 
 @pytest.mark.slow
+def test_up_that_is_interrupted_takes_with_it_what_it_started(home: Home) -> None:
+    """Ctrl-C before all answers: the process that should have stayed is ended too."""
+    with socket.socket() as silent:  # takes connections and says nothing, so nothing gets ready
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.settimeout(20.0)
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        child = home.start("up", "--no-page", "--detach", "--url", url)
+        eventually(lambda: len(home.processes()) == 2, 20.0, "both processes run")
+        with silent.accept()[0]:  # from now on the second one waits
+            done = child.finish(signal.SIGINT)
+        assert (done.code, done.out, done.err) == (130, "", "error: interrupted\n")
+        assert home.processes() == {}
+
+
 @pytest.mark.slow
 def test_what_is_quoted_of_a_log_stays_lines(lone_home: Home) -> None:
     """Why the embedded server does not start, by `up` and by what asks it."""
@@ -312,6 +327,7 @@ def test_what_is_quoted_of_a_log_stays_lines(lone_home: Home) -> None:
         assert "\\n" not in done.err
 
 
+@pytest.mark.slow
 def test_a_password_is_in_no_list_of_processes_and_in_no_file(home: Home, server: Server) -> None:
     """The detached process gets it by its environment; log and state name the place alone."""
     with server.client() as client:

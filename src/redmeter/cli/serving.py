@@ -248,7 +248,14 @@ def _detach(place: Place, options: Options) -> None:
         )
     finally:
         os.close(log)
-    if not wait(lambda: _is_ready(place) or child.poll() is not None):
+    try:
+        answered = wait(lambda: _is_ready(place) or child.poll() is not None)
+    except KeyboardInterrupt:
+        if not _is_ready(place):  # else it is what was asked for
+            child.terminate()
+            child.wait()
+        raise
+    if not answered:
         child.terminate()
         fail(f"no answer within {PATIENCE:.0f} s; look at {place.log}", STORE)
     state = place.state()
