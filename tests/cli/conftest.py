@@ -69,8 +69,8 @@ def redmeter(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 class Screen(io.TextIOWrapper):
     """A stream that says it is a terminal."""
 
-    def __init__(self) -> None:
-        super().__init__(io.BytesIO(), encoding="utf-8")
+    def __init__(self, encoding: str) -> None:
+        super().__init__(io.BytesIO(), encoding=encoding, errors="backslashreplace")
 
     def isatty(self) -> bool:
         """Say so."""
@@ -80,15 +80,15 @@ class Screen(io.TextIOWrapper):
         """Return what was written."""
         self.flush()
         assert isinstance(self.buffer, io.BytesIO)
-        return self.buffer.getvalue().decode()
+        return self.buffer.getvalue().decode(self.encoding)
 
 
 @pytest.fixture
 def screen(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command in this process, its output and errors a terminal's of `columns` columns."""
 
-    def run(*arguments: str, columns: int = 80, **env: str) -> Done:
-        seen = Screen()
+    def run(*arguments: str, columns: int = 80, encoding: str = "utf-8", **env: str) -> Done:
+        seen = Screen(encoding)
         with monkeypatch.context() as patch:
             for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
                 patch.delenv(name, raising=False)

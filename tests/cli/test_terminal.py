@@ -98,6 +98,36 @@ def test_a_ranking_has_bars_where_there_is_room(screen: Run, counted: Meter) -> 
     assert "█" not in screen("top", "-p", "1d", columns=40).out
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+def test_drawings_are_ascii_where_the_output_has_no_blocks(
+    screen: Run, counted: Meter, encoding: str
+) -> None:
+    """Columns, axes, bars, marks and bands: as wide as with blocks, and without a single escape."""
+    counted.mark("v" * 200, at=time.time() - 9_000)
+    for second in range(200):
+        counted.observe("seconds", second)
+    for words in (
+        ["series", "hits", "-p", "1h"],
+        ["top", "-p", "1d"],
+        ["summary", "seconds", "-p", "1h"],
+        ["forecast", "hits", "-p", "1h"],
+    ):
+        done = screen(*words, encoding=encoding)
+        assert done.code == 0
+        assert not re.search(r"\\u2[0-9a-f]{3}", done.out.replace("\\u2026 (", "")), done.out
+        blocks = plain(screen(*words).out).splitlines()
+        lines = plain(done.out).splitlines()
+        drawn = [at for at, line in enumerate(blocks) if re.search("[┤└█]", line)]
+        assert drawn
+        assert all(cell_len(lines[at]) >= cell_len(blocks[at].rstrip()) for at in drawn)
+        assert max(cell_len(lines[at]) for at in drawn) <= 80
+    out = plain(screen("series", "hits", "-p", "1h", encoding=encoding).out)
+    assert re.search(r"^ *\d[\d,]* \|.*#", out, re.MULTILINE)
+    assert re.search(r"^ +\+-+$", out, re.MULTILINE)
+    assert re.search(r"^ +v$", out, re.MULTILINE)
+    assert "#" * 20 in screen("top", "-p", "1d", encoding=encoding).out
+
+
 def test_no_color_and_a_dumb_terminal_get_none(screen: Run, counted: Meter) -> None:
     """NO_COLOR: no colours; TERM=dumb: no escape sequences at all."""
     for words in (["series", "hits", "-p", "1h"], ["top", "-p", "1d"], ["doctor"], ["names", "zz"]):

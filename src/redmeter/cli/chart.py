@@ -1,4 +1,4 @@
-"""A series as columns of blocks, eight steps to a line.
+"""A series as columns of blocks, eight steps to a line; in ASCII where there are no blocks.
 
 A chart library was looked for; docs/design.md says why none is used.
 """
@@ -93,18 +93,19 @@ def _frame(
         columns: width of the terminal.
     """
     width = max(map(len, labels))
+    blocks, side, corner, line = map(output.signs, (_BLOCKS, "┤", "└", "─"))
     drawn = Text(no_wrap=True)
     shown, row_of_marks = _marked(series, len(steps), group, marks)
     if shown:
         drawn.append(" " * (width + 2) + row_of_marks + "\n", style="yellow")
     for row in range(HEIGHT, 0, -1):
         label = labels[0] if row == HEIGHT else labels[1] if row == 1 else ""
-        drawn.append(f"{label:>{width}} ┤", style="dim")
-        cells = "".join(_BLOCKS[max(0, min(8, step - (row - 1) * 8))] for step in steps)
+        drawn.append(f"{label:>{width}} {side}", style="dim")
+        cells = "".join(blocks[max(0, min(8, step - (row - 1) * 8))] for step in steps)
         finished = len(cells) - series.partial
         drawn.append(cells[:finished], style="cyan")
         drawn.append(cells[finished:] + "\n", style="dim cyan")
-    drawn.append(" " * (width + 1) + "└" + "─" * len(steps) + "\n", style="dim")
+    drawn.append(" " * (width + 1) + corner + line * len(steps) + "\n", style="dim")
     notes = [_axis(series, len(steps), columns - width - 2)]
     if group > 1:
         notes.append(f"each column is {group} slices")
@@ -121,11 +122,12 @@ def _marked(
 ) -> tuple[list[Mark], str]:
     """Return the marks within a series, the oldest first, and a line with a sign for each."""
     line, shown, longer = [" "] * drawn, [], len(series) % group
+    sign = output.signs("▼")
     for mark in sorted(marks):
         at = int((mark.time - series.start) // series.precision)
         if 0 <= at < len(series):  # only the oldest column may stand for fewer slices
             column = at // group if not longer else (at - longer) // group + 1
-            line[column] = "▼"
+            line[column] = sign
             shown.append(mark)
     return shown, "".join(line).rstrip()
 
@@ -137,14 +139,14 @@ def _legend(marks: Sequence[Mark], precision: int, columns: int) -> str:
         day, _, time = output.moment(mark.time, min(precision, 60)).partition(" ")
         texts.append(f"{time if day == last else f'{day} {time}'} {output.safe(mark.label)}")
         last = day
-    kept = len(texts)
+    kept, sign, dot, dots = len(texts), *map(output.signs, ("▼ ", " · ", "…"))
     while True:
-        cut = f" · … ({len(texts) - kept} more)" if kept < len(texts) else ""
-        line = "▼ " + " · ".join(texts[:kept]) + cut
+        cut = f"{dot}{dots} ({len(texts) - kept} more)" if kept < len(texts) else ""
+        line = sign + dot.join(texts[:kept]) + cut
         if cell_len(line) <= columns:
             return line
         if kept == 1:
-            return set_cell_size(line, max(1, columns - 1)).rstrip() + "…"
+            return set_cell_size(line, max(1, columns - len(dots))).rstrip() + dots
         kept -= 1
 
 
@@ -183,8 +185,11 @@ def _axis(series: Series[int] | Series[float | None], drawn: int, room: int) -> 
     if gap > 1:
         return f"{start}{' ' * gap}{end}"
     day, _, time = end.partition(" ")
-    forms = [f"{start} … {end}", f"{start} … {time}" if start.startswith(day) else "", f"{start} …"]
-    return next((form for form in forms if form and len(form) <= room), start)
+    to = output.signs("…")
+    forms = [f"{start} {to} {end}", f"{start} {to} {time}", f"{start} {to}"]
+    if not start.startswith(day):
+        del forms[1]
+    return next((form for form in forms if len(form) <= room), start)
 
 
 def _steps(value: int, top: int) -> int:
@@ -198,7 +203,8 @@ def bar(share: float, width: int = 20) -> Text:
     """Draw a part of a whole as a horizontal bar."""
     eighths = round(share * width * 8)
     full, rest = divmod(eighths, 8)
-    return Text("█" * full + ("" if not rest else " ▏▎▍▌▋▊▉"[rest]), style="cyan")
+    drawn = "█" * full + ("" if not rest else " ▏▎▍▌▋▊▉"[rest])
+    return Text(output.signs(drawn), style="cyan")
 
 
 def rows(
@@ -224,7 +230,7 @@ def rows(
             count = sum(buckets.get(index, 0) for index in range(first, first + width))
             low, high = upper_edge(first - 1), upper_edge(first + width - 1)
             ends = (-high, -low) if negative else (low, high)
-            lines.append((f"{write(ends[0])} … {write(ends[1])}", count))
+            lines.append((f" {output.signs('…')} ".join(map(write, ends)), count))
         found += lines[::-1] if negative else lines
         if negative and distribution.zeros:
             found.append((write(0.0), distribution.zeros))

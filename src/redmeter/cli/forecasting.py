@@ -200,12 +200,13 @@ def _framed(cells: Sequence[Sequence[tuple[str, str]]], labels: tuple[str, str],
     drawn = Text(no_wrap=True)
     for row in range(_HEIGHT - 1, -1, -1):
         label = labels[0] if row == _HEIGHT - 1 else labels[1] if row == 0 else ""
-        drawn.append(f"{label:>{width}} ┤", style="dim")
+        drawn.append(f"{label:>{width}} {output.signs('┤')}", style="dim")
         for column in cells:
-            drawn.append(*column[row])
+            sign, style = column[row]
+            drawn.append(output.signs(sign), style)
         drawn.append("\n")
-    drawn.append(" " * (width + 1) + "└" + "─" * len(cells) + "\n", style="dim")
-    drawn.append(" " * (width + 2) + axis, style="dim")
+    drawn.append(" " * (width + 1) + output.signs("└" + "─" * len(cells)) + "\n", style="dim")
+    drawn.append(" " * (width + 2) + output.signs(axis), style="dim")
     return drawn
 
 

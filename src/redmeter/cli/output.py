@@ -30,6 +30,10 @@ class _Console(Console):
 _stdout = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 _stderr = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=True)
 
+#: The signs that drawings are made of, and what stands for each where the output has no such signs.
+_SIGNS = "▁▂▃▄▅▆▇█▏▎▍▌▋▊▉┤└─│░•◦▲▼·"
+_ASCII = str.maketrans(_SIGNS, "..:-=+*#..:-=+*|+-|:o.^v-", "") | {ord("…"): "..."}
+
 #: A cell: text, or a number, which is set to the right.
 Cell = str | int | float | Text
 #: Called with how far something is, and of how much; None where nobody knows.
@@ -56,6 +60,15 @@ def safe(text: str) -> str:
 def line(text: str | Text = "") -> None:
     """Print a line."""
     _stdout.print(safe(text) if isinstance(text, str) else text)
+
+
+def signs(text: str) -> str:
+    """Return what is drawn, in ASCII where the output's encoding cannot show it."""
+    try:
+        _SIGNS.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return text.translate(_ASCII)
+    return text
 
 
 def block(text: Text) -> None:
