@@ -151,6 +151,32 @@ def test_a_changed_source_makes_the_page_outdated_and_a_test_does_not(tmp_path: 
     assert page.outdated
 
 
+def test_the_checks_of_the_page_work_below_any_path(tmp_path: Path) -> None:
+    """A space and a letter beyond ASCII are in many a home; what is found is named without it."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node on PATH")
+    load().Page(ROOT).build()
+    to = tmp_path / "a b é"
+    for name in ("frontend/scripts", "frontend/src", STATIC):
+        shutil.copytree(ROOT / name, to / name)
+    shutil.copy(ROOT / "frontend" / "index.html", to / "frontend")
+
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        words = [node, str(to / "frontend" / "scripts" / script)]
+        return subprocess.run(words, capture_output=True, text=True, timeout=60)
+
+    done = run("size.mjs")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert any(line.endswith(" B  index.html") for line in done.stdout.splitlines())
+    done = run("forbidden.mjs")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (to / "frontend" / "src" / "main.tsx").write_text("// Wrong.\nx.innerHTML = y;\n")
+    done = run("forbidden.mjs")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "src/main.tsx:2: makes markup of text: x.innerHTML = y;\n"
+
+
 @pytest.mark.parametrize(
     ("version", "does"),
     [
