@@ -72,6 +72,31 @@ def test_a_dry_run_tells_what_there_is(
     assert not found["new"]
 
 
+def test_a_dry_run_tells_of_memory_that_is_missing(
+    redmeter: Run, meter: Meter, urls: tuple[str, str], client: Any
+) -> None:
+    """A store that is full cannot be moved: taking needs some more."""
+    meter.count("hits")
+    for number in range(500):
+        meter.count("hits", labels={"number": str(number)})
+    assert json.loads(redmeter("migrate", *urls, "--dry-run", "--json").out)["room"] is None
+    used = client.info("memory")["used_memory"]
+    try:
+        client.config_set("maxmemory", used + 400_000)
+        done = redmeter("migrate", *urls, "--dry-run")
+        assert "FROM may lack memory for what was taken" in done.out
+        assert done.out.splitlines()[-1].endswith("raise its maxmemory by 1 MB")
+        client.config_set("maxmemory", used + 100_000_000)
+        assert "memory" not in redmeter("migrate", *urls, "--dry-run").out
+        client.config_set("maxmemory", used // 2)
+        for options in ((), ("--dry-run",)):
+            done = redmeter("migrate", *urls, *options)
+            assert (done.code, "maxmemory" in done.err) == (3, True)
+    finally:
+        client.config_set("maxmemory", 0)
+    assert redmeter("migrate", *urls).code == 0
+
+
 def test_a_new_target_keeps_what_the_other_kept(
     redmeter: Run, meter: Meter, urls: tuple[str, str]
 ) -> None:

@@ -180,6 +180,11 @@ def _tell_survey(found: Survey, json: bool) -> None:
         )
     for text in found.differences:
         output.line(text)
+    if found.short:
+        output.line(
+            "FROM may lack memory for what was taken, which stays there for a day: raise its "
+            f"maxmemory by {-(-found.short // 1_000_000):,} MB"
+        )
     _tell_left(found.unkept, found.strange)
 
 

@@ -27,6 +27,9 @@ from redmeter.migrating.state import arrived_in
 from redmeter.migrating.walk import Passed, Walk
 from redmeter.store import Store
 
+#: What FROM needs more for a key that was taken, about, bytes: a longer name, and a time to live.
+GROWTH = 150
+
 __all__ = ["MigrationError", "Report", "Sum", "Survey", "migrate", "survey"]
 
 
@@ -38,7 +41,12 @@ def survey(source: Store, target: Store) -> Survey:
     """
     kept = _check(source, target)
     state = Journal(source).state()
-    found = Survey()
+    found = Survey(room=_room(source))
+    if found.room is not None and found.room <= 0:
+        raise MigrationError(
+            f"{source.location} is full, and needs some memory for what was taken: raise its "
+            "maxmemory"
+        )
     if known(source, target, state):  # raises what the move itself would
         had = arrived_in(state)
         numbers = last_numbers(target, state.id)
@@ -69,6 +77,8 @@ def survey(source: Store, target: Store) -> Survey:
                 _add(found.unkept, family.name, precision, 1)
             else:
                 found.strange.append(family.keys(source.keys, name)[0])
+    number = sum(sum(counts.values()) for counts in found.series.values())
+    found.short = max(0, number * GROWTH - found.room) if found.room is not None else 0
     return found
 
 
@@ -116,6 +126,18 @@ def migrate(
     journal.end(state, complete=report.finished, left=len(report.left), unkept=report.unkept)
     report.seconds = source.clock.monotonic() - started
     return report
+
+
+def _room(source: Store) -> int | None:
+    """Return how many bytes FROM may grow by; None where that has no end, or it does not say."""
+    (reply,) = source.ask([("INFO", "memory")])
+    if not isinstance(reply, bytes):
+        return None
+    told = dict(line.split(":", 1) for line in reply.decode().splitlines() if ":" in line)
+    most, used = told.get("maxmemory", "0"), told.get("used_memory", "0")
+    if told.get("maxmemory_policy") != "noeviction" or most == "0":
+        return None
+    return int(most) - int(used) + int(told.get("mem_not_counted_for_evict", "0"))
 
 
 def _check(source: Store, target: Store) -> Kept:

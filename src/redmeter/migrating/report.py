@@ -138,6 +138,9 @@ class Survey:
     #: Whether TO has nothing yet, and whether FROM says what it keeps.
     new: bool = False
     told: bool = False
+    #: Bytes that FROM may grow by, None where that has no end; and how many it may lack, about.
+    room: int | None = None
+    short: int = 0
     #: How many batches TO had stored and lost, which the move sends again first.
     lost: int = 0
     #: Where all of it was moved to, in words, should it have been; else "".
