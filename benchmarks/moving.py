@@ -50,7 +50,7 @@ def moving(conn: redis.Redis, url: str) -> Iterator[Row]:
         whole = report.total()
         assert whole.taken == whole.stored + whole.aged, "nothing is lost"
         yield Row(
-            "migrate, 20,000 counters",
+            f"migrate, 20,000 counters, {SLICES} samples each",
             f"{report.seconds:.1f} s",
             f"PING {max(waits) * 1e3:.1f} ms",
             None,
