@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import redis
+from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
 from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable, cleaning
 from redmeter.dashboard import Dashboard
@@ -271,9 +272,17 @@ UNUSABLE = {
     "ssl_certfile={good.file}&ssl_keyfile={renamed.key}": r"\(key values mismatch\)",
     "ssl_certfile={locked.file}&ssl_keyfile={locked.key}": r"encrypted key is ssl_password",
     "ssl_certfile={locked.file}&ssl_keyfile={locked.key}&ssl_password=no": r"is ssl_password",
+    "ssl_ciphers=nonsense": r"ssl_ciphers: OpenSSL knows no such ciphers",
     "ssl_cert_reqs=maybe": r"ssl_cert_reqs is one of required, optional, none",
     "ssl_cert_reqs=None": r"ssl_cert_reqs is one of required, optional, none",
 }
+
+
+if "ssl_min_version" in URL_QUERY_ARGUMENT_PARSERS:  # else the client would take it for text
+    UNUSABLE |= {
+        "ssl_min_version=5": r"ssl_min_version is a number: 771 for TLS 1.2, 772 for 1.3",
+        "ssl_min_version=99999999999": r"ssl_min_version is a number",
+    }
 
 
 @pytest.mark.parametrize("options", UNUSABLE)

@@ -9,6 +9,7 @@ import pytest
 import redis
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
 from redmeter.errors import InvalidSetting
 from redmeter.store import embedded, open
@@ -259,9 +260,46 @@ def test_an_unknown_option_is_named_with_those_that_are_known(option: str, value
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("url", ["redis://127.0.0.1:1?ssl_cert_reqs=none", "rediss://h?ssl_x=1"])
-def test_an_option_that_this_connection_does_not_know_is_named_on_use(url: str) -> None:
-    """TLS without TLS, or a word that only looks like TLS."""
+@pytest.mark.parametrize("scheme", ["rediss://h", "rediss+cluster://h,i", "rediss+sentinel://h/s"])
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("ssl_x=1", r"unknown option: 'ssl_x'; use ssl_ca_certs, .*, ssl_check_hostname, "),
+        ("ssl_validate_ocsp=yes", r"ssl_validate_ocsp: OCSP .* Meter\(client=.*ssl_ca_certs, "),
+        ("ssl_validate_ocsp=no", r"ssl_validate_ocsp: OCSP "),
+        ("ssl_validate_ocsp_stapled=yes", r"ssl_validate_ocsp_stapled: OCSP "),
+        ("ssl_validate_ocsp_stapled=no", r"ssl_validate_ocsp_stapled: OCSP "),
+        ("ssl_validate_ocsp=", r"ssl_validate_ocsp: OCSP "),
+        ("ssl_ocsp_context=x", r"ssl_ocsp_context: OCSP "),
+        ("ssl_ocsp_expected_cert=x", r"ssl_ocsp_expected_cert: OCSP "),
+        ("ssl_context=x", r"unknown option: 'ssl_context'"),
+    ],
+)
+def test_an_option_of_tls_that_would_do_nothing_is_refused(
+    scheme: str, option: str, said: str
+) -> None:
+    """What asks for a check is carried out, or said to be impossible; what there is, is named."""
+    with pytest.raises(InvalidSetting, match=said) as caught:
+        parse(f"{scheme}?{option}")
+    assert len(str(caught.value)) < 500
+
+
+def test_an_option_of_tls_is_read_as_what_it_is() -> None:
+    """Text, a number, a yes or no, and whatever else the client reads from a text."""
+    texts = ("ssl_ca_certs", "ssl_ca_path", "ssl_ca_data", "ssl_certfile", "ssl_keyfile")
+    for name in (*texts, "ssl_password", "ssl_cert_reqs", "ssl_ciphers"):
+        assert parse(f"rediss://h?{name}=x").options[name] == "x"
+    assert parse("rediss://h?ssl_check_hostname=no").options["ssl_check_hostname"] is False
+    parsers: dict[str, Any] = URL_QUERY_ARGUMENT_PARSERS
+    for name, read in parsers.items():
+        text = "VERIFY_X509_STRICT" if "flags" in name else "771"
+        if name.startswith("ssl_"):
+            assert parse(f"rediss://h?{name}={text}").options[name] == read(text)
+
+
+def test_an_option_that_this_connection_does_not_know_is_named_on_use() -> None:
+    """TLS without TLS."""
+    url = "redis://127.0.0.1:1?ssl_cert_reqs=none"
     store = open(url, timeout=0.1)
     assert store is not None
     with pytest.raises(InvalidSetting, match=r"url: has an unknown option: ssl_"):

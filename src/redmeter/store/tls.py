@@ -98,6 +98,7 @@ def verified(options: Mapping[str, Any]) -> dict[str, Any]:
         # Given none, OpenSSL would ask for the password of an encrypted key, at the terminal.
         found.setdefault("ssl_password", "")
     _check_files(found)
+    _check_terms(found)
     return found
 
 
@@ -126,6 +127,22 @@ def _check_files(options: Mapping[str, Any]) -> None:
             f"ssl_certfile, ssl_keyfile: no certificate and the key that belongs to it, as PEM "
             f"({_reason(error)}); the password of an encrypted key is ssl_password",
         ) from None
+
+
+def _check_terms(options: Mapping[str, Any]) -> None:
+    version, ciphers = options.get("ssl_min_version"), options.get("ssl_ciphers")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if version is not None:
+            context.minimum_version = version
+    except (ValueError, OverflowError):
+        known = f"{int(ssl.TLSVersion.TLSv1_2)} for TLS 1.2, {int(ssl.TLSVersion.TLSv1_3)} for 1.3"
+        raise InvalidSetting("url", f"ssl_min_version is a number: {known}") from None
+    try:
+        if ciphers is not None:
+            context.set_ciphers(ciphers)
+    except (ssl.SSLError, ValueError):
+        raise InvalidSetting("url", "ssl_ciphers: OpenSSL knows no such ciphers") from None
 
 
 def _check_readable(name: str, path: str) -> None:

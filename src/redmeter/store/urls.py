@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from redis.connection import parse_url
+from redis.connection import URL_QUERY_ARGUMENT_PARSERS, parse_url
 
 from redmeter.errors import InvalidSetting
 from redmeter.expressions import late
@@ -29,6 +29,17 @@ _OPTIONS = {
     *("health_check_interval", "max_connections", "retry_on_timeout", "decode_responses"),
     *("encoding", "encoding_errors"),
 }
+#: What of TLS asks for OCSP. The client takes no text for a yes, and has to be given objects.
+_OF_OCSP = {
+    *("ssl_validate_ocsp", "ssl_validate_ocsp_stapled"),
+    *("ssl_ocsp_context", "ssl_ocsp_expected_cert"),
+}
+#: The options of TLS: those whose value is text, and those that the client reads from one.
+_OF_TLS = {
+    *("ssl_ca_certs", "ssl_ca_path", "ssl_ca_data", "ssl_certfile", "ssl_keyfile"),
+    *("ssl_password", "ssl_cert_reqs", "ssl_ciphers"),
+    *(name for name in URL_QUERY_ARGUMENT_PARSERS if name.startswith("ssl_")),
+} - _OF_OCSP
 #: What the sentinels want, where they ask for it: their own, not the server's.
 _OF_SENTINELS = ("sentinel_username", "sentinel_password")
 #: Where sentinels listen unless the URL says otherwise.
@@ -118,10 +129,8 @@ def parse(url: str) -> Target:
     # After an unescaped & in a password there, the rest of it looks like an option.
     secret = any("password" in option for option in given)
     for option in given:
-        if option not in _OPTIONS and not option.startswith("ssl_"):
-            named = "" if secret else f": {option[:40]!a}"
-            known = ", ".join(sorted(_OPTIONS))
-            raise InvalidSetting("url", f"has an unknown option{named}; use {known}, ssl_…")
+        if option not in _OPTIONS and option not in _OF_TLS:
+            raise _unknown(option, secret=secret)
     for option in _IGNORED:
         options.pop(option, None)
     return Target("server", location, options)
@@ -218,6 +227,23 @@ def _embedded(rest: str) -> Target:
     except RuntimeError:
         raise InvalidSetting("url", "embedded://~USER/…: no such user, or no home") from None
     return Target("embedded", f"embedded://{path}", path=path)
+
+
+def _unknown(option: str, *, secret: bool) -> InvalidSetting:
+    """Say that there is no such option.
+
+    Args:
+        secret: it may be a part of a password.
+    """
+    if option in _OF_OCSP:
+        return InvalidSetting(
+            "url",
+            f"{option}: OCSP is asked by no option of a URL, but by a client of your own, "
+            f"Meter(client=redis.Redis(…)); of TLS there are {', '.join(sorted(_OF_TLS))}",
+        )
+    named = "" if secret else f": {option[:40]!a}"
+    known = sorted(_OF_TLS) if option.startswith("ssl_") else [*sorted(_OPTIONS), "ssl_…"]
+    return InvalidSetting("url", f"has an unknown option{named}; use {', '.join(known)}")
 
 
 def _unreadable() -> InvalidSetting:
