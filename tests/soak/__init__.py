@@ -11,6 +11,9 @@ watching.py                those that read and clean (`python -m soak.watching`)
 journal.py                 what a writer writes down before it records it, and how that is read
 moments.py                 a clock that can be set, and stands still while an event is noted
 checks.py                  recorded against stored
+explained.py               what recorders call lost or uncertain, against what can be
+readings.py                what readers were told, against what was there at that moment
+asked.py                   what is answered in the end, against what the keys hold
 residue.py                 what lies in the store that should not
 report.py                  tables
 """

@@ -73,7 +73,7 @@ class Ledger:
             for (reason, series, precision), events in book.losses().items():
                 self.lost[precision, series] += events
                 self.reasons[reason, precision] += events
-            risks = [(window, _at_risk(book, window)) for window in lossy]
+            risks = [(window, at_risk(book, window)) for window in lossy]
             unknown = book.unsettled + book.uncertain
             for series, events in book.events.items():
                 gone = sum(number for window, number in risks if window.may_cost(series))
@@ -85,7 +85,7 @@ class Ledger:
             self.stored += int(book.said.get("stored", 0))
 
 
-def _at_risk(book: Book, window: Window) -> int:
+def at_risk(book: Book, window: Window) -> int:
     """Return how much of what a process knew to be stored a fault may have cost at most."""
     assert window.risk is not None
     return max(0, book.done_after(window.risk + ANSWERED) - book.done_by(window.start - LAG))
@@ -231,6 +231,7 @@ def seen(told: Iterable[Seen], windows: list[Window]) -> Iterator[str]:
         expected = {
             "ready": True,
             "done": True,
+            "told": True,  # see readings.py
             "error": bool(near),
             "down": any(window.risk is not None for window in near),
             "unequal": any(window.risk is not None for window in near),

@@ -14,6 +14,7 @@ of that was stored by then: the rest is all that nobody can know.
 import json
 import os
 import time
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -117,6 +118,28 @@ class Look(NamedTuple):
     done: int
     buffered: int
     rss: int
+    stored: int = 0
+    uncertain: int = 0
+    #: Events that were written down by then.
+    noted: int = 0
+
+
+class Noted:
+    """When the events of a series were written down: a row for each line, in three columns."""
+
+    def __init__(self) -> None:
+        #: When, by the monotonic clock.
+        self.moments = array("d")
+        #: In which second it happened, Unix.
+        self.seconds = array("q")
+        #: How many events it is.
+        self.events = array("q")
+
+    def add(self, moment: float, second: int, events: int) -> None:
+        """Add a row."""
+        self.moments.append(moment)
+        self.seconds.append(second)
+        self.events.append(events)
 
 
 def _time(look: Look) -> float:
@@ -133,6 +156,7 @@ class Book:
         set_at: gauge -> second -> when it was last set.
         logged: logger -> hour -> messages.
         events: how many events there are of each series, gauge and logger.
+        noted: when each of them was written down.
         refused: how many of these raised, and were not stored.
         looks: what the recorder said, in the order of time.
         last: whether the last of these came after everything.
@@ -147,6 +171,7 @@ class Book:
         self.set_at: dict[str, dict[int, float]] = defaultdict(dict)
         self.logged: dict[str, Counter[int]] = defaultdict(Counter)
         self.events: Counter[str] = Counter()
+        self.noted: dict[str, Noted] = defaultdict(Noted)
         self.refused = 0
         self.looks: list[Look] = []
         self.said: dict[str, Any] = {}
@@ -207,20 +232,26 @@ class Book:
         if kind == "h":
             said = json.loads(rest)
             done = said["stored"] + said["uncertain"] + said["dropped"]
-            self.looks.append(Look(float(moment), done, said["buffered"], said["rss"]))
+            self.looks.append(
+                Look(
+                    *(float(moment), done, said["buffered"], said["rss"]),
+                    *(said["stored"], said["uncertain"], self.amount),
+                )
+            )
             self.said, self.last = said, said["last"]
             return
         wall, amount, name = rest.split(" ", 2)
         second = int(float(wall) // 1)
-        if kind == "g":
-            self.set_at[name][second] = float(wall)
-            self.events[name] += 1
-        elif kind == "m":
-            self.logged[name][second // HOUR * HOUR] += 1
-            self.events[name] += 1
-        elif kind == "-":  # it stays an event of the recorder, which dropped it
+        if kind == "-":  # it stays an event of the recorder, which dropped it
             self.recorded[name][second] -= int(amount)
             self.refused += int(amount)
+            return
+        events = int(amount) if kind == "c" else 1
+        self.events[name] += events
+        self.noted[name].add(float(moment), second, events)
+        if kind == "g":
+            self.set_at[name][second] = float(wall)
+        elif kind == "m":
+            self.logged[name][second // HOUR * HOUR] += 1
         else:
-            self.recorded[name][second] += 1 if kind == "o" else int(amount)
-            self.events[name] += 1 if kind == "o" else int(amount)
+            self.recorded[name][second] += events

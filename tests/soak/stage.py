@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import redis
 
-from redmeter import cleaning
+from redmeter import Meter, cleaning
 from redmeter.errors import RedmeterError
-from soak import checks
+from soak import asked, checks, explained, readings
 from soak.checks import Ledger, Window
 from soak.clustered import Clustered
 from soak.crew import WATCHING, WRITERS, Crew
@@ -223,6 +223,12 @@ class Stage:
         wrong += checks.messages(ledger, read_messages(clients, MESSAGE))
         wrong += checks.books(ledger, self._windows)
         wrong += checks.seen(crew.seen, self._windows)
+        wrong += explained.uncertain(ledger, self._windows)
+        apart = time.time() - time.monotonic()
+        wrong += explained.losses(ledger, stored, self._windows, apart)
+        wrong += readings.readings(crew.seen, ledger, self._windows)
+        wrong += asked.histograms(clients, stored)
+        wrong += self._asked(ledger, stored)
         for _ in range(2):  # what expires between the two is gone by the second time
             self._clean()
             left = list(residue(clients, lasted))
@@ -249,6 +255,13 @@ class Stage:
             processes=len(ledger.books),
             wrong=wrong,
         )
+
+    def _asked(self, ledger: Ledger, stored: Stored) -> list[str]:
+        try:
+            with Meter(self._place.url, timeout=FINISH) as meter:
+                return list(asked.answers(meter, ledger, stored))
+        except RedmeterError as error:
+            return [f"asked in the end: {error}"]
 
     def _clean(self) -> None:
         try:

@@ -3,8 +3,9 @@
     python -m soak.watching reader URL        python -m soak.watching cleaner URL
 
 A line of output is a JSON object: `what` happened, from `start` to `end` by the monotonic clock,
-and the `text`. Whether an error or a total that went down was to be expected is for those to say
-who know when something was broken: see checks.py. SIGINT ends them.
+and the `text`. Whether an error or a total that went down was to be expected, and whether a total
+was right, is for those to say who know what was broken and recorded: see checks.py, readings.py.
+SIGINT ends them.
 """
 
 import itertools
@@ -28,6 +29,8 @@ from soak.writers import SEEN, SHARED, TIMEOUT
 READ_PAUSE, CLEAN_PAUSE = 0.1, 1.0
 #: Precisions of which one divides the other.
 FINE, COARSE = (1, 5, 60), (5, 60, 300)
+#: Precisions of which slices are kept for longer than a soak takes.
+LONG = (3600, 86400)
 
 
 class Watcher:
@@ -92,15 +95,24 @@ class Reader(Watcher):
         self.meter.close()
         self.end()
 
+    def answer(self, question: str, asked: float, amounts: dict[str, int]) -> None:
+        """Tell how much there is of some series, all that was ever recorded of them."""
+        self.tell("told", asked, json.dumps({question: amounts}))
+
     def names(self) -> None:
         """All names of all kinds."""
         for kind in ("counters", "gauges", "histograms"):
             self.meter.names(kind=kind)
 
     def series(self) -> None:
-        """All series that are shared, at each precision."""
-        for precision in (*FINE, 3600, 86400):
+        """All series that are shared, at each precision; the coarse ones hold all of the soak."""
+        for precision in FINE:
             self.meter.series_of(list(SHARED), precision=precision)
+        for precision in LONG:
+            asked = time.monotonic()
+            found = self.meter.series_of(list(SHARED), precision=precision)
+            amounts = {name: one.total for name, one in found.items()}
+            self.answer(f"series at {precision} s", asked, amounts)
 
     def gauges(self) -> None:
         """A gauge, and statistics."""
@@ -115,8 +127,12 @@ class Reader(Watcher):
 
     def summary(self) -> None:
         """How values were spread."""
-        for precision in (5, 60, 3600):
+        for precision in (5, 60):
             self.meter.summaries(list(SEEN), precision=precision)
+        asked = time.monotonic()
+        found = self.meter.summaries(list(SEEN), precision=LONG[0])
+        amounts = {name: one.count for name, one in found.items()}
+        self.answer("summary", asked, amounts)
 
     def messages(self) -> None:
         """Who logs, what, and what changed."""
@@ -134,6 +150,7 @@ class Reader(Watcher):
             if total < most:
                 self.tell("down", before, f"total of {series}: {most}, then {total}")
             self._totals[series] = asked, total
+            self.answer("total", asked, {series: total})
 
     def sums(self) -> None:
         """Slices hold the sum of the finer ones within them."""
