@@ -51,8 +51,6 @@ class Family:
     limit = 500
     #: Whether TO shall refuse what is aged.
     refuse = True
-    #: Whether events can be looked for in TO.
-    compared = False
     #: Whether Walk.total() counts its units; else nothing says how many there are.
     listed = True
 
@@ -127,8 +125,6 @@ class Family:
 
 class Sliced(Family):
     """What is one hash for each precision, slice start -> value."""
-
-    compared = True
 
     def parse(self, text: str) -> str | None:
         return text if parse_entry(text) else None
@@ -317,7 +313,6 @@ class Totals(Family):
     """Grand totals: fields of one hash, of which some are taken at once."""
 
     name = "totals"
-    compared = True
 
     def head(self, keys: Keys) -> str:
         return keys.total
