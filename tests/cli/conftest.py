@@ -1,6 +1,7 @@
 """The command on a private server: in this process where that tells enough, else in its own."""
 
 import io
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -49,8 +50,10 @@ Run = Callable[..., Done]
 
 
 @pytest.fixture
-def redmeter(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def redmeter(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """The command in this process, its output a pipe's."""
+    logger = logging.getLogger("redmeter")  # which commands set as they need, for their process
+    before, handlers = logger.level, logger.handlers[:]
     for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setenv("REDMETER_URL", server.url)
@@ -63,7 +66,9 @@ def redmeter(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
 
-    return run
+    yield run
+    logger.setLevel(before)
+    logger.handlers[:] = handlers
 
 
 class Screen(io.TextIOWrapper):

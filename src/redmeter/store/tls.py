@@ -94,6 +94,8 @@ def verified(options: Mapping[str, Any]) -> dict[str, Any]:
     found = _DEFAULTS | found
     if found["ssl_cert_reqs"] not in _LEVELS:
         raise InvalidSetting("url", f"ssl_cert_reqs is one of {', '.join(_LEVELS)}")
+    if found["ssl_cert_reqs"] == "none":
+        found["ssl_check_hostname"] = False  # or redis-py 6.0 would not connect at all
     if "ssl_certfile" in found or "ssl_keyfile" in found:
         # Given none, OpenSSL would ask for the password of an encrypted key, at the terminal.
         found.setdefault("ssl_password", "")
