@@ -155,10 +155,14 @@ def clean_counters(conn: "redis.Redis") -> None:
         _chosen(())
         return {}, SAMPLE_COUNT
 
+    def quit_() -> bool:
+        link.end_within(_STEP)  # what is asked until QUIT is looked at again
+        return QUIT
+
     check_client(conn)
-    link = Link(lambda: conn, location_of(conn), owned=False, patience=_STEP)
+    link = Link(lambda: conn, location_of(conn), owned=False)
     with contextlib.closing(_opened(link)) as store:
-        cleaning.run(store, quit=lambda: QUIT, samples=samples)
+        cleaning.run(store, quit=quit_, samples=samples)
 
 
 def log_recent(

@@ -19,6 +19,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.names import parse_name
+from redmeter.reading import catalogue
 from redmeter.store.parcel import Parcel
 from redmeter.store.partition import Partition
 from support.commands import Done, Home, is_clean
@@ -309,6 +310,18 @@ def test_a_named_pipe_can_be_shifted(home: Home) -> None:
     assert report_of(done)["kept"] == 30
 
 
+def test_a_store_with_more_routes_than_can_be_listed_is_no_error(
+    redmeter: Run, meter: Meter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is of that run alone then."""
+    monkeypatch.setattr(catalogue, "MAX_NAMES", 1)
+    log = tmp_path / "log"
+    for paths in (["/a", "/b"], ["/c", "/d"]):
+        log.write_text("".join(line_at(time.time(), path) for path in paths))
+        report = report_of(redmeter("replay", str(log), "--max-routes", "2", "--json"))
+        assert report["other_routes"] == 0
+
+
 def test_routes_over_the_limit_become_other_and_are_told(
     redmeter: Run, meter: Meter, tmp_path: Path
 ) -> None:
@@ -578,6 +591,27 @@ def test_ctrl_c_right_after_a_rotation_counts_what_is_in_the_new_file(
     report = report_of(child.finish(how))
     assert (report["hits"], report["complete"]) == (1_001, True)
     assert meter.total("hits") == 1_001
+
+
+def test_a_second_ctrl_c_ends_it_at_once_and_does_not_say_that_all_was_read(
+    home: Home, meter: Meter
+) -> None:
+    """Both within one look at the log."""
+    log = home.work / "access.log"
+    log.write_text(line_at(time.time()))
+    child = home.start(
+        *("replay", "access.log", "--follow", "--json"),
+        code="import redmeter.cli.replaying as r\nr.FLUSH_SECONDS = 0.0\nr.lines.POLL = 60.0",
+    )
+    eventually(lambda: meter.total("hits") == 1, 20)
+    eventually(child.rests)
+    with log.open("a") as more:
+        more.write(line_at(time.time()) * 10)
+    os.kill(child.pid, signal.SIGINT)
+    time.sleep(0.3)
+    done = child.finish(signal.SIGINT)
+    assert (done.code, report_of(done)["complete"]) == (130, False)
+    assert report_of(done)["hits"] == 1
 
 
 def test_a_pipe_that_is_followed_is_written_as_it_comes(home: Home, meter: Meter) -> None:

@@ -381,6 +381,17 @@ def test_a_state_directory_that_cannot_be_made_is_named(redmeter: Run, tmp_path:
     assert (done.code, done.out) == (0, "nothing was running\n")
 
 
+@pytest.mark.parametrize("option", [(), ("--detach",)])
+def test_an_embedded_directory_that_cannot_be_made_is_named(
+    redmeter: Run, option: tuple[str, ...]
+) -> None:
+    """Exit code 3, in the words of the embedded server."""
+    done = redmeter("up", *option, "--url", "embedded:///proc/nope/x")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error: embedded server in /proc/nope/x: ")
+    assert "name another one with REDMETER_URL=embedded://PATH" in done.err
+
+
 # --- The page ------------------------------------------------------------------------------
 
 

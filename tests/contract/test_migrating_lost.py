@@ -10,7 +10,9 @@ import pytest
 
 from redmeter import StoreUnavailable
 from redmeter.migrating import MigrationError, journal, migrate, survey
+from redmeter.migrating.journal import Journal
 from redmeter.migrating.sending import Sender
+from redmeter.migrating.state import Group
 from redmeter.migrating.walk import Walk
 from redmeter.store import Store
 from support.moving import Databases, fill, held
@@ -179,6 +181,34 @@ def test_batches_of_a_group_that_has_many_are_sent_again_from_the_first_that_is_
     assert migrate(source, target).again == 300
     found = dict(clients[1].zrange("redmeter:common:app:info", 0, -1, withscores=True))
     assert found == {name.encode(): 1.0 for name in patterns}
+
+
+def test_what_had_expired_when_it_was_taken_is_not_missed(
+    source: Store,
+    target: Store,
+    clients: Databases,
+    snapshot: Snapshot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between the moment in which it was seen and that in which it was taken."""
+    fill(source)
+    take = Journal.take
+    gone: list[str] = []
+
+    def late(self: Journal, group: Group, units: list[Any], reads: Any) -> Any:
+        if group.family == "gauges" and not gone:
+            gone.append(f"redmeter:gauge:{units[0].name}")
+            assert clients[0].delete(gone[0])
+        return take(self, group, units, reads)
+
+    monkeypatch.setattr(Journal, "take", late)
+    snapshot.save()
+    migrate(source, target, quit=at_group(1, snapshot.save))
+    there = held(clients[1])
+    assert gone
+    snapshot.load()
+    assert migrate(source, target).again
+    assert held(clients[1]) == there
 
 
 @pytest.mark.parametrize("lost", ["the watermark", "all of it", "what was taken", "one of these"])

@@ -292,6 +292,24 @@ def test_following_survives_a_rotation_and_loses_no_line(log: Path) -> None:
     assert found[:2] == ["a", "b"]
 
 
+def test_a_log_that_was_silent_before_its_rotation_is_still_read_after_it(log: Path) -> None:
+    """As of a site at night; an empty one too. The server goes on to write there for a moment."""
+    old = log.with_suffix(".1")
+    for begun in (b"", b"a\n"):
+        log.write_bytes(begun)
+        found = followed(
+            log,
+            *[lambda: None] * 20,
+            lambda: log.rename(old),
+            lambda: log.touch(),
+            lambda: None,
+            append(old, b"b\n"),
+            append(log, b"c\n"),
+        )
+        assert sorted(found) == sorted([*begun.decode().split(), "b", "c"])
+        old.unlink()
+
+
 def test_following_reads_the_new_file_while_the_old_one_is_still_written_to(log: Path) -> None:
     """As some of a server's processes do for as long as they live."""
     old = log.with_suffix(".1")

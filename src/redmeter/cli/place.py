@@ -65,7 +65,7 @@ class Place:
             InvalidSetting, EmbeddedServerError: it cannot be made, or not be used.
         """
         if self.path:
-            embedded.prepare(self.path)
+            embedded.make(self.path)
             return
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -139,6 +139,8 @@ class _Brake:
                 batch = next(source, None)
                 self._waiting = False
             except KeyboardInterrupt:
+                if self.heeded:  # a second one
+                    raise
                 self.pulled, self._waiting = True, False
                 return
             if batch is None:

@@ -21,7 +21,6 @@ lost, as they are for tail; a truncated file that grows past its old length with
 noticed. A gzip file, a pipe and standard input are read to their end, never followed beyond it.
 """
 
-import math
 import os
 import stat
 import sys
@@ -246,7 +245,6 @@ class Lines(Iterator[list[str]]):
     def _follow(self) -> Iterator[list[str]]:
         """Read all open files by turns until told to stop, and then what is there already."""
         clock = self._clock
-        self._files[0].heard = clock.monotonic()
         while not self._stop():
             quiet = not self._open_successor()
             now = clock.monotonic()
@@ -288,19 +286,21 @@ class Lines(Iterator[list[str]]):
         return True
 
     def _open_successor(self) -> bool:
-        """Open the file at the path, unless it is open already; that is the newest one."""
+        """Open the file at the path, unless it is open; tell whether it became the newest one."""
         try:
             now = Path(self._path).stat()
             if not stat.S_ISREG(now.st_mode):
                 return False
-            for one in self._files:
-                if os.path.samestat(now, os.fstat(one.file.fileno())):
-                    self._files.remove(one)
-                    self._files.append(one)
-                    return False
-            self._files.append(_File(_open(self._path)))
+            same = [f for f in self._files if os.path.samestat(now, os.fstat(f.file.fileno()))]
+            if same == self._files[-1:]:
+                return False
+            newest = same[0] if same else _File(_open(self._path))
         except (FileNotFoundError, PermissionError):
             return False  # in the middle of a rotation: not created, or not yet readable
+        self._files = [one for one in self._files if one is not newest]
+        for one in self._files:
+            one.heard = self._clock.monotonic()  # it may be silent for so long from now on
+        self._files.append(newest)
         return True
 
     # ------------------------------------------------------------ lines
@@ -347,7 +347,7 @@ class _File:
         self.file = file
         self.unfinished = b""  # the end of what was read, with no line end yet
         self.overflowing = False  # it is too long already, and counted
-        self.heard = -math.inf  # when something was read of it last, while following
+        self.heard = 0.0  # when something was read of it last, or it was rotated; while following
 
     def take(self) -> bytes:
         """Return the unfinished line, which is finished now."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from redmeter.doors.lines import DamagedGzip
-from redmeter.errors import InvalidName, StoreError, StoreUnavailable
+from redmeter.errors import InvalidName, LimitExceeded, StoreError, StoreUnavailable
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
@@ -169,9 +169,16 @@ def replay(
 
 
 def _routes(store: Store, kept: Retention) -> set[str]:
-    """Return the routes that a store has; they are kept longest at the widest precision."""
-    found = set()
-    for name in catalogue.candidates(store, max(kept), base=REQUESTS).counters:
+    """Return the routes that a store has; they are kept longest at the widest precision.
+
+    None where there are so many that the limit is long past: then it is of this run alone.
+    """
+    found: set[str] = set()
+    try:
+        names = catalogue.candidates(store, max(kept), base=REQUESTS).counters
+    except LimitExceeded:
+        return found
+    for name in names:
         with contextlib.suppress(InvalidName):  # another program's
             found.add(parse_name(name).label("route") or OTHER)
     return found - {OTHER}

@@ -230,7 +230,7 @@ class Journal:
         moved = [key for some in self.moved_keys(group) for key in some if key not in left]
         moved.insert(0, f"{self._moving}{number - 1}")
         fields: dict[str, str | int] = {"number": number, "sums": json.dumps(sums)}
-        fields |= self._left(group, left)
+        fields |= self._left(group, left) | {"group": group.text()}
         self._settle(moved, fields, removed=["group"], numbers=(group.number, number))
 
     def arrived(self, id: str, first: int, last: int) -> Iterator[tuple[Group, int]]:  # noqa: A002
@@ -334,10 +334,10 @@ def known(source: Store, target: Store, found: State) -> bool:
         MigrationError: FROM is on its way to another store than TO, or has lost what it wrote last.
         StoreError: a server cannot be reached or refuses.
     """
-    if any(at >= len(target.parts) for at in arrived_in(found)):
-        raise unreadable()
     part = target.parts[0]
     if found.id and _on(target, [("HEXISTS", part.keys.moved, found.id)])[0]:
+        if any(at >= len(target.parts) for at in arrived_in(found)):
+            raise unreadable()
         last = max(last_numbers(target, found.id))
         # Read again: where one only looks, a run may be at work.
         if last > _last_sent(found) and last > _last_sent(Journal(source).state()):

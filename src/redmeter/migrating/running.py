@@ -247,6 +247,11 @@ class Run:
         for (name, _), (held, strange) in zip(group.units, parts, strict=True):
             content = family.content(name, held, self._sender.now)
             contents.append(content._replace(unread=content.unread + strange))
+        # What had expired when it was taken is not missed later.
+        group.units = [
+            (name, size if strange or any(held) else 0)
+            for (name, size), (held, strange) in zip(group.units, parts, strict=True)
+        ]
         rounds = self._rounds(family, contents)
         wrong: list[str] = []
         for number in range(group.done, len(rounds)):

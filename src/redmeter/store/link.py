@@ -69,7 +69,6 @@ class Link:
         location: for messages, without credentials.
         owned: whether the client is ours: opened on first use, and closed here.
         restarts: whether connect() starts the server, should it have ended.
-        patience: seconds that each exchange may take, see within(); None: as the client says.
     """
 
     def __init__(
@@ -79,9 +78,7 @@ class Link:
         *,
         owned: bool = True,
         restarts: bool = False,
-        patience: float | None = None,
     ) -> None:
-        self._patience = patience
         self._connect = connect
         self._owned = owned
         self._restarts = restarts
@@ -121,8 +118,6 @@ class Link:
         """
         packed = b"".join([_pack(command) for command in commands])
         sent, until = False, self._limits.until
-        if until is None and self._patience is not None:
-            until = time.monotonic() + self._patience
         if self._pid != os.getpid():  # forked: sockets and locks are the parent's
             self._start()
         try:
@@ -176,6 +171,10 @@ class Link:
             yield
         finally:
             self._limits.until = before
+
+    def end_within(self, seconds: float) -> None:
+        """Do the same from now on, until it is said again: for who has a link to himself."""
+        self._limits.until = time.monotonic() + seconds
 
     def bounded(self, seconds: float) -> contextlib.AbstractContextManager[None]:
         """Do the same with a caller's client alone: ours waits no longer than the settings say."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from redmeter.errors import StoreError
-from redmeter.migrating import Report, migrate
+from redmeter.migrating import MigrationError, Report, migrate, survey
 from redmeter.partitions import PARTITIONS
 from redmeter.reading.series import read_series, read_totals
 from redmeter.store import Store
@@ -51,6 +51,24 @@ def test_all_that_is_stored_moves_to_a_cluster(
     found = read_series(target, names, 86400)
     assert {name: found[name].total for name in names} == read_totals(target, names)
     assert len(target.parts) == PARTITIONS
+
+
+def test_a_store_that_was_moved_to_a_cluster_may_be_moved_elsewhere(
+    server: Server, cluster: Cluster, open_one: OpenStore
+) -> None:
+    """What has come since; but not what is on its way to the cluster still."""
+    source, other = open_one(server.url), open_one(server.url.removesuffix("0") + "1")
+    target = open_one(cluster.url)
+    fill(source, series=40, slices=2)
+    broken_off = migrate(source, target, quit=lambda: True)
+    assert not broken_off.complete
+    for again in (survey, migrate):
+        with pytest.raises(MigrationError, match=r"is on its way to .*: go on with the same TO"):
+            again(source, other)
+    assert migrate(source, target).complete
+    fill(source, series=3, slices=2)
+    assert survey(source, other).series
+    assert migrate(source, other).complete
 
 
 def test_slots_move_and_a_master_stands_still_meanwhile(

@@ -23,8 +23,8 @@ Not done: Windows; TCP; a server shared by several machines or by several users.
 """
 
 from redmeter.store.embedded.binary import find_binary
-from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, running, stop
-from redmeter.store.embedded.paths import default_path, prepare
+from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, make, running, stop
+from redmeter.store.embedded.paths import default_path
 
 __all__ = [
     "IDLE_TIMEOUT",
@@ -32,7 +32,7 @@ __all__ = [
     "default_path",
     "ensure",
     "find_binary",
-    "prepare",
+    "make",
     "running",
     "stop",
 ]

@@ -89,6 +89,17 @@ def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) 
                 SYSTEM.sleep(0.005)
 
 
+def make(path: str | os.PathLike[str]) -> None:
+    """Make the data directory of a server that may be started later, for its owner alone.
+
+    Raises:
+        EmbeddedServerError: it cannot be made, or not be used.
+    """
+    data = resolve(path)
+    with _in_words(data):
+        prepare(data)
+
+
 def running(path: str | os.PathLike[str]) -> Info | None:
     """Return what runs in this directory, None if nothing does or does not answer yet.
 

@@ -23,12 +23,12 @@ if ARGV[4] ~= '' then
   local under_way = number == ARGV[4] and call('HEXISTS', KEYS[2], 'group') == 1
   if not (under_way or number == ARGV[5]) then return -1 end
 end
+local at = 6 + 2 * tonumber(ARGV[6])
+if at > 6 then call('HSET', KEYS[2], unpack(ARGV, 7, at)) end
 if ARGV[5] ~= '' then
   local group = call('HGET', KEYS[2], 'group')
   if group then call('SET', KEYS[3], (call('HGET', KEYS[2], 'id') or '') .. ' ' .. group) end
 end
-local at = 6 + 2 * tonumber(ARGV[6])
-if at > 6 then call('HSET', KEYS[2], unpack(ARGV, 7, at)) end
 if at < #ARGV then call('HDEL', KEYS[2], unpack(ARGV, at + 1)) end
 for i = 3, #KEYS do call('EXPIRE', KEYS[i], ARGV[3]) end
 if ARGV[2] == '0' then
