@@ -222,6 +222,7 @@ def test_a_background_task_that_fails_is_logged_beside_the_request(memory: Memor
     assert recorded(memory) == ("GET", "/order", "2xx")
     (found,) = memory.common("http")
     assert found.pattern.startswith("GET /order [ValueError at test_fastapi.py:")
+    assert [m.time for m in memory.recent("http")] == [memory.clock.wall()]
 
 
 def test_one_endpoint_of_many_routes_is_told_apart_by_the_path(memory: MemoryMeter) -> None:

@@ -105,12 +105,12 @@ class _Aged(DirectMessages):
     """Takes the messages of a logging library, whose records carry the time of the machine.
 
     The meter's clock knows nothing of that, so what counts is how long ago it was: what is logged
-    now is logged at the clock's present.
+    now is logged at the clock's present; so is what has that time already.
     """
 
     recorder: MemoryRecorder
 
     def put_message(self, pattern: Grouping, text: str, time: float) -> None:
-        age = SYSTEM.wall() - time
-        at = self.recorder.now() - (0.0 if abs(age) < _JUST_NOW else age)
-        self.recorder.log(self.logger, self.severity, pattern, text, at)
+        now, age = self.recorder.now(), SYSTEM.wall() - time
+        present = min(abs(age), abs(now - time)) < _JUST_NOW
+        self.recorder.log(self.logger, self.severity, pattern, text, now if present else now - age)
