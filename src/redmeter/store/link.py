@@ -166,7 +166,7 @@ class Link:
         made as its pool makes them, without its retries. Not bounded: see bound().
         """
         before = self._limits.until
-        self._limits.until = time.monotonic() + seconds
+        self.end_within(seconds)
         try:
             yield
         finally:
