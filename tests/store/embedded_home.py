@@ -139,15 +139,22 @@ class Home:
 
 
 @pytest.fixture(name="home")
-def home_of_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """A Home with a runtime directory of its own, empty afterwards."""
-    runtime = Path(tempfile.mkdtemp(prefix="rm-", dir="/tmp"))
+def home_of_servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A Home with a runtime directory of its own, empty afterwards.
+
+    Not below tmp_path: pytest clears away what earlier runs left there, and a run that was killed
+    can have left a mounted file system, which it cannot clear away.
+    """
+    place = Path(tempfile.mkdtemp(prefix="rm-", dir="/tmp"))
+    root, runtime = place / "home", place / "run"
+    for each in (root, runtime):
+        each.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    home = Home(tmp_path)
+    home = Home(root)
     yield home
     home.close()
     sockets = list(runtime.rglob("*.sock"))
-    shutil.rmtree(runtime)
+    shutil.rmtree(place)
     assert not sockets
 
 
