@@ -61,8 +61,8 @@ _RECENT = 100
 
 #: How long an update is tried, seconds; each try as long as the client's own timeouts say.
 _TIMEOUT = 2.0
-#: How long the cleaner waits for one call, seconds, whatever the client would: then it looks at
-#: QUIT.
+#: How long the cleaner waits for what it asks between two looks at QUIT (a call, or three of them),
+#: seconds, whatever the client would.
 _STEP = 0.8
 
 #: What access_time() is the type of.
@@ -140,7 +140,8 @@ def clean_counters(conn: "redis.Redis") -> None:
     """Remove, pass after pass, all but the newest SAMPLE_COUNT samples; until QUIT is set.
 
     A pass is made every minute; a precision of N minutes is looked at in every Nth. Trouble that
-    passes is logged and tried again: also a server that takes over 0.8 s for one call.
+    passes is logged and tried again: also a server that takes over 0.8 s for what is asked
+    between two looks at QUIT.
 
     Args:
         conn: a redis-py client.

@@ -88,7 +88,8 @@ def test_what_the_other_store_has_lost_since_is_sent_again(
     snapshot.load()
     assert held(clients[1]) != before
     found = survey(source, target)
-    assert found.lost > 3
+    (least,) = clients[1].mget(list(clients[1].scan_iter(BATCHES)))
+    assert found.lost == int(least.split(b" ")[0]) + 1
     assert not found.moved
     report = migrate(source, target)
     assert held(clients[1]) == before
@@ -257,6 +258,80 @@ def test_one_goes_on_without_what_is_lost_with_what_was_under_way(
     clients[0].hdel("redmeter:moving:", "sums")
     assert migrate(source, target).complete
     assert any(key.endswith(name) for key in held(clients[1]))
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_another_day_such_a_loss_is_still_no_other_store(
+    source: Store,
+    target: Store,
+    clients: Databases,
+    monkeypatch: pytest.MonkeyPatch,
+    rounds: int,
+) -> None:
+    """Where FROM does not keep any more what had arrived, or has it all under way still."""
+    if rounds == 1:
+        fill(source)
+        migrate(source, target, quit=at_group(2, lambda: None, end=True))
+        clients[0].delete(*records(clients[0]))
+    else:
+        clients[0].zadd("redmeter:common:app:info", {f"p{n}": 1 for n in range(900)})
+        start = int(time.time()) // 3600 * 3600
+        clients[0].set("redmeter:common:app:info:start", start)
+        with monkeypatch.context() as patch:
+            progress = Journal.progress
+
+            def killed(self: Journal, *args: Any) -> None:
+                progress(self, *args)
+                raise KeyboardInterrupt
+
+            patch.setattr(Journal, "progress", killed)
+            with pytest.raises(KeyboardInterrupt):
+                migrate(source, target)
+    clients[1].flushdb()
+    for look in (survey, migrate):
+        with pytest.raises(MigrationError, match=r"has lost batch.* delete the field sums"):
+            look(source, target)
+    clients[0].hdel("redmeter:moving:", "sums")
+    assert migrate(source, target).complete
+
+
+def test_what_had_not_arrived_is_sent_to_a_store_that_forgot_of_the_move(
+    source: Store, target: Store, clients: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it can be lost there."""
+    clients[0].hset("redmeter:total:", "a", 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(Sender, "send", raising(1))
+        with pytest.raises(StoreUnavailable):
+            migrate(source, target)
+    clients[1].flushdb()
+    assert not survey(source, target).lost
+    assert migrate(source, target).complete
+    assert clients[1].hget("redmeter:total:", "a") == b"7"
+
+
+def test_a_watermark_that_is_over_before_the_note_that_it_was_reached(
+    source: Store, target: Store, clients: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run was killed after it had sent, hours before the one that noted so: nothing is lost."""
+    clients[0].hset("redmeter:total:", "a", 7)
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "settle", killed)
+        with pytest.raises(KeyboardInterrupt):
+            migrate(source, target)
+    group = json.loads(clients[0].hget("redmeter:moving:", "group"))
+    group[-1] -= 86_400 - 1
+    clients[0].hset("redmeter:moving:", "group", json.dumps(group))
+    assert migrate(source, target).complete
+    (watermark,) = clients[1].scan_iter(BATCHES)
+    clients[1].delete(watermark)
+    assert not survey(source, target).lost
+    assert migrate(source, target).complete
+    assert clients[1].hget("redmeter:total:", "a") == b"7"
 
 
 def test_what_is_forgotten_in_a_day_is_not_lost(

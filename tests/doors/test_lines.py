@@ -405,10 +405,32 @@ def test_following_stops_at_once(log: Path) -> None:
     """Without another wait."""
     log.write_bytes(b"a\n")
     clock = ManualClock()
-    asked = iter([False, False])
+    asked = iter([False])
     with read(log, follow=True, clock=clock, stop=lambda: next(asked, True)) as batches:
         assert [batch for batch in batches if batch] == [["a"]]
     assert clock.monotonic() <= lines.POLL
+
+
+@pytest.mark.parametrize("content", [b"", b"a", b"a\nb\nc\n"])
+def test_following_that_is_stopped_before_it_begins_reads_what_is_there(
+    log: Path, content: bytes
+) -> None:
+    """As with a stop at any other moment."""
+    log.write_bytes(content)
+    with read(log, follow=True, clock=ManualClock(), stop=lambda: True) as batches:
+        assert [line for batch in batches for line in batch] == content.decode().split()
+        assert batches.complete
+
+
+def test_what_was_written_since_a_truncation_is_read_at_the_end(log: Path) -> None:
+    """Though nobody looked at the file in between."""
+    log.write_bytes(b"first\nhalf")
+    asked = iter([False])
+    with read(log, follow=True, clock=ManualClock(), stop=lambda: next(asked, True)) as batches:
+        assert next(batches) == ["first"]
+        log.write_bytes(b"new\n")
+        assert [line for batch in batches for line in batch] == ["half", "new"]
+        assert batches.complete
 
 
 def test_a_gzip_file_is_not_followed(log: Path) -> None:

@@ -166,8 +166,8 @@ def _tell_survey(found: Survey, json: bool) -> None:
     ]
     output.table(["KIND", "PRECISION", "SERIES", "ENTRIES"], rows, right={1})
     if found.lost:
-        number = output.many(found.lost, "batch", "batches")
-        output.line(f"TO has lost {number} that it had stored: the move sends that again first")
+        what = f"what it had stored from batch {found.lost:,} on"
+        output.line(f"TO has lost {what}, or a part of that: the move sends it again first")
     if found.moved and not found.series:
         output.line(f"all of it was moved to {found.moved}")
     elif not (found.series or found.unkept or found.lost):

@@ -83,8 +83,9 @@ def read(
         follow: wait for more lines at the end of the file, also after its rotation.
         name: what it is called in errors, where that is not its path.
         clock: to wait by.
-        stop: asked before every chunk and every wait; the lines end as soon as it says True.
-            While following, with what is there at that moment, up to LAST_BYTES.
+        stop: asked before every chunk; the lines end as soon as it says True. While following,
+            asked before every turn of all files, and they end with what is there at that moment,
+            up to LAST_BYTES.
 
     Returns:
         An iterator of batches.
@@ -184,12 +185,12 @@ class Lines(Iterator[list[str]]):
         (one,) = self._files
         try:
             start = b""
-            while len(start) < len(_GZIP_MAGIC) and not self._stop():
+            while len(start) < len(_GZIP_MAGIC) and (follow or not self._stop()):
                 more = self._chunk(one)
                 if not more:
                     break
                 start += more
-            if len(start) < len(_GZIP_MAGIC) and self._stop():
+            if len(start) < len(_GZIP_MAGIC) and not follow and self._stop():
                 self.complete = False
                 return
             if start.startswith(_GZIP_MAGIC):
@@ -270,9 +271,14 @@ class Lines(Iterator[list[str]]):
         self._open_successor()
         room = LAST_BYTES
         for one in self._files:
-            while room > 0 and (data := self._chunk(one)):
-                room -= len(data)
-                yield from self._lines(one, data)
+            while room > 0:
+                if data := self._chunk(one):
+                    room -= len(data)
+                    yield from self._lines(one, data)
+                elif self._rewind(one):
+                    yield from self._last_line(one)
+                else:
+                    break
             if room <= 0 and os.fstat(one.file.fileno()).st_size > one.file.tell():
                 self.complete = False
             else:

@@ -52,7 +52,7 @@ def survey(source: Store, target: Store) -> Survey:
         numbers = last_numbers(target, state.id)
         has = {at: numbers[at] for at, number in had.items() if numbers[at] < number}
         lost = find(target, Journal(source), state, had, has, source.clock.wall())
-        found.lost = sum(number - least for least, number in lost.parts.values())
+        found.lost = min((least + 1 for least, _ in lost.parts.values()), default=0)
     if state.complete and state.sums and not found.lost:
         found.moved = state.target
     view, _ = source.read()

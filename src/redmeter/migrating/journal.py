@@ -32,6 +32,7 @@ from redmeter.errors import InvalidSetting, StoreRefused
 from redmeter.migrating.report import MigrationError
 from redmeter.migrating.state import (
     ROUNDS,
+    UNREADABLE,
     Group,
     State,
     arrived_in,
@@ -247,13 +248,13 @@ class Journal:
             for number, text, lives in zip(numbers, replies[::2], replies[1::2], strict=True):
                 whose, _, group = (text or b"").partition(b" ")
                 if whose == id.encode() and lives > _SOON * 1000:
-                    with suppress(ValueError, TypeError, RecursionError):  # another program's
+                    with suppress(*UNREADABLE):  # another program's
                         found = Group.read(group)
                         if number - ROUNDS < found.number <= number:
                             yield found, number
 
     def note(self, sums: dict[str, Any]) -> None:
-        """Note what was told so far, while nothing is under way."""
+        """Note what was told so far."""
         self._settle([], {"sums": json.dumps(sums)})
 
     def keep(self, group: Group, left: Mapping[str, str]) -> None:
@@ -343,14 +344,14 @@ def known(source: Store, target: Store, found: State) -> bool:
         if last > _last_sent(found) and last > _last_sent(Journal(source).state()):
             raise _gone_back(source)
         return True
-    begun = found.group is not None or found.number > 1
-    journal, last = Journal(source), found.number - 1
+    begun = found.id and (found.group is not None or found.number > 1) and not found.complete
     if found.target == _place(target):
-        if found.sums and any(journal.arrived(found.id, last, last)):
-            raise gone(target, journal.key, (first_of(found), last), "with the note of what it had")
-        if found.id and not (found.sums or found.complete):
-            return True  # somebody was told so, and goes on without
-    if found.id and begun and not found.complete:
+        journal, first, last = Journal(source), first_of(found), _last_arrived(found)
+        if found.sums and last >= first and (begun or any(journal.arrived(found.id, last, last))):
+            raise gone(target, journal.key, (first, last), "with the note of what it had")
+        if found.id and not found.complete:
+            return True  # nothing had arrived; or somebody was told so, and goes on without
+    if begun:
         raise MigrationError(
             f"{source.location} is on its way to {found.target}, and {target.location} has nothing "
             "of that: go on with the same TO"
@@ -391,9 +392,14 @@ def same_store() -> InvalidSetting:
     return InvalidSetting("TO", "is the same as FROM: name another server or prefix")
 
 
+def _last_arrived(found: State) -> int:
+    """Return the highest number that has arrived, by what is written down."""
+    return found.number - 1 + (found.group.done if found.group else 0)
+
+
 def _last_sent(found: State) -> int:
     """Return the highest number that may have been sent, by what is written down."""
-    return found.number - 1 if found.group is None else found.group.number + found.group.done
+    return _last_arrived(found) + (found.group is not None)
 
 
 def last_numbers(target: Store, producer: str) -> list[int]:

@@ -17,6 +17,9 @@ from redmeter.migrating.state import Group, State, first_of
 from redmeter.store import Store
 from redmeter.store.partition import WATERMARK_SECONDS
 
+#: How much earlier than written a watermark is taken for over, seconds: clocks differ.
+_SLACK = 60.0
+
 
 class Arrived(NamedTuple):
     """A group that has arrived, or of which some rounds have."""
@@ -72,7 +75,15 @@ def find(
     if under_way and under_way.done and now - under_way.since <= WATERMARK_SECONDS / 2:
         groups.append(Arrived(under_way, under_way.number + under_way.done - 1))
     kept = {number for group, last in groups for number in range(group.number, last + 1)}
-    forgotten = {at for at, number in has.items() if not number and had[at] not in kept}
+    # What was taken so long ago may have been sent as long ago, by a run that was killed then: its
+    # watermark is over before FROM's note that it has arrived.
+    recent = {
+        number
+        for group, last in groups
+        if now - group.since < WATERMARK_SECONDS - _SLACK
+        for number in range(group.number, last + 1)
+    }
+    forgotten = {at for at, number in has.items() if not number and had[at] not in recent}
     parts = {at: (number, had[at]) for at, number in has.items() if at not in forgotten}
     for number, most in parts.values():
         start = max(number + 1, first)

@@ -141,7 +141,7 @@ class Survey:
     #: Bytes that FROM may grow by, None where that has no end; and how many it may lack, about.
     room: int | None = None
     short: int = 0
-    #: How many batches TO had stored and lost, which the move sends again first.
+    #: First batch that TO had stored and lost, which the move sends again first; or 0.
     lost: int = 0
     #: Where all of it was moved to, in words, should it have been; else "".
     moved: str = ""

@@ -148,7 +148,7 @@ class Sender:
         """
         asked = [at for at in parts if at in self.arrived]
         looks = {at: [("GET", self._target.parts[at].keys.batch(self._id))] for at in asked}
-        has = {at: number_in(reply or None) for at, (reply,) in self._look(looks).items()}
+        has = {at: number_in(reply) for at, (reply,) in self._look(looks).items()}
         return {at: number for at, number in has.items() if number < self.arrived[at]}
 
     def _look(self, looks: Mapping[int, Sequence[Command]]) -> dict[int, list[Reply]]:
@@ -271,5 +271,7 @@ def _is_trouble(reply: Reply) -> bool:
 
 
 def _told(command: Command, reply: Reply) -> Reply:
-    """Return what HMGET answered; nothing where another type lies there."""
-    return [None] * (len(command) - 2) if isinstance(reply, StoreError) else reply
+    """Return what GET or HMGET answered; nothing where another type lies there."""
+    if not isinstance(reply, StoreError):
+        return reply
+    return None if command[0] == "GET" else [None] * (len(command) - 2)

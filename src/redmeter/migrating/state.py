@@ -17,6 +17,16 @@ from redmeter.migrating.walk import FAMILIES
 #: What a number of a batch is below; and how many batches a group has at most.
 _NUMBERS, ROUNDS = 2**53, 2**20
 
+#: What is raised where it is not of the form.
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
 
 @dataclass(slots=True)
 class Group:
@@ -94,7 +104,7 @@ def state_of(fields: dict[bytes, bytes]) -> State:
             if state.id and name.startswith(f"left:{state.id}:"):
                 state.left |= _left(json.loads(value))
         _require(state.group is None or state.group.number == state.number)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except UNREADABLE:
         raise unreadable() from None
     return state
 

@@ -53,6 +53,10 @@ class Living(Protocol):
         """Flush, and go on afterwards."""
         ...
 
+    def say_farewell(self) -> None:
+        """Say in the log what is in memory still, and lost with the process."""
+        ...
+
 
 # Weakly, by id: a plain dict, since it is read and written in one step each.
 _living: dict[int, "weakref.ref[Living]"] = {}
@@ -143,6 +147,8 @@ def _hook_uvicorn(server: Any) -> None:
                 until = time.monotonic() + left
                 for one in _all():
                     one.flush(max(0.0, until - time.monotonic()))
+            for one in _all():
+                one.say_farewell()
 
     server.Server.shutdown = shutdown_and_flush
 
@@ -181,6 +187,8 @@ def _leave(*_: object, **__: object) -> None:
         for one, request in leaving:
             if request is None or not request.wait():
                 one.leave(until - time.monotonic())
+    for one in _all():
+        one.say_farewell()
 
 
 @contextlib.contextmanager

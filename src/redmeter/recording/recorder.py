@@ -373,6 +373,10 @@ class Recorder:
             if passes >= PASSES and time.monotonic() >= until:
                 return
 
+    def say_farewell(self) -> None:
+        """Say in the log what is lost with the process."""
+        self._reporter.say_farewell()
+
     def flush_on_sigterm(self) -> None:
         """See Meter.flush_on_sigterm()."""
         # Not only where a thread runs: it may have been started just now.

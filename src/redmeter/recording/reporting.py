@@ -40,6 +40,7 @@ class Reporter:
         self._lock = lock
         self._health = health
         self._said = -LOG_SECONDS
+        self._lost = 0
         self._reported = 0.0
         self._report_of = -1
 
@@ -63,6 +64,14 @@ class Reporter:
                 self._report_of = state
         except StoreError as error:
             self.trouble(error)
+
+    def say_farewell(self) -> None:
+        """Say in the log what is lost with the process; once, where it ends in several steps."""
+        waiting = self._health().buffered
+        if waiting > self._lost:
+            self._lost = waiting
+            with contextlib.suppress(Exception):  # of somebody's filter or handler
+                logger.warning("storing metrics: the process ends, and %d events are lost", waiting)
 
     def trouble(self, error: Exception) -> None:
         """Write down that storing failed, and say so in the log now and then."""

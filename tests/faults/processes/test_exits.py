@@ -1,5 +1,6 @@
 """The end of a process: what was counted is stored, and nothing is held up for long."""
 
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -185,6 +186,10 @@ print(time.monotonic())
     assert done.code == 0
     assert "Traceback" not in done.err
     assert done.ended - float(done.out) < LATE + MACHINE
+    if "handlers" not in ending:
+        lost = {"with much in memory": [2000], "with several meters": [1] * 5, "after close": [2]}
+        said = re.findall(r"the process ends, and (\d+) events are lost", done.err)
+        assert [int(number) for number in said] == lost.get(ending, [1])
 
 
 @pytest.mark.slow

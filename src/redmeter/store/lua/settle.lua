@@ -4,7 +4,8 @@
 --   where ARGV[5] is a number, KEYS[3] takes what was under way, after the move's id
 -- ARGV[1] token of the lock   ARGV[2] how long the lock lives, milliseconds; 0 gives it back
 -- ARGV[3] how long KEYS[3…] live, seconds
--- ARGV[4] number of what is under way, and ARGV[5] of the next after it; or twice nothing
+-- ARGV[4] number of what is under way, and ARGV[5] of the next after it, or nothing while it goes on;
+--   both nothing where that is not looked at
 -- ARGV[6] how many fields are set
 -- ARGV[7…] as many times field, value; then fields that are removed
 -- Returns 1 · 0 the lock is another's, or has run out · -1 that is not under way: this server has lost
