@@ -121,7 +121,9 @@ def _row(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: object)
         # Where there is an Annotated, Typer finds the first of the options in `default`.
         given = [info.default, *(info.param_decls or ())]
         what = ", ".join(f"`{each}`" for each in given if str(each).startswith("-"))
-        word = {str: "TEXT", int: "NUMBER"}.get(_plain(kind))
+        plain = _plain(kind)
+        words = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE", bool: ""}
+        word = info.metavar.strip("<>").upper() if info.metavar else words[plain]
         what += f" {word}" if word else ""
     meaning = info.help or ""
     if isinstance(info, OptionInfo) and info.min is not None:

@@ -233,6 +233,16 @@ def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter:
     assert 'there is: signups{plan="free"}, signups{plan="pro"}' in done.err
 
 
+def test_an_observed_name_is_told_before_names_that_are_alike(redmeter: Run, meter: Meter) -> None:
+    """With the option that adds up what has labels."""
+    meter.count("http_requests")
+    meter.observe("http_seconds", 1.0, labels={"route": "/"})
+    for command in ("series", "forecast"):
+        done = redmeter(command, "http_seconds")
+        assert done.code == 1
+        assert done.err.endswith("it is observed: redmeter summary http_seconds --all-labels\n")
+
+
 @pytest.mark.parametrize(
     ("given", "seconds"),
     [

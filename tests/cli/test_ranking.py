@@ -332,9 +332,46 @@ def test_what_cannot_be_ranked_is_refused_with_what_can(
 
 
 def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
-    """Where it looks further back, and names that are alike."""
-    put_routes(client)
-    done = redmeter("top", "http_second", "--by", "route", "--by", "p95", "-n", "5")
+    """Where it looks further back, and which series there are."""
+    put_observed(client, {'http_seconds{route="/both"}': [(time.time() - 600, 1.0)]})
+    done = redmeter("top", "http_seconds", "--by", "route", "--by", "p95", "-n", "5")
     assert done.code == 1
     assert done.err.startswith("error: nothing was observed in the newest 5 slices of 1min; -p 1h")
     assert 'there is: http_seconds{route="/both"}' in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("request --by route", 'nothing is stored under request; there is: requests{route="/",'),
+        ("requests", "requests has labels: redmeter top requests --by route, or redmeter top "),
+        (
+            "took --by p95",
+            "took has labels: redmeter top took --by route --by p95, or redmeter top 'took{*' --by",
+        ),
+        ("requests --by route --by p95", "requests is counted, not observed; leave --by p95 out"),
+        ("took", "took has labels: redmeter top took --by route, or redmeter top 'took{*'"),
+        ("depth", "depth is a gauge, and these are not ranked; redmeter series depth"),
+        (
+            "requests --by route --where methd=GET",
+            "no series of requests has the label methd; there are: route, status",
+        ),
+        (
+            "requests --by route --where status=9xx",
+            "no series of requests has status=9xx; there are: 2xx, 5xx",
+        ),
+        ("hits --where status=9xx", "hits has no labels; leave --where out"),
+    ],
+)
+def test_what_can_never_be_ranked_is_told_apart_from_what_did_not_happen(
+    redmeter: Run, meter: Meter, words: str, told: str
+) -> None:
+    """A wider window would not help."""
+    for status in ("2xx", "5xx"):
+        meter.count("requests", labels={"route": "/", "status": status})
+    meter.count("hits")
+    meter.observe("took", 1.0, labels={"route": "/"})
+    meter.gauge("depth").set(3)
+    done = redmeter("top", *words.split())
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"error: {told}")

@@ -294,6 +294,22 @@ def test_up_without_a_server_fails_quickly(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("option", [(), ("--detach",)])
+def test_a_port_that_is_taken_is_exit_code_2(
+    home: Home, server: Server, option: tuple[str, ...]
+) -> None:
+    """Detached too: the store is well, and another port is the way out."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = home.run("up", *option, "--port", port, "--url", server.url)
+    assert (done.code, done.out) == (2, "")
+    assert port in done.err
+    assert home.processes() == {}
+
+
+@pytest.mark.slow
 def test_up_that_is_interrupted_takes_with_it_what_it_started(home: Home) -> None:
     """Ctrl-C before all answers: the process that should have stayed is ended too."""
     with socket.socket() as silent:  # takes connections and says nothing, so nothing gets ready

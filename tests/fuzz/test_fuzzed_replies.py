@@ -249,6 +249,7 @@ JOURNAL = (
 @example({b"number": b"9" * 5000})
 @example({b"number": b"1_0"})
 @example({b"id": b"1", b"left:1:2": b'[["a", 1]]'})
+@example({b"group": b'["counters", 1, [["60:a", 1]], 0, 1' + b"0" * 400 + b"]"})
 def test_what_a_move_has_written_down_is_understood_or_told(fields: dict[bytes, bytes]) -> None:
     """Before anything is moved by it."""
     with contextlib.suppress(MigrationError):

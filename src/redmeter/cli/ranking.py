@@ -1,10 +1,9 @@
 """top: what happens most often, takes longest or fails most."""
 
-import contextlib
 import glob
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -23,12 +22,11 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.suggesting import suggestion
+from redmeter.cli.suggesting import labels_of, stored, suggestion
 from redmeter.cli.times import Since, Until, moment
-from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
+from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
 from redmeter.model import Ranked, Ranking
-from redmeter.names import parse_name
-from redmeter.reading import catalogue, rankings
+from redmeter.reading import rankings
 from redmeter.reading.observed import CANDIDATES, MAX_READ, MAX_SERIES
 from redmeter.reading.rankings import DEFAULT_SLICES, ORDERS, Order
 from redmeter.store import Store
@@ -57,16 +55,22 @@ def top(
         list[str] | None,
         typer.Option(
             "--by",
+            metavar="<word>",
             help="A label to add up by, or what to rank by: count, and of observed values total, "
             "mean, p50, p95, p99.9. May be given for both.",
         ),
     ] = None,
     failing: Annotated[
         list[str] | None,
-        typer.Option("--failing", help="LABEL=VALUE that means failure: rank by what failed."),
+        typer.Option(
+            "--failing",
+            metavar="<label=value>",
+            help="What means failure: rank by what failed. Repeatable.",
+        ),
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option("--where", help="Only series with this LABEL=VALUE.")
+        list[str] | None,
+        typer.Option("--where", metavar="<label=value>", help="Only series with this. Repeatable."),
     ] = None,
     precision: Precision = "60",
     slices: Annotated[
@@ -94,7 +98,7 @@ def top(
     """
     width = seconds(precision)
     label, order = _ways(by or [])
-    wrong = _labels("--failing", failing)
+    wrong, only = _labels("--failing", failing), _labels("--where", where)
     if wrong and order is not None:
         raise InvalidSetting("--failing", f"ranks by what failed; leave --by {order} out")
     if label is not None and (not label or name is None):
@@ -117,21 +121,22 @@ def top(
             slices=slices,
             limit=limit,
             order=order,
-            where=_labels("--where", where),
+            where=only,
             failing=wrong,
             since=first,
             until=last,
         )
-        unknown = ""
-        if label and all(row.key is None for row in rows):
-            unknown = _unknown_label(store, name, label)
-        shown = [] if unknown else list(rows)
+        why = ""
+        if not rows.groups or (label and all(row.key is None for row in rows)):
+            why = _why_nothing(store, name, label, order, only or {})
+        shown = [] if why else list(rows)
         if json:
             output.as_json(_as_dict(rows, shown, store.left_out()))
         elif shown:
             _show(rows, name, label, order, limit)
-        if unknown:
-            fail(unknown, NOT_FOUND)
+        if why:
+            fail_where_left_out(store)
+            fail(why, NOT_FOUND)
         if not shown:
             fail_where_left_out(store)
             newest = "the newest" if first is None and last is None else "these"
@@ -140,23 +145,7 @@ def top(
             hint = _farther(store, width, rows.slices, observed=observed)
             hint += suggestion(store, name, histograms=observed)
             what = {"failing": "nothing failed", "count": "nothing happened"}
-            if wrong and not rows.groups and _is_observed(store, name):
-                fail(
-                    f"{name} is observed, not counted, and --failing ranks counters; "
-                    f"redmeter top {shlex.quote(name)} --by p95 ranks what is observed",
-                    NOT_FOUND,
-                )
             fail(f"{what.get(order, 'nothing was observed')} in {window}; {hint}", NOT_FOUND)
-
-
-def _is_observed(store: Store, name: str) -> bool:
-    """Tell whether there is something observed under a name or a pattern, and no counter."""
-    patterns = (name, glob.escape(name) + "{*")
-
-    def there(*, histograms: bool) -> bool:
-        return any(catalogue.read_names(store, p, histograms=histograms) for p in patterns)
-
-    return there(histograms=True) and not there(histograms=False)
 
 
 def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
@@ -195,24 +184,52 @@ def _labels(option: str, words: Sequence[str] | None) -> dict[str, str] | None:
     return found or None
 
 
-def _unknown_label(store: Store, name: str, by: str) -> str:
-    """Return what to say where no label set of a name has a label; "" where one has, or none is."""
-    literal = glob.escape(name)
-    series = [
-        one
-        for histograms in (False, True)
-        for pattern in (literal, literal + "{*")
-        for one in catalogue.read_names(store, pattern, histograms=histograms)
-    ]
-    labels: set[str] = set()
-    for one in series:
-        with contextlib.suppress(InvalidName):  # written by someone else
-            labels.update(key for key, _ in parse_name(one).labels)
-    if by in labels:
+def _why_nothing(
+    store: Store, name: str, label: str | None, order: str, where: Mapping[str, str]
+) -> str:
+    """Return why nothing is ranked, however far back one looks; "" where that is no reason."""
+    if glob.escape(name) != name:
+        return ""  # a pattern
+    try:
+        there = stored(store, name)
+    except LimitExceeded:
         return ""
-    if labels:
-        return f"no series of {name} has the label {by}; there are: {', '.join(sorted(labels))}"
-    return f"{name} has no labels; leave --by out" if series else ""
+    observed = order not in ("count", "failing")
+    some = there.observed if observed else there.counters
+    if order == "count":
+        some = some or there.observed
+    quoted = shlex.quote(name)
+    if not some:
+        if there.counters:
+            return f"{name} is counted, not observed; leave --by {order} out"
+        if there.observed:
+            return (
+                f"{name} is observed, not counted, and --failing ranks counters; "
+                f"redmeter top {quoted} --by p95 ranks what is observed"
+            )
+        if there.gauges:
+            return f"{name} is a gauge, and these are not ranked; redmeter series {quoted}"
+        return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
+    labels = labels_of(some)
+    for key in (label, *where):
+        if key and key not in labels:
+            if labels:
+                names = ", ".join(labels)
+                return f"no series of {name} has the label {key}; there are: {names}"
+            option = "--by" if key == label else "--where"
+            return f"{name} has no labels; leave {option} out"
+    for key, value in where.items():
+        if value not in labels[key]:
+            values = sorted(labels[key])
+            some_values = ", ".join(values[:_NAMED]) + (" …" if len(values) > _NAMED else "")
+            return f"no series of {name} has {key}={value}; there are: {some_values}"
+    if label is None and labels and name not in some:
+        words = f" --by {order}" if observed else ""
+        return (
+            f"{name} has labels: redmeter top {quoted} --by {next(iter(labels))}{words}, or "
+            f"redmeter top {shlex.quote(name + '{*')}{words}"
+        )
+    return ""
 
 
 def _farther(store: Store, width: int, slices: int, *, observed: bool) -> str:

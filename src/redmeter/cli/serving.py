@@ -77,7 +77,11 @@ def up(
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", help="A name by which the page may be opened; repeatable."),
+        typer.Option(
+            "--allow-host",
+            metavar="<name>",
+            help="A name by which the page may be opened. Repeatable.",
+        ),
     ] = None,
     no_page: Annotated[bool, typer.Option("--no-page", help="Only clean; no page.")] = False,
     url: Url = None,
@@ -261,8 +265,9 @@ def _detach(place: Place, options: Options) -> None:
     state = place.state()
     if state is None or not state.ready:
         said = place.log.read_bytes()[start:].decode(errors="replace").strip()
-        said = said.removeprefix("error: ") or f"it ended with code {child.returncode}"
-        fail(said, STORE, lines=True)
+        code = child.returncode or 0
+        said = said.removeprefix("error: ") or f"it ended with code {code}"
+        fail(said, code if code > 0 else STORE, lines=True)
     if state.pid == child.pid:
         link = f"{state.page}?token={minted}" if state.page and minted else state.page
         _say("is up", place, link)

@@ -1,15 +1,51 @@
-"""What a user may have meant by a name that is not there."""
+"""What a user may have meant by a name that is not there, or is there otherwise."""
 
 import contextlib
 import difflib
 import glob
+import shlex
+from typing import NamedTuple
 
-from redmeter.errors import LimitExceeded
+from redmeter.errors import InvalidName, LimitExceeded
+from redmeter.names import parse_name
 from redmeter.reading import catalogue
 from redmeter.store import Store
 
 #: Names suggested for one that is not there, and those that are compared with it.
 _SUGGESTED, _COMPARED = 5, 1_000
+
+
+class Stored(NamedTuple):
+    """All series of one name, with labels and without, by kind; sorted."""
+
+    counters: list[str]
+    observed: list[str]
+    gauges: list[str]
+
+
+def stored(store: Store, name: str) -> Stored:
+    """Return what is stored under a name without labels.
+
+    Raises:
+        LimitExceeded, StoreError: see catalogue.read_names().
+    """
+    literal = glob.escape(name)
+
+    def read(**kind: bool) -> list[str]:
+        patterns = (literal, literal + "{*")
+        return [one for each in patterns for one in catalogue.read_names(store, each, **kind)]
+
+    return Stored(read(), read(histograms=True), read(gauges=True))
+
+
+def labels_of(series: list[str]) -> dict[str, set[str]]:
+    """Return label -> its values, in order of the labels' names."""
+    found: dict[str, set[str]] = {}
+    for one in series:
+        with contextlib.suppress(InvalidName):  # written by someone else
+            for key, value in parse_name(one).labels:
+                found.setdefault(key, set()).add(value)
+    return dict(sorted(found.items()))
 
 
 def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
@@ -18,23 +54,33 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
     Args:
         histograms: he means observed values; else counters and, where none is alike, these.
     """
-    some = _alike(store, name, histograms=histograms)
-    if not some and not histograms:
-        some = _alike(store, name, histograms=True)
-    return f"there is: {', '.join(some)}" if some else "redmeter names lists what there is"
-
-
-def _alike(store: Store, name: str, *, histograms: bool) -> list[str]:
     base = name.partition("{")[0].rstrip("*")
+    with contextlib.suppress(LimitExceeded):  # too many to look through
+        there = stored(store, base)
+        mine, theirs = there.counters, there.observed
+        if histograms:
+            mine, theirs = theirs, mine
+        if mine:
+            return _listed(mine)
+        if theirs and not histograms:
+            sets = "" if base in theirs else " --all-labels"
+            return f"it is observed: redmeter summary {shlex.quote(base)}{sets}"
+        kinds = (True,) if histograms else (False, True)
+        for kind in kinds:
+            if some := _alike(store, base, histograms=kind):
+                return _listed(some)
+    return "redmeter names lists what there is"
 
+
+def _alike(store: Store, base: str, *, histograms: bool) -> list[str]:
     def read(pattern: str) -> list[str]:
         return catalogue.read_names(store, pattern, histograms=histograms)
 
-    found: list[str] = []
-    with contextlib.suppress(LimitExceeded):  # too many to look through
-        found = (
-            read(glob.escape(base) + "{*")
-            or read(glob.escape(base[:4]) + "*")
-            or difflib.get_close_matches(base, read("*")[:_COMPARED])
-        )
-    return found[:_SUGGESTED]
+    near = read(glob.escape(base[:4]) + "*")
+    return near or difflib.get_close_matches(base, read("*")[:_COMPARED])
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SUGGESTED
+    rest = f" … ({more:,} more)" if more > 0 else ""
+    return f"there is: {', '.join(names[:_SUGGESTED])}{rest}"
