@@ -229,6 +229,7 @@ def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter:
     """The counter with labels is another one than the one without."""
     for labels in PLANS:
         meter.count("signups", labels=labels)
+    meter.count("signals")  # which is like it too
     done = redmeter("series", "signups")
     assert 'there is: signups{plan="free"}, signups{plan="pro"}' in done.err
 

@@ -347,7 +347,7 @@ def known(source: Store, target: Store, found: State) -> bool:
     begun = found.id and (found.group is not None or found.number > 1) and not found.complete
     if found.target == _place(target):
         journal, first, last = Journal(source), first_of(found), _last_arrived(found)
-        if found.sums and last >= first and (begun or any(journal.arrived(found.id, last, last))):
+        if found.sums and (begun or any(journal.arrived(found.id, last, last))):
             raise gone(target, journal.key, (first, last), "with the note of what it had")
         if found.id and not found.complete:
             return True  # nothing had arrived; or somebody was told so, and goes on without
