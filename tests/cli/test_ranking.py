@@ -272,7 +272,7 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
         "error: took is observed, not counted, and --failing ranks counters; redmeter top took "
         "--by p95 ranks what is observed\n"
     )
-    meter.count("hits", labels={"route": "/"})
+    meter.count("hits", labels={"route": "/", "status": "2xx"})
     done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
     assert done.err.startswith("error: nothing failed in the newest 60 slices of 1min")
 
@@ -341,6 +341,21 @@ def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "words", ["both --by route", "both --by kind --by p95", "both --where route=/ -n 1 -p 1"]
+)
+def test_what_is_counted_and_observed_has_the_labels_of_both(
+    redmeter: Run, meter: Meter, words: str
+) -> None:
+    """Where the other kind has a label, nobody is told that there is none."""
+    meter.count("both", labels={"kind": "a"}, at=time.time() - 60)
+    meter.observe("both", 1.0, labels={"route": "/"})
+    done = redmeter("top", *words.split())
+    assert "has no labels" not in done.err
+    assert "no series" not in done.err
+    assert "--by kind" not in done.err
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         ("request --by route", 'nothing is stored under request; there is: requests{route="/",'),
@@ -361,6 +376,15 @@ def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
             "no series of requests has status=9xx; there are: 2xx, 5xx",
         ),
         ("hits --where status=9xx", "hits has no labels; leave --where out"),
+        (
+            "requests --by route --failing statsu=5xx",
+            "no series of requests has the label statsu; there are: route, status",
+        ),
+        (
+            "requests --failing status=5xx",
+            "requests has labels: redmeter top requests --by route --failing status=5xx, or ",
+        ),
+        ("heat", "heat is a gauge, and these are not ranked; redmeter series 'heat{room="),
     ],
 )
 def test_what_can_never_be_ranked_is_told_apart_from_what_did_not_happen(
@@ -372,6 +396,7 @@ def test_what_can_never_be_ranked_is_told_apart_from_what_did_not_happen(
     meter.count("hits")
     meter.observe("took", 1.0, labels={"route": "/"})
     meter.gauge("depth").set(3)
+    meter.gauge("heat", labels={"room": "a"}).set(3)
     done = redmeter("top", *words.split())
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"error: {told}")

@@ -334,6 +334,35 @@ def test_a_watermark_that_is_over_before_the_note_that_it_was_reached(
     assert clients[1].hget("redmeter:total:", "a") == b"7"
 
 
+def test_what_arrived_long_after_it_was_taken_is_missed_for_a_day_from_then(
+    source: Store,
+    target: Store,
+    clients: Databases,
+    snapshot: Snapshot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Taken while the other store was away, sent ten hours later, lost fifteen hours later."""
+    clients[0].hset("redmeter:total:", "a", 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(Sender, "send", raising(1))
+        with pytest.raises(StoreUnavailable):
+            migrate(source, target)
+    snapshot.save()
+    group = json.loads(clients[0].hget("redmeter:moving:", "group"))
+    group[-1] -= 10 * 3600
+    clients[0].hset("redmeter:moving:", "group", json.dumps(group))
+    assert migrate(source, target).complete
+    (key,) = records(clients[0])
+    whose, _, text = clients[0].get(key).partition(b" ")
+    group = json.loads(text)
+    group[-1] -= 15 * 3600
+    clients[0].set(key, whose + b" " + json.dumps(group).encode(), ex=9 * 3600)
+    snapshot.load()
+    for look in (survey, migrate):
+        with pytest.raises(MigrationError, match="has lost batch"):
+            look(source, target)
+
+
 def test_what_is_forgotten_in_a_day_is_not_lost(
     source: Store, target: Store, clients: Databases
 ) -> None:

@@ -126,10 +126,10 @@ def top(
             since=first,
             until=last,
         )
-        why = ""
-        if not rows.groups or (label and all(row.key is None for row in rows)):
-            why = _why_nothing(store, name, label, order, only or {})
-        shown = [] if why else list(rows)
+        shown, why = list(rows), ""
+        if not shown or (label and all(row.key is None for row in rows)):
+            why = _why_nothing(store, name, label, order, only or {}, wrong or {})
+            shown = [] if why else shown
         if json:
             output.as_json(_as_dict(rows, shown, store.left_out()))
         elif shown:
@@ -185,7 +185,12 @@ def _labels(option: str, words: Sequence[str] | None) -> dict[str, str] | None:
 
 
 def _why_nothing(
-    store: Store, name: str, label: str | None, order: str, where: Mapping[str, str]
+    store: Store,
+    name: str,
+    label: str | None,
+    order: str,
+    where: Mapping[str, str],
+    failing: Mapping[str, str],
 ) -> str:
     """Return why nothing is ranked, however far back one looks; "" where that is no reason."""
     if glob.escape(name) != name:
@@ -196,8 +201,8 @@ def _why_nothing(
         return ""
     observed = order not in ("count", "failing")
     some = there.observed if observed else there.counters
-    if order == "count":
-        some = some or there.observed
+    if order == "count" and not (some and where.keys() <= labels_of(some).keys()):
+        some = there.observed or some
     quoted = shlex.quote(name)
     if not some:
         if there.counters:
@@ -208,25 +213,29 @@ def _why_nothing(
                 f"redmeter top {quoted} --by p95 ranks what is observed"
             )
         if there.gauges:
-            return f"{name} is a gauge, and these are not ranked; redmeter series {quoted}"
+            one = shlex.quote(there.gauges[0])
+            return f"{name} is a gauge, and these are not ranked; redmeter series {one}"
         return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
-    labels = labels_of(some)
-    for key in (label, *where):
+    labels = labels_of([*there.counters, *there.observed])
+    for key in (label, *where, *failing):
         if key and key not in labels:
             if labels:
                 names = ", ".join(labels)
                 return f"no series of {name} has the label {key}; there are: {names}"
-            option = "--by" if key == label else "--where"
+            option = "--by" if key == label else "--where" if key in where else "--failing"
             return f"{name} has no labels; leave {option} out"
     for key, value in where.items():
         if value not in labels[key]:
             values = sorted(labels[key])
             some_values = ", ".join(values[:_NAMED]) + (" …" if len(values) > _NAMED else "")
             return f"no series of {name} has {key}={value}; there are: {some_values}"
-    if label is None and labels and name not in some:
+    if label is None and name not in some:
         words = f" --by {order}" if observed else ""
+        for option, given in (("--failing", failing), ("--where", where)):
+            words += "".join(f" {option} {shlex.quote(f'{k}={v}')}" for k, v in given.items())
+        first = next(iter(labels_of(some)))
         return (
-            f"{name} has labels: redmeter top {quoted} --by {next(iter(labels))}{words}, or "
+            f"{name} has labels: redmeter top {quoted} --by {first}{words}, or "
             f"redmeter top {shlex.quote(name + '{*')}{words}"
         )
     return ""

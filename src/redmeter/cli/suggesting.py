@@ -60,6 +60,8 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
         mine, theirs = there.counters, there.observed
         if histograms:
             mine, theirs = theirs, mine
+        if not histograms:
+            mine = mine or there.gauges
         if mine:
             return _listed(mine)
         if theirs and not histograms:

@@ -75,8 +75,8 @@ def find(
     if under_way and under_way.done and now - under_way.since <= WATERMARK_SECONDS / 2:
         groups.append(Arrived(under_way, under_way.number + under_way.done - 1))
     kept = {number for group, last in groups for number in range(group.number, last + 1)}
-    # What was taken so long ago may have been sent as long ago, by a run that was killed then: its
-    # watermark is over before FROM's note that it has arrived.
+    # What was sent so long ago may have been noted as arrived long after that, where the run was
+    # killed in between: its watermark is over before the note is.
     recent = {
         number
         for group, last in groups

@@ -257,6 +257,8 @@ class Run:
         for number in range(group.done, len(rounds)):
             since = group.since if again else None
             found = self._sender.send(family, group.number + number, rounds[number], since=since)
+            if again and found.fresh:
+                group.since = self._clock.wall()  # its watermark's day begins now
             again = False
             self._keep(group, {family.unit(item) for item in found.missing})
             wrong += found.wrong

@@ -39,6 +39,8 @@ class Sent(NamedTuple):
     missing: list[Item]
     #: What is not in TO although it was stored, in words.
     wrong: list[str]
+    #: Whether any of it was applied now, and not by an earlier try.
+    fresh: bool
 
 
 class Sender:
@@ -98,7 +100,8 @@ class Sender:
             missing += lacking
             if held:
                 wrong += self._compare(family, items, held, stored, leaving)
-        return Sent(missing, wrong)
+        fresh = any(each.applied and not each.uncertain for each in outcomes.values())
+        return Sent(missing, wrong, fresh)
 
     # On its way
 

@@ -39,7 +39,7 @@ class Group:
     units: list[tuple[str, int]]
     #: How many of its rounds have arrived.
     done: int = 0
-    #: When it was taken, Unix seconds by this machine's clock.
+    #: When it was taken, or sent long after that; Unix seconds by this machine's clock.
     since: float = 0.0
 
     def text(self) -> str:

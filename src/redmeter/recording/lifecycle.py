@@ -54,7 +54,7 @@ class Living(Protocol):
         ...
 
     def say_farewell(self) -> None:
-        """Say in the log what is in memory still, and lost with the process."""
+        """Say in the log what could not be stored, and is lost if the process ends now."""
         ...
 
 
@@ -146,9 +146,8 @@ def _hook_uvicorn(server: Any) -> None:
             with spending() as left:
                 until = time.monotonic() + left
                 for one in _all():
-                    one.flush(max(0.0, until - time.monotonic()))
-            for one in _all():
-                one.say_farewell()
+                    if not one.flush(max(0.0, until - time.monotonic())):
+                        one.say_farewell()
 
     server.Server.shutdown = shutdown_and_flush
 
@@ -187,8 +186,7 @@ def _leave(*_: object, **__: object) -> None:
         for one, request in leaving:
             if request is None or not request.wait():
                 one.leave(until - time.monotonic())
-    for one in _all():
-        one.say_farewell()
+                one.say_farewell()
 
 
 @contextlib.contextmanager

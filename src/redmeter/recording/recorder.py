@@ -374,7 +374,7 @@ class Recorder:
                 return
 
     def say_farewell(self) -> None:
-        """Say in the log what is lost with the process."""
+        """Say in the log what could not be stored, and is lost if the process ends now."""
         self._reporter.say_farewell()
 
     def flush_on_sigterm(self) -> None:

@@ -40,7 +40,7 @@ class Reporter:
         self._lock = lock
         self._health = health
         self._said = -LOG_SECONDS
-        self._lost = 0
+        self._left = 0
         self._reported = 0.0
         self._report_of = -1
 
@@ -66,12 +66,18 @@ class Reporter:
             self.trouble(error)
 
     def say_farewell(self) -> None:
-        """Say in the log what is lost with the process; once, where it ends in several steps."""
+        """Say in the log what could not be stored, and is lost if the process ends now.
+
+        Once, where it ends in several steps, and nothing comes up in between.
+        """
         waiting = self._health().buffered
-        if waiting > self._lost:
-            self._lost = waiting
+        if waiting and waiting != self._left:
             with contextlib.suppress(Exception):  # of somebody's filter or handler
-                logger.warning("storing metrics: the process ends, and %d events are lost", waiting)
+                logger.warning(
+                    "storing metrics: %d events are not stored, and lost if the process ends now",
+                    waiting,
+                )
+        self._left = waiting
 
     def trouble(self, error: Exception) -> None:
         """Write down that storing failed, and say so in the log now and then."""
