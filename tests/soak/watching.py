@@ -223,7 +223,7 @@ class Page(Watcher):
                 except httpx.HTTPError as error:
                     self.tell("error", start, f"{path}: {type(error).__name__}: {error}")
                 else:
-                    if answer.status_code == 503:
+                    if answer.status_code == 503 and path != "/":  # which needs no store
                         self.tell("error", start, f"{path}: {answer.text[:500]}")
                     elif answer.status_code != 200:
                         self.tell("wrong", start, f"{path}: {answer.status_code} {answer.text}")
