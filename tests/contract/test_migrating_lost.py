@@ -70,6 +70,45 @@ def raising(number: int) -> Callable[..., Any]:
     return limited
 
 
+def killed(*_: Any) -> None:
+    """Be killed there."""
+    raise KeyboardInterrupt
+
+
+def break_off(source: Store, target: Store, number: int) -> None:
+    """Begin a move whose other store goes away at a batch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sender, "send", raising(number))
+        with pytest.raises(StoreUnavailable):
+            migrate(source, target)
+
+
+def after_each_round(act: Callable[[], object]) -> Callable[..., None]:
+    """Return what notes that a round of a group has arrived, and does something then."""
+    progress = Journal.progress
+
+    def note(self: Journal, *args: Any) -> None:
+        progress(self, *args)
+        act()
+
+    return note
+
+
+def fill_patterns(client: Any) -> set[bytes]:
+    """Put 900 patterns of this hour into FROM, three rounds of one group."""
+    names = {f"p{n:04}": 1 for n in range(900)}
+    client.zadd("redmeter:common:app:info", names)
+    client.set("redmeter:common:app:info:start", int(time.time()) // 3600 * 3600)
+    return {name.encode() for name in names}
+
+
+def aged(text: bytes, hours: float) -> str:
+    """Return a group as if it had been taken so much earlier."""
+    group = json.loads(text)
+    group[-1] -= hours * 3600
+    return json.dumps(group)
+
+
 def records(client: Any) -> list[bytes]:
     """Return the keys under which FROM has what arrived with which batch."""
     return [key for key in client.scan_iter("redmeter:moving:[0-9]*") if key.count(b":") == 2]
@@ -165,23 +204,15 @@ def test_batches_of_a_group_that_has_many_are_sent_again_from_the_first_that_is_
     source: Store, target: Store, clients: Databases, snapshot: Snapshot
 ) -> None:
     """Here 900 patterns of one hour, of which the first 600 had stayed."""
-    patterns = {f"p{n:04}": 1 for n in range(900)}
-    clients[0].zadd("redmeter:common:app:info", patterns)
-    clients[0].set("redmeter:common:app:info:start", int(time.time()) // 3600 * 3600)
-    progress = journal.Journal.progress
-
-    def note(self: Any, *args: Any) -> None:
-        progress(self, *args)
-        snapshot.save()
-
+    patterns = fill_patterns(clients[0])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal.Journal, "progress", note)
+        patch.setattr(Journal, "progress", after_each_round(snapshot.save))
         migrate(source, target)
     snapshot.load()
     assert clients[1].zcard("redmeter:common:app:info") == 600
     assert migrate(source, target).again == 300
     found = dict(clients[1].zrange("redmeter:common:app:info", 0, -1, withscores=True))
-    assert found == {name.encode(): 1.0 for name in patterns}
+    assert found == dict.fromkeys(patterns, 1.0)
 
 
 def test_what_had_expired_when_it_was_taken_is_not_missed(
@@ -243,14 +274,11 @@ def test_what_cannot_be_sent_again_is_an_error_that_stays(
 
 
 def test_one_goes_on_without_what_is_lost_with_what_was_under_way(
-    source: Store, target: Store, clients: Databases, monkeypatch: pytest.MonkeyPatch
+    source: Store, target: Store, clients: Databases
 ) -> None:
     """Though the other store has nothing of the move any more."""
     fill(source)
-    with monkeypatch.context() as patch:
-        patch.setattr(Sender, "send", raising(3))
-        with pytest.raises(StoreUnavailable):
-            migrate(source, target)
+    break_off(source, target, 3)
     name = json.loads(clients[0].hget("redmeter:moving:", "group"))[2][0][0]
     clients[1].flushdb()
     with pytest.raises(MigrationError, match="has lost batches"):
@@ -260,31 +288,19 @@ def test_one_goes_on_without_what_is_lost_with_what_was_under_way(
     assert any(key.endswith(name) for key in held(clients[1]))
 
 
-@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("state", ["no longer kept", "all under way"])
 def test_another_day_such_a_loss_is_still_no_other_store(
-    source: Store,
-    target: Store,
-    clients: Databases,
-    monkeypatch: pytest.MonkeyPatch,
-    rounds: int,
+    source: Store, target: Store, clients: Databases, state: str
 ) -> None:
-    """Where FROM does not keep any more what had arrived, or has it all under way still."""
-    if rounds == 1:
+    """What had arrived and is lost is so, whatever FROM has of it."""
+    if state == "no longer kept":
         fill(source)
         migrate(source, target, quit=at_group(2, lambda: None, end=True))
         clients[0].delete(*records(clients[0]))
     else:
-        clients[0].zadd("redmeter:common:app:info", {f"p{n}": 1 for n in range(900)})
-        start = int(time.time()) // 3600 * 3600
-        clients[0].set("redmeter:common:app:info:start", start)
-        with monkeypatch.context() as patch:
-            progress = Journal.progress
-
-            def killed(self: Journal, *args: Any) -> None:
-                progress(self, *args)
-                raise KeyboardInterrupt
-
-            patch.setattr(Journal, "progress", killed)
+        fill_patterns(clients[0])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Journal, "progress", after_each_round(killed))
             with pytest.raises(KeyboardInterrupt):
                 migrate(source, target)
     clients[1].flushdb()
@@ -296,14 +312,11 @@ def test_another_day_such_a_loss_is_still_no_other_store(
 
 
 def test_what_had_not_arrived_is_sent_to_a_store_that_forgot_of_the_move(
-    source: Store, target: Store, clients: Databases, monkeypatch: pytest.MonkeyPatch
+    source: Store, target: Store, clients: Databases
 ) -> None:
     """Nothing of it can be lost there."""
     clients[0].hset("redmeter:total:", "a", 7)
-    with monkeypatch.context() as patch:
-        patch.setattr(Sender, "send", raising(1))
-        with pytest.raises(StoreUnavailable):
-            migrate(source, target)
+    break_off(source, target, 1)
     clients[1].flushdb()
     assert not survey(source, target).lost
     assert migrate(source, target).complete
@@ -315,17 +328,12 @@ def test_a_watermark_that_is_over_before_the_note_that_it_was_reached(
 ) -> None:
     """The run was killed after it had sent, hours before the one that noted so: nothing is lost."""
     clients[0].hset("redmeter:total:", "a", 7)
-
-    def killed(*_: Any) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "settle", killed)
         with pytest.raises(KeyboardInterrupt):
             migrate(source, target)
-    group = json.loads(clients[0].hget("redmeter:moving:", "group"))
-    group[-1] -= 86_400 - 1
-    clients[0].hset("redmeter:moving:", "group", json.dumps(group))
+    taken = clients[0].hget("redmeter:moving:", "group")
+    clients[0].hset("redmeter:moving:", "group", aged(taken, hours=24 - 1 / 3600))
     assert migrate(source, target).complete
     (watermark,) = clients[1].scan_iter(BATCHES)
     clients[1].delete(watermark)
@@ -335,28 +343,18 @@ def test_a_watermark_that_is_over_before_the_note_that_it_was_reached(
 
 
 def test_what_arrived_long_after_it_was_taken_is_missed_for_a_day_from_then(
-    source: Store,
-    target: Store,
-    clients: Databases,
-    snapshot: Snapshot,
-    monkeypatch: pytest.MonkeyPatch,
+    source: Store, target: Store, clients: Databases, snapshot: Snapshot
 ) -> None:
     """Taken while the other store was away, sent ten hours later, lost fifteen hours later."""
     clients[0].hset("redmeter:total:", "a", 7)
-    with monkeypatch.context() as patch:
-        patch.setattr(Sender, "send", raising(1))
-        with pytest.raises(StoreUnavailable):
-            migrate(source, target)
+    break_off(source, target, 1)
     snapshot.save()
-    group = json.loads(clients[0].hget("redmeter:moving:", "group"))
-    group[-1] -= 10 * 3600
-    clients[0].hset("redmeter:moving:", "group", json.dumps(group))
+    taken = clients[0].hget("redmeter:moving:", "group")
+    clients[0].hset("redmeter:moving:", "group", aged(taken, hours=10))
     assert migrate(source, target).complete
     (key,) = records(clients[0])
     whose, _, text = clients[0].get(key).partition(b" ")
-    group = json.loads(text)
-    group[-1] -= 15 * 3600
-    clients[0].set(key, whose + b" " + json.dumps(group).encode(), ex=9 * 3600)
+    clients[0].set(key, whose + b" " + aged(text, hours=15).encode(), ex=9 * 3600)
     snapshot.load()
     for look in (survey, migrate):
         with pytest.raises(MigrationError, match="has lost batch"):

@@ -2,7 +2,6 @@
 
 import contextlib
 import glob
-import shlex
 import time
 from typing import Annotated
 
@@ -143,8 +142,6 @@ def series(
         if missing:
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             hint = suggestion(store, missing[0])
-            if catalogue.read_names(store, glob.escape(missing[0]), histograms=True):
-                hint = f"it is observed: redmeter summary {shlex.quote(missing[0])}"
             fail(f"nothing is counted under {missing[0]}{more}; {hint}", NOT_FOUND)
 
 

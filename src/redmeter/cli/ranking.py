@@ -134,11 +134,10 @@ def top(
             output.as_json(_as_dict(rows, shown, store.left_out()))
         elif shown:
             _show(rows, name, label, order, limit)
-        if why:
-            fail_where_left_out(store)
-            fail(why, NOT_FOUND)
         if not shown:
             fail_where_left_out(store)
+            if why:
+                fail(why, NOT_FOUND)
             newest = "the newest" if first is None and last is None else "these"
             window = f"{newest} {output.many(rows.slices, 'slice')} of {output.span(width)}"
             observed = order not in ("count", "failing")

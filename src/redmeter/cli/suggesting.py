@@ -57,16 +57,12 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
     base = name.partition("{")[0].rstrip("*")
     with contextlib.suppress(LimitExceeded):  # too many to look through
         there = stored(store, base)
-        mine, theirs = there.counters, there.observed
-        if histograms:
-            mine, theirs = theirs, mine
-        if not histograms:
-            mine = mine or there.gauges
-        if mine:
+        if not histograms and name in there.observed:
+            return f"it is observed: redmeter summary {shlex.quote(name)}"
+        if mine := there.observed if histograms else there.counters or there.gauges:
             return _listed(mine)
-        if theirs and not histograms:
-            sets = "" if base in theirs else " --all-labels"
-            return f"it is observed: redmeter summary {shlex.quote(base)}{sets}"
+        if there.observed:
+            return f"it is observed: redmeter summary {shlex.quote(base)} --all-labels"
         kinds = (True,) if histograms else (False, True)
         for kind in kinds:
             if some := _alike(store, base, histograms=kind):

@@ -9,7 +9,7 @@ Where there is no watermark at all, or FROM has not got all of it any more, nobo
 has. That is an error for as long as FROM remembers the move.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from redmeter.migrating.journal import Journal, gone
@@ -45,6 +45,10 @@ class Lost(NamedTuple):
         return not has < number <= had
 
 
+def _numbers(groups: Iterable[Arrived]) -> set[int]:
+    return {number for group, last in groups for number in range(group.number, last + 1)}
+
+
 def find(
     target: Store,
     journal: Journal,
@@ -74,15 +78,12 @@ def find(
     under_way = state.group
     if under_way and under_way.done and now - under_way.since <= WATERMARK_SECONDS / 2:
         groups.append(Arrived(under_way, under_way.number + under_way.done - 1))
-    kept = {number for group, last in groups for number in range(group.number, last + 1)}
+    kept = _numbers(groups)
     # What was sent so long ago may have been noted as arrived long after that, where the run was
     # killed in between: its watermark is over before the note is.
-    recent = {
-        number
-        for group, last in groups
-        if now - group.since < WATERMARK_SECONDS - _SLACK
-        for number in range(group.number, last + 1)
-    }
+    recent = _numbers(
+        each for each in groups if now - each.group.since < WATERMARK_SECONDS - _SLACK
+    )
     forgotten = {at for at, number in has.items() if not number and had[at] not in recent}
     parts = {at: (number, had[at]) for at, number in has.items() if at not in forgotten}
     for number, most in parts.values():
