@@ -234,6 +234,27 @@ def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter:
     assert 'there is: signups{plan="free"}, signups{plan="pro"}' in done.err
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("took", "it is observed: redmeter summary took"),
+        ("lasted", "it is observed: redmeter summary lasted --all-labels"),
+        ('lasted{route="/"}', "it is observed: redmeter summary 'lasted{route=\"/\"}'"),
+        ("heat", 'there is: heat{room="a"}'),
+    ],
+)
+def test_what_is_stored_under_a_name_is_told(
+    redmeter: Run, meter: Meter, name: str, told: str
+) -> None:
+    """Of another kind, or with labels."""
+    meter.observe("took", 1.0)
+    meter.observe("lasted", 1.0, labels={"route": "/"})
+    meter.gauge("heat", labels={"room": "a"}).set(3)
+    meter.flush()
+    done = redmeter("series", name)
+    assert (done.code, done.err) == (1, f"error: nothing is counted under {name}; {told}\n")
+
+
 def test_an_observed_name_is_told_before_names_that_are_alike(redmeter: Run, meter: Meter) -> None:
     """With the option that adds up what has labels."""
     meter.count("http_requests")
