@@ -372,6 +372,10 @@ class Keys:
         """Tell whether a key holds observed values: in buckets, in moments or as statistics."""
         return key.startswith((self._hist, self._moments, f"{self.head}stats:"))
 
+    def in_each(self, key: str) -> list[str]:
+        """Return one that all partitions have, as it is in each of them."""
+        return [key]
+
     def batch(self, producer: str) -> str:
         """Return the key of a producer's watermark."""
         return self._batch + producer

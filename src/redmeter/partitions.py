@@ -77,6 +77,10 @@ class SpreadKeys(Keys):
         """Return a key or a head that stands for those of all partitions, as it is in one."""
         return self.parts[part].head + key[len(self.prefix) :]
 
+    def in_each(self, key: str) -> list[str]:
+        """See Keys."""
+        return [self.in_part(key, part) for part in range(len(self.parts))]
+
     def part_of_key(self, key: str | bytes) -> int | None:
         """Return the partition that a key lies in; None where it is none of these."""
         text = key.decode(errors="replace") if isinstance(key, bytes) else key

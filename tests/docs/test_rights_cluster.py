@@ -32,7 +32,7 @@ HOW_TO = Path(__file__).parents[2] / "docs" / "how-to.md"
 
 #: What each needs beside its line, and who needs something of his own.
 MORE, OF_ROLE = ("+cluster|slots", "+asking"), {"page": ("+evalsha",)}
-FOR_REPLICAS = "+readonly"
+FOR_REPLICAS = ("+readonly", "+role", "+cluster|nodes")
 
 
 def on_cluster(role: str) -> User:
@@ -183,7 +183,7 @@ def test_the_page_tells_what_is_needed_besides() -> None:
     """In these words."""
     text = " ".join(rights.DOC.read_text(encoding="utf-8").split())
     assert "write `~redmeter:{*}` in place of `~redmeter:`" in text
-    for right in (*MORE, FOR_REPLICAS, *OF_ROLE["page"]):
+    for right in (*MORE, *FOR_REPLICAS, *OF_ROLE["page"]):
         assert f"`{right}`" in text
     assert set(USES) == set(USERS)
 
@@ -220,8 +220,10 @@ def test_what_is_needed_besides_is_missed(guarded: Cluster) -> None:
 
     eventually(is_denied, 20.0, "a replica was asked")
     store = opened(url, read_from="replica")
-    let_in(guarded, reader._replace(commands=(*reader.commands, FOR_REPLICAS)))
+    let_in(guarded, reader._replace(commands=(*reader.commands, *FOR_REPLICAS)))
     assert store.reader.read()
+    denied = {one["object"] for node in guarded.nodes for one in node.client.acl_log()}
+    assert denied <= ASKED_ANYWAY
     part = store.part("hits")
     slot = slot_of(store.number_of("hits"))
     to = guarded.other_than(guarded.node_of(slot))
@@ -229,9 +231,9 @@ def test_what_is_needed_besides_is_missed(guarded: Cluster) -> None:
     guarded.move_keys(slot, to)
     asked = ("HMGET", part.keys.total, "hits")
     let_in(guarded, reader.without("+asking"))
-    (denied,) = store.link.exchange([asked])
-    assert isinstance(denied, AccessDenied)
-    assert "asking" in str(denied)
+    (refused,) = store.link.exchange([asked])
+    assert isinstance(refused, AccessDenied)
+    assert "asking" in str(refused)
     let_in(guarded, reader)
     assert store.link.exchange([asked]) == [[b"12"]]
     guarded.close_slot(slot, to)

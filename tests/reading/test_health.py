@@ -9,12 +9,13 @@ import pytest
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import ManualClock
-from redmeter.errors import AccessDenied, IncompatibleStore, StoreUnavailable
+from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding, Sample
 from redmeter.reading.health import Health, examine
 from redmeter.store import Store
 from support.servers import Server
+from support.stores import opened_store
 from support.waiting import eventually
 
 
@@ -100,6 +101,7 @@ def test_eviction_that_takes_watermarks_fails_where_there_is_a_limit(
 
 def test_memory_that_is_nearly_used_up_is_a_warning(store: Store, client: Any) -> None:
     """Above nine tenths of maxmemory, on a server and to the byte."""
+    client.setrange("ballast", 30_000_000, "x")  # beside which what a client takes is little
     client.config_set("maxmemory", int(client.info("memory")["used_memory"] / 0.95))
     first, second = found(examine(store), "memory")
     assert first.level == "ok"
@@ -108,6 +110,41 @@ def test_memory_that_is_nearly_used_up_is_a_warning(store: Store, client: Any) -
     assert len(list(findings.memory(told | {"used_memory": "900"}, {}))) == 1
     _, second = findings.memory(told | {"used_memory": "911"}, {})
     assert second.text == "91% of maxmemory is used"
+
+
+def test_memory_that_is_used_up_fails_where_nothing_is_evicted(store: Store, client: Any) -> None:
+    """Then nothing is stored any more: what script looks at the exit code has to see it."""
+    client.setrange("ballast", 30_000_000, "x")
+    client.config_set("maxmemory", client.info("memory")["used_memory"] - 5_000_000)
+    client.config_set("maxmemory-policy", "noeviction")
+    with pytest.raises(StoreRefused, match="is full"), Meter(store.location, sync=True) as meter:
+        meter.count("hits")
+    health = examine(store)
+    assert health.level == "fail"
+    _, finding = found(health, "memory")
+    assert finding.text.endswith("of maxmemory is used: nothing can be stored")
+    told = {"maxmemory_policy": "noeviction", "maxmemory": "1000", "used_memory": "1010"}
+    _, finding = findings.memory(told | {"mem_not_counted_for_evict": "11"}, {})
+    assert finding.level == "warn"
+    _, finding = findings.memory(told | {"mem_not_counted_for_evict": "10"}, {})
+    assert finding.level == "fail"
+
+
+def test_too_few_replicas_fail_where_the_server_wants_some(any_server: Server) -> None:
+    """Nothing is stored then; how many it wants it may not tell."""
+    with opened_store(any_server.url) as store, any_server.client() as client:
+        assert not found(examine(store), "replicas")
+        client.config_set("min-replicas-to-write", 2)
+        with pytest.raises(StoreRefused, match="NOREPLICAS"):
+            store.bind()
+        (finding,) = found(examine(store), "replicas")
+        assert finding.level == "fail"
+        assert finding.text == (
+            "nothing can be stored: 0 replicas keep up, min-replicas-to-write is 2"
+        )
+    (unknown,) = findings.listeners({"min_slaves_good_slaves": "0"}, {})
+    assert unknown.text.endswith("min-replicas-to-write is more")
+    assert not list(findings.listeners({"min_slaves_good_slaves": "1"}, {}))
 
 
 @pytest.mark.parametrize(
@@ -183,6 +220,10 @@ def test_an_index_of_the_wrong_type_fails_and_is_named(store: Store, client: Any
     finding = only(health, "counters")
     assert finding.level == health.level == "fail"
     assert finding.text.startswith("redmeter:known: is a string, not a sorted set")
+    client.delete("redmeter:known:", "redmeter:total:")
+    client.lpush("redmeter:total:", "1")
+    finding = found(examine(store), "counters")[0]
+    assert finding.text.startswith("redmeter:total: is a list, not a hash")
     assert health.series[60] == 0
 
 

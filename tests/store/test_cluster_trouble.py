@@ -20,7 +20,7 @@ from redmeter.store.redirects import ASKING, READONLY, answers
 from redmeter.store.replies import Command
 from support.clusters import Cluster
 from support.nodes import Node
-from support.progress import partitions_on
+from support.progress import partitions_on, slot_of
 from support.stores import OpenStore, link_of, opened_stores
 from support.waiting import eventually
 
@@ -215,7 +215,7 @@ def test_a_replica_that_came_later_is_asked_after_a_while(
     open_store: OpenStore, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No reply tells of it."""
-    monkeypatch.setattr(clustered, "LATER", 0.5)
+    monkeypatch.setattr(clustered, "AGAIN", 0.5)
     home, other, replica = cluster.nodes[1], cluster.nodes[2], cluster.nodes[4]
     replica.ask("CLUSTER", "REPLICATE", other.id)
     cluster.wait_for_replicas()
@@ -231,6 +231,81 @@ def test_a_replica_that_came_later_is_asked_after_a_while(
         return asked(replica) > before
 
     eventually(is_asked, 10.0, "the replica is asked")
+
+
+@pytest.fixture
+def lonely(cluster: Cluster) -> Iterator[Node]:
+    """A replica that does not hear from its master, which is cluster.nodes[1]."""
+    master, replica = cluster.nodes[1], cluster.nodes[4]
+    cluster.wait_for_replicas()
+    master.ask("ACL", "SETUSER", "default", "-psync", "-sync")
+    master.ask("CLIENT", "KILL", "TYPE", "replica")
+    eventually(lambda: replica.info("replication")["master_link_status"] == "down", 10.0)
+    yield replica
+    master.ask("ACL", "SETUSER", "default", "+psync", "+sync")
+    eventually(lambda: replica.info("replication")["master_link_status"] == "up", 10.0)
+
+
+def test_a_replica_that_does_not_hear_from_its_master_is_passed_over(
+    open_store: OpenStore, cluster: Cluster, lonely: Node
+) -> None:
+    """It would answer with what was once, for as long as it is cut off; the doctor tells."""
+    store = open_store(cluster.url, read_from="replica", timeout=1.0)
+    number = min(partitions_on(cluster, cluster.nodes[1]))
+    for wanted in range(1, 4):
+        count(store, number)
+        assert total(store.reader, number) == wanted
+    (finding,) = [one for one in examine(store).findings if "do not follow" in one.text]
+    assert (finding.level, finding.topic) == ("warn", "cluster")
+    assert finding.text.startswith(f"1 of the replicas of 127.0.0.1:{cluster.nodes[1].port} ")
+    assert lonely.info("replication")["master_link_status"] == "down"
+
+
+def test_a_replica_that_does_not_hear_from_its_master_is_asked_where_that_one_is_away(
+    open_store: OpenStore, cluster: Cluster, lonely: Node
+) -> None:
+    """What it knows is the newest that there is."""
+    cluster.keep_masters()
+    store = open_store(cluster.url, read_from="replica", timeout=0.5)
+    number = min(partitions_on(cluster, cluster.nodes[1]))
+    count(store, number)
+    assert total(store.reader, number) == 1
+    cluster.pause(cluster.nodes[1])
+    with pytest.raises(StoreUnavailable, match=str(cluster.nodes[1].port)):
+        total(store.reader, number)
+    assert total(store.reader, number) == 0
+    cluster.resume(cluster.nodes[1])
+    assert lonely.info("replication")["master_link_status"] == "down"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_what_is_handed_over_is_asked_of_the_masters(
+    allowed: bool, open_store: OpenStore, any_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replica of Redis would say that what has gone ahead is not there.
+
+    Who may not ask for the role of a node, nor which slots it hands over, reads all the same.
+    """
+    monkeypatch.setattr(clustered, "AGAIN", 0.0)
+    writer, number = open_store(any_cluster.url), 7
+    count(writer, number)
+    any_cluster.wait_for_replicas()
+    rules = ("+@all",) if allowed else ("+@all", "-role", "-cluster", "+cluster|slots")
+    for node in any_cluster.nodes:
+        node.ask("ACL", "SETUSER", "looker", "reset", "on", ">x", "~*", *rules)
+    url = any_cluster.url.replace("://", "://looker:x@")
+    reader = open_store(url, read_from="replica").reader
+    eventually(lambda: total(reader, number) == 1)
+    slot = slot_of(number)
+    to = any_cluster.other_than(any_cluster.node_of(slot))
+    any_cluster.open_slot(slot, to)
+    any_cluster.move_keys(slot, to)
+    if allowed:
+        assert [total(reader, number) for _ in range(20)] == [1] * 20
+    any_cluster.close_slot(slot, to)
+    eventually(lambda: total(reader, number) == 1, 10.0)
+    for node in any_cluster.nodes:
+        node.ask("ACL", "DELUSER", "looker")
 
 
 def test_a_replica_that_lost_its_master_is_made_up_for(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dashboard.conftest import HOSTILE
 from dashboard.test_api import ASKED
-from redmeter import Meter, StoreRefused
+from redmeter import IncompatibleStore, Meter, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.dashboard import api
 from redmeter.dashboard.endpoints import ENDPOINTS
@@ -23,6 +23,7 @@ from redmeter.dashboard.parsing import parse
 from redmeter.keys import entry
 from redmeter.partitions import PARTITIONS, SpreadKeys, partition_of
 from redmeter.reading.catalogue import read_names
+from redmeter.reading.health import examine
 from redmeter.reading.join import Ask, Joined, join, of_field, of_window
 from redmeter.reading.overview import Watch
 from redmeter.reading.series import read_series, read_totals
@@ -215,8 +216,6 @@ def asked(twins: Twins, make: Any) -> tuple[Reply, Reply]:
         lambda keys: ("HGET", keys.total, b"ba299"),
         lambda keys: ("HGET", keys.total, "none"),
         lambda keys: ("HMGET", keys.total, *NAMES, "none", *CROWD, NAMES[0]),
-        lambda keys: ("TYPE", keys.known),
-        lambda keys: ("TYPE", keys.hists),
         lambda keys: ("HGETALL", keys.count(60, "b17")),
         lambda keys: ("ZRANGEBYLEX", keys.known, "[60:b17", "[60:b17"),
         lambda keys: ("ZRANGEBYLEX", keys.known, b"[60:none", b"[60:none"),
@@ -377,8 +376,41 @@ def test_an_index_that_is_another_programs_in_one_partition_is_said(twins: Twins
             assert (error.code, error.key) == ("WRONGTYPE", key)
         seen = Watch(store).read(60)
         assert (seen.counters.rows, seen.messages.sources) == ([], 1)
-        (reply,) = store.link.exchange([("TYPE", store.keys.known)])
-        assert reply == b"string"
+        (finding,) = [one for one in examine(store).findings if one.topic == "counters"]
+        assert finding.text == f"{key} is a string, not a sorted set: another program uses it"
+
+
+def test_the_doctor_looks_at_what_each_partition_says_of_itself(twins: Twins) -> None:
+    """One that another program has spoiled stores nothing, and the others do not know."""
+
+    def told() -> list[str]:
+        found = examine(store).findings
+        return [f"{one.topic}: {one.text}" for one in found if one.level == "fail"]
+
+    with opened_store(twins.spread.location, prefix="spoiled:") as store:
+        assert told() == []
+        with Meter(store.location, prefix="spoiled:", sync=True) as meter:
+            meter.count("hits")
+        assert told() == []
+        keys, more = store.part("hits").keys, store.parts[40].keys
+        store.link.exchange([("HSET", keys.meta, "format", "2", "version", "0")])
+        (text,) = told()
+        assert text.startswith(f"cluster: 1 of 64 partitions store nothing, {keys.meta}: the store")
+        with (
+            Meter(store.location, prefix="spoiled:", sync=True) as meter,
+            pytest.raises(IncompatibleStore),
+        ):
+            meter.count("hits")
+        store.link.exchange([("DEL", more.meta), ("SET", more.meta, "a text")])
+        store.link.exchange([("DEL", keys.meta)])
+        (text,) = told()
+        assert f"{more.meta}: " in text
+        assert "WRONGTYPE" in text
+        store.link.exchange([("DEL", more.meta), ("DEL", keys.total)])
+        store.link.exchange([("SET", keys.total, "a text"), ("SET", more.total, "another")])
+        first = min(keys.total, more.total, key=[part.keys.total for part in store.parts].index)
+        text = f"{first} is a string, not a hash (and 1 more partition): another program uses it"
+        assert told() == [f"counters: {text}"]
 
 
 # --- Round trips ---------------------------------------------------------------------------

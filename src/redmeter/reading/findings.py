@@ -4,10 +4,11 @@ Pure functions from what the server said to findings. Texts of other programs' k
 ASCII; what asks for them is health.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from redmeter.errors import StoreError
 from redmeter.expressions import late
 from redmeter.keys import DEFAULT_PREFIX, MAX_SAMPLES
 
@@ -18,6 +19,8 @@ CLEANER_LATE = 600.0
 #: Clock difference worth a word, and one that makes slices wrong, seconds.
 CLOCK_WARN, CLOCK_FAIL = 2.0, 60.0
 
+#: What the types of keys are called.
+_TYPES = {"zset": "sorted set", "hash": "hash"}
 #: A line of INFO about one replica.
 _REPLICA = late(r"slave\d+")
 
@@ -87,15 +90,35 @@ def server(
             yield Finding("ok", "server", f"{name}, {mode}")
 
 
+def followers(info: Mapping[str, str]) -> int:
+    """Return how many replicas hear from a master, as it says."""
+    return sum("state=online" in text for name, text in info.items() if _REPLICA.fullmatch(name))
+
+
 def replicas(info: Mapping[str, str]) -> Iterator[Finding]:
     """Tell that readings ask a replica, by what the master says of those that it has."""
-    online = sum("state=online" in text for name, text in info.items() if _REPLICA.fullmatch(name))
+    online = followers(info)
     text = f"readings ask a replica of {online}, which may be some moments behind"
     if online:
         yield Finding("ok", "replicas", text)
     else:
         text = "readings should ask a replica, and there is none: they ask the master"
         yield Finding("warn", "replicas", text, "start one, or leave REDMETER_READ_FROM at master")
+
+
+def listeners(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
+    """Say where a master refuses to write, having too few replicas that keep up.
+
+    The server tells how many there are only where it is set that it needs some.
+    """
+    found = info.get("min_slaves_good_slaves")
+    needed = int(config.get("min-replicas-to-write") or 1)  # which it may not tell
+    if found is None or not found.isdecimal() or int(found) >= needed:
+        return
+    text = f"nothing can be stored: {found} replicas keep up, min-replicas-to-write is {needed}"
+    if "min-replicas-to-write" not in config:
+        text = f"nothing can be stored: {found} replicas keep up, min-replicas-to-write is more"
+    yield Finding("fail", "replicas", text, "start the replicas that are missing; see their logs")
 
 
 def clock(difference: float) -> Iterator[Finding]:
@@ -130,7 +153,11 @@ def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Findi
             "counts may vanish or double: set maxmemory-policy noeviction, or give metrics an "
             "instance of their own" + ("" if limit else " (harmless while there is no maxmemory)"),
         )
-    if limit and used > 0.9 * limit:
+    counted = used - int(info.get("mem_not_counted_for_evict", 0))
+    if limit and counted >= limit and policy == "noeviction":
+        text = f"{counted / limit:.0%} of maxmemory is used: nothing can be stored"
+        yield Finding("fail", "memory", text, "raise maxmemory, or remove what else lies there")
+    elif limit and used > 0.9 * limit:
         yield Finding(
             "warn", "memory", f"{used / limit:.0%} of maxmemory is used", "raise maxmemory"
         )
@@ -178,14 +205,35 @@ def stopped() -> Iterator[Finding]:
     yield Finding("fail", "cluster", text, fix)
 
 
-def unusable(key: str, kind: str, topic: str = "counters") -> Iterator[Finding]:
-    """Say that an index is something else."""
+def unusable(found: Sequence[tuple[str, str]], wanted: str, topic: str) -> Iterator[Finding]:
+    """Say that an index, or totals, are something else.
+
+    Args:
+        found: keys and their types; several on a cluster.
+        wanted: the type that they ought to be of.
+    """
+    (key, kind), *more = found
+    shown = f" (and {len(more)} more partition{'s' * (len(more) > 1)})" if more else ""
     yield Finding(
         "fail",
         topic,
-        f"{key} is a {kind}, not a sorted set: another program uses this key",
+        f"{key} is a {_TYPES.get(kind, kind)}, not a {_TYPES[wanted]}{shown}: another program uses "
+        "it",
         "choose another prefix, or remove that key",
     )
+
+
+def strange_parts(found: Sequence[tuple[str, StoreError]], of: int) -> Iterator[Finding]:
+    """Say that partitions of a cluster cannot be written to, by what lies at their meta:.
+
+    Args:
+        found: the keys, and what is wrong with them.
+        of: how many partitions there are.
+    """
+    (key, error), *_ = found
+    text = f"{len(found)} of {of} partitions store nothing, {key}: {error}"
+    fix = "remove what another program has put there, and the next write restores it"
+    yield Finding("fail", "cluster", text, fix)
 
 
 def nothing() -> Iterator[Finding]:
@@ -193,16 +241,12 @@ def nothing() -> Iterator[Finding]:
     yield Finding("ok", "counters", "none yet", "count something: redmeter replay access.log")
 
 
-def others(topic: str, key: str, kind: str, count: int, sample: Sample) -> Iterator[Finding]:
+def others(topic: str, count: int, sample: Sample) -> Iterator[Finding]:
     """Judge gauges, histograms or messages.
 
     Args:
-        key, kind: of the index; "" where the server does not tell its type.
-        count: entries in it.
+        count: entries in the index.
     """
-    if kind not in ("", "zset", "none"):
-        yield from unusable(key, kind, topic)
-        return
     if sample.strange:
         text = _examples(sample, sample.strange, "index entries are none")
         fix = "they are left alone; if no program of yours wrote them, ZREM them"

@@ -7,9 +7,11 @@ precision. Nothing here needs CONFIG, which managed services forbid; where the s
 more is said. Of a cluster each master is asked before, and where one is away the rest is examined.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from redmeter.errors import StoreError
+from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.kinds.message import parse_name
 from redmeter.partitions import SpreadKeys
@@ -19,7 +21,8 @@ from redmeter.reading.findings import Finding, Level, Sample
 from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
 from redmeter.reading.writers import Writer
 from redmeter.store import Store
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.binding import read_meta
+from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.scatter import STOPPED
 
 #: Counters whose memory is measured; the rest is estimated from them.
@@ -78,13 +81,14 @@ def examine(store: Store) -> Health:
     masters = ask_masters(store) if spread else {}
     store = store.partly()
     own, moving = () if spread else QUESTIONS, moves.questions(keys)
+    places = _Places(keys)
     # On a cluster a process is another producer in each partition.
     watermarks = [] if spread else [("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED)]
     view, replies = store.read(
         [
             *own,
             *moving,
-            ("TYPE", keys.known),
+            *places.commands,
             ("ZCARD", keys.known),
             ("ZRANDMEMBER", keys.known, SAMPLE),
             ("HGET", keys.cleaned, keys.prefix),
@@ -97,17 +101,19 @@ def examine(store: Store) -> Health:
         ]
     )
     servers = Servers(store, masters or {"": replies[: len(own)]}, since)
-    kind, number, drawn, cleaned, index, totals, *others = replies[len(own) + len(moving) :]
+    places.read(replies[len(own) + len(moving) :][: len(places.commands)])
+    told = replies[len(own) + len(moving) + len(places.commands) :]
+    number, drawn, cleaned, index, totals, *others = told
     beside_us = others[: len(_beside(keys))]
     bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
     others = others[len(beside_us) :]
     scanned, more = others[: len(watermarks)], others[len(watermarks) :]
     asked, published = more[: _EACH * len(_OTHERS)], more[_EACH * len(_OTHERS) :]
     ended = cleaned.decode() if _is_moment(cleaned) else ""
-    usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
+    usable = places.usable(keys.known)
     count = raised(number) if usable else 0
     members = [m for m in raised(drawn) if isinstance(m, bytes)] if usable else []
-    counters, beside = _Counters(members, keys), _Others(asked, keys)
+    counters, beside = _Counters(members, keys), _Others(asked, keys, places)
     by_precision = _precisions_asked(keys, view.retention)
     answers = store.ask([*by_precision, *counters.commands, *beside.commands])
     precisions, answers = answers[: len(by_precision)], answers[len(by_precision) :]
@@ -140,6 +146,7 @@ def examine(store: Store) -> Health:
         found += findings.stopped()
         return health
     filled = count > 0 or any(part.count for part in parts.values())
+    found += places.findings()
     if usable:
         if filled:
             found += findings.contents(keys.prefix, view.version, count, sample)
@@ -147,10 +154,8 @@ def examine(store: Store) -> Health:
             found += findings.nothing()
         uncleaned = 0 if isinstance(bare_cleaned, bytes) or not keys.prefix else _number(bare)
         found += findings.cleaner(view.now, count, sample, ended, uncleaned)
-    else:
-        found += findings.unusable(keys.known, kind.decode())
     for name, part in parts.items():
-        found += findings.others(name, part.key, part.kind, part.count, part.sample)
+        found += findings.others(name, part.count, part.sample)
     try:
         health.writers, unreadable = writing.answers(view.now, published)
     except StoreError as error:  # a key that is not ours, or an ACL that forbids to ask
@@ -163,6 +168,58 @@ def examine(store: Store) -> Health:
     found += moves.before(store)
     health.missing = store.left_out()  # what was asked since may be missing too
     return health
+
+
+class _Places:
+    """Looks at what other programs may have put in the place of our indexes and totals, and meta:.
+
+    On a cluster in each partition: what one says of itself the others do not.
+    """
+
+    #: Each with its type and what the doctor calls it.
+    _TYPES: Final = {
+        "known": (b"zset", "counters"),
+        "total": (b"hash", "counters"),
+        "gauges": (b"zset", "gauges"),
+        "hists": (b"zset", "histograms"),
+        "messages": (b"zset", "messages"),
+    }
+
+    def __init__(self, keys: Keys) -> None:
+        self._kinds = {getattr(keys, name): told for name, told in self._TYPES.items()}
+        self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
+        # Of a single server, meta: is read by whoever reads anything.
+        self._metas = keys.in_each(keys.meta) if isinstance(keys, SpreadKeys) else []
+        self._wrong: dict[str, list[tuple[str, str]]] = {}
+        self._strange: list[tuple[str, StoreError]] = []
+        self.commands: list[Command] = [("TYPE", key) for _, key in self._named]
+        self.commands += [("HGETALL", key) for key in self._metas]
+
+    def read(self, replies: Sequence[Reply]) -> None:
+        """Take the replies to the commands; what was not answered is taken to be well."""
+        kinds, metas = replies[: len(self._named)], replies[len(self._named) :]
+        for (key, there), kind in zip(self._named, kinds, strict=True):
+            if not isinstance(kind, StoreError) and kind not in (self._kinds[key][0], b"none"):
+                self._wrong.setdefault(key, []).append((there, kind.decode()))
+        for key, meta in zip(self._metas, metas, strict=True):
+            if isinstance(meta, StoreUnavailable | AccessDenied):
+                continue
+            try:
+                read_meta(dict(pairs(raised(meta))), len(self._metas))
+            except StoreError as error:
+                self._strange.append((key, error))
+
+    def usable(self, key: str) -> bool:
+        """Tell whether an index is one, in each partition."""
+        return key not in self._wrong
+
+    def findings(self) -> Iterator[Finding]:
+        """Say what is something else."""
+        for key, found in self._wrong.items():
+            kind, topic = self._kinds[key]
+            yield from findings.unusable(found, kind.decode(), topic)
+        if self._strange:
+            yield from findings.strange_parts(self._strange, len(self._metas))
 
 
 class _Counters:
@@ -208,17 +265,14 @@ class _Counters:
 
 #: Each with the attribute of Keys that is its index.
 _OTHERS = {"gauges": "gauges", "histograms": "hists", "messages": "messages"}
-#: Questions about each: its type, how many entries, some of them, and how large it is.
-_EACH = 4
+#: Questions about each: how many entries, some of them, and how large it is.
+_EACH = 3
 
 
 @dataclass(slots=True)
 class _Part:
     """An index, and some of what it names."""
 
-    key: str
-    #: Its type; "" where the server does not tell.
-    kind: str
     count: int
     #: What the index itself takes.
     size: int | None
@@ -232,8 +286,8 @@ class _Part:
 def _other_questions(keys: Keys) -> list[Command]:
     commands: list[Command] = []
     for index in (getattr(keys, attribute) for attribute in _OTHERS.values()):
-        commands += [("TYPE", index), ("ZCARD", index)]
-        commands += [("ZRANDMEMBER", index, OTHER_SAMPLE), ("MEMORY", "USAGE", index)]
+        commands += [("ZCARD", index), ("ZRANDMEMBER", index, OTHER_SAMPLE)]
+        commands += [("MEMORY", "USAGE", index)]
     return commands
 
 
@@ -242,20 +296,20 @@ class _Others:
 
     Args:
         replies: to _other_questions().
+        places: which of them are indexes.
     """
 
-    def __init__(self, replies: list[Reply], keys: Keys) -> None:
+    def __init__(self, replies: list[Reply], keys: Keys, places: _Places) -> None:
         self.commands: list[Command] = []
         self._parts: dict[str, _Part] = {}
         # Of each entry the sample it belongs to, its precision, and its keys with their types.
         self._named: list[tuple[Sample, int, list[tuple[str, bytes]]]] = []
         for at, (name, attribute) in enumerate(_OTHERS.items()):
-            kind, count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
-            usable = isinstance(kind, StoreError) or kind in (b"zset", b"none")
-            told = "" if isinstance(kind, StoreError) else kind.decode()
+            count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
+            usable = places.usable(getattr(keys, attribute))
             number = raised(count) if usable else 0
             sample = Sample()
-            self._parts[name] = _Part(getattr(keys, attribute), told, number, _size(size), sample)
+            self._parts[name] = _Part(number, _size(size), sample)
             for member in raised(drawn) if usable else []:
                 entry = member.decode(errors="replace")
                 sample.size += 1

@@ -16,7 +16,7 @@ from redmeter.reading.findings import Finding
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.replies import UNREADY, Reply, pairs, raised
-from redmeter.store.slots import Shard, slot_of
+from redmeter.store.slots import Shard, name_of, slot_of
 
 #: What each is asked: what time it is, and what it says of itself, as far as it does.
 QUESTIONS = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
@@ -54,6 +54,7 @@ class Server:
         yield from findings.clock(self.difference)
         yield from findings.memory(self.info, self.config)
         yield from findings.persistence(self.info, self.config)
+        yield from findings.listeners(self.info, self.config)
         if clustered and self.config.get("cluster-require-full-coverage") == "yes":
             text = "it stops as soon as a master without a successor is away"
             fix = "set cluster-require-full-coverage no: the others then go on"
@@ -127,9 +128,21 @@ class Servers:
                 error.fix or "start it again, or give it a replica that takes its place",
             )
         yield from _of_shards(self._shards, self._parts)
+        yield from self._left_behind()
         if replicas and any(shard.replicas for shard in self._shards):
             text = "readings ask a replica of each master, which may be some moments behind"
             yield Finding("ok", "replicas", text)
+
+    def _left_behind(self) -> Iterator[Finding]:
+        """Tell of replicas that the cluster knows, and their master does not."""
+        listed = {name_of(s.master): len(s.replicas) for s in self._shards or ()}
+        for server in self._servers:
+            missing = listed.get(server.name, 0) - findings.followers(server.info)
+            if missing > 0:
+                text = f"{missing} of the replicas of {server.name} do not follow it: what they do "
+                text += "not have is lost with their master"
+                fix = "see their logs: perhaps masterauth is wrong, or they are just being filled"
+                yield Finding("warn", "cluster", text, fix)
 
     def _of_masters(self) -> Iterator[Finding]:
         """Tell what is well with all of them, and what is not with some."""
@@ -165,7 +178,7 @@ def _of_shards(shards: list[Shard], parts: list[Keys]) -> Iterator[Finding]:
         yield Finding("warn", "cluster", f"{text}: the fullest has far more than its share", fix)
     else:
         yield Finding("ok", "cluster", text)
-    alone = [f"{host}:{port}" for (host, port), shard in masters.items() if not shard.replicas]
+    alone = [name_of(master) for master, shard in masters.items() if not shard.replicas]
     if alone:
         shown = ", ".join(alone[:3]) + (f" … ({len(alone) - 3} more)" if len(alone) > 3 else "")
         text = f"no replica of {shown}: what lies there is lost with it"

@@ -23,7 +23,15 @@ import redis
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.link import Link, Role
 from redmeter.store.parallel import in_parallel
-from redmeter.store.redirects import ASKING, MOVES, READONLY, answers, place_in
+from redmeter.store.redirects import (
+    ASKING,
+    MOVES,
+    READONLY,
+    ROLE,
+    answers,
+    is_cut_off,
+    place_in,
+)
 from redmeter.store.replies import UNREADY, Command, Reply, raised
 from redmeter.store.slots import (
     SCRIPTS,
@@ -33,6 +41,7 @@ from redmeter.store.slots import (
     Slots,
     as_told,
     key_of,
+    leaving_in,
     name_of,
     slot_of,
 )
@@ -47,11 +56,12 @@ ASKED = 3
 #: A node that kept us waiting for nothing is left alone for as long, at most so many seconds.
 LEFT_ALONE = 2.0
 
-#: How often it is asked who has which slots while a master does not answer, seconds.
+#: How often it is asked who has which slots while a master does not answer, seconds; and, where
+#: replicas are asked, which ones there are, and which slots are being handed over.
 AGAIN = 1.0
 
-#: A replica that could not answer is passed over for so many seconds. As often it is asked which
-#: replicas there are.
+#: A replica that could not answer, or does not hear from its master, is passed over for so many
+#: seconds.
 LATER = 10.0
 
 # Not the generator of the application, which may have seeded it.
@@ -107,6 +117,8 @@ class ClusterLink:
         #: Nodes that could not answer, or said that the cluster is down, and when: what they know
         #: of it may be old.
         self._doubted: dict[Address, float] = {}
+        #: Slots that their masters are handing over, of which replicas may know nothing.
+        self._leaving: frozenset[int] = frozenset()
         #: How long to wait for an answer at the end of a process, seconds.
         self._longest: float | None = None
 
@@ -195,11 +207,13 @@ class ClusterLink:
         last = self._trouble.get(address)
         if last and started < last.until:
             return [StoreUnavailable(link.location, last.reason, fix=last.fix) for _ in commands]
-        # A replica sends readings on to its master, until it is told that it may answer.
-        sent: list[Command] = [READONLY] if self._replicas else []
+        # A replica sends readings on to its master, until it is told that it may answer; and does
+        # so whether or not it hears from that one.
+        sent: list[Command] = [READONLY, ROLE] if self._replicas else []
         for command, asking in commands:
             sent += [ASKING, command] if asking else [command]
         replies = link.collect(sent, spin=spin)
+        cut_off = self._replicas and is_cut_off(replies[1])
         if len(sent) > len(commands):
             replies = answers(sent, replies)
         error = next((reply for reply in replies if isinstance(reply, StoreUnavailable)), None)
@@ -211,6 +225,12 @@ class ClusterLink:
             self._stale = True
         else:
             self._trouble.pop(address, None)
+        if cut_off and error is None:
+            self._doubted[address] = time.monotonic()
+            # What it knows is old. Where its master is away, it is the newest that there is.
+            if self._slots is not None and self._slots.master_of(address) not in self._trouble:
+                text = f"{name_of(address)} does not hear from its master"
+                return [StoreRefused("MASTERDOWN", text) for _ in commands]
         return replies
 
     def _redirected(self, reply: StoreRefused, address: Address) -> Address | None:
@@ -240,14 +260,17 @@ class ClusterLink:
         key = key_of(command)
         if key is None:
             return min((*among, *self._slots.masters), key=self._last_trouble, default=None)
-        shard = self._slots.shard(slot_of(key))
+        slot = slot_of(key)
+        shard = self._slots.shard(slot)
         if shard is None:
             return None
-        if self._replicas and replicas:
+        if self._replicas and replicas and slot not in self._leaving:
             before = time.monotonic() - LATER
-            well = [r for r in shard.replicas if self._last_trouble(r) < before]
-            if well:
-                return _chance.choice(well)
+            able = [r for r in shard.replicas if self._last_trouble(r) < before]
+            if not able and shard.master in self._trouble:
+                able = [r for r in shard.replicas if r not in self._trouble]
+            if able:
+                return _chance.choice(able)
         return shard.master
 
     def _last_trouble(self, address: Address) -> float:
@@ -347,8 +370,8 @@ class ClusterLink:
         now = time.monotonic()
         # No reply tells of a new replica, nor that one has taken the place of a dead master.
         masters = self._slots.masters if self._slots and self._trouble else ()
-        in_trouble = any(node in self._trouble for node in masters)
-        aged = now > self._looked + (AGAIN if in_trouble else LATER if self._replicas else math.inf)
+        again = self._replicas or any(node in self._trouble for node in masters)
+        aged = again and now > self._looked + AGAIN
         if self._slots is not None and not self._stale and not aged:
             return
         self._stale, self._looked = False, now
@@ -363,11 +386,25 @@ class ClusterLink:
                     self._slots = Slots.read(reply, address[0], self._remap)
                     self._stale = False
                     self._forget(self._slots)
+                    if self._replicas:
+                        self._leaving = self._asked_what_leaves(self._slots.masters)
                     return
             except StoreError as error:
                 problem = problem or error
         if self._slots is None:
             raise problem or StoreRefused("CLUSTERDOWN", "no node serves any slot")
+
+    def _asked_what_leaves(self, masters: Sequence[Address]) -> frozenset[int]:
+        """Ask masters which slots they are handing over.
+
+        On Redis a replica knows nothing of it: of what has gone ahead it says that it is not there,
+        where its master says who has it. Valkey's tell it from 8.0 on.
+        """
+        before = time.monotonic() - LATER  # who does not answer is not waited for each time
+        question = [(("CLUSTER", "NODES"), False)]
+        able = [address for address in masters if self._last_trouble(address) < before]
+        replies = in_parallel([partial(self._ask, address, question) for address in able])
+        return frozenset(slot for (reply,) in replies for slot in leaving_in(reply))
 
     def _forget(self, slots: Slots) -> None:
         """Drop what is held of nodes that are gone: where addresses change, that would add up."""

@@ -137,14 +137,6 @@ def _rank_of_meta(reply: Reply) -> tuple[int, int]:
     return rank_of(version.decode(errors="replace"))
 
 
-def _type(keys: SpreadKeys, command: Command) -> Gather:
-    """TYPE KEY: one that is not as the others are, if there is one."""
-    replies = yield _everywhere(keys, command)
-    if (error := error_of(replies)) is not None:
-        return error
-    return max(replies, key=lambda kind: (kind != b"none", kind != b"zset"))
-
-
 def _size(keys: SpreadKeys, command: Command) -> Gather:
     """MEMORY USAGE KEY: of all of them."""
     _, usage, key = command
@@ -254,7 +246,6 @@ _RULES: dict[str, Callable[[SpreadKeys, Command], Gather]] = {
     "ZSCORE": _one_member,
     "HGET": _one_field,
     "HMGET": _fields,
-    "TYPE": _type,
     "MEMORY": _size,
     "ZRANDMEMBER": _some,
     "ZREVRANGE": _newest,
@@ -269,5 +260,4 @@ _NOTHING: dict[str, Callable[[Command], Reply]] = {
     **dict.fromkeys(("ZREVRANGE", "ZRANGEBYLEX", "ZRANDMEMBER", "HGETALL"), lambda _: []),
     **dict.fromkeys(("EVAL", "EVALSHA"), lambda _: [b"0", b"0", [], []]),
     "HMGET": lambda command: [None] * (len(command) - 2),
-    "TYPE": lambda _: b"none",
 }

@@ -12,9 +12,11 @@ from redmeter.store.slots import UNKNOWN_HOST, Address, Remap, as_told
 
 #: What leads to another node: for good, or for once.
 MOVES = {"MOVED", "ASK"}
-#: The next command is for a slot that the node is but to get; readings are answered by replicas.
+#: The next command is for a slot that the node is but to get; readings are answered by replicas; is
+#: it one, and does it hear from its master?
 ASKING: Command = ("ASKING",)
 READONLY: Command = ("READONLY",)
+ROLE: Command = ("ROLE",)
 
 #: What a node says of a slot: which, and who has it.
 _REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
@@ -52,8 +54,19 @@ def answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
             always = denied
         elif command == ASKING:
             once = denied
+        elif command == ROLE:
+            pass  # see is_cut_off()
         else:  # a master that got the slot meanwhile carries it out all the same
             sent_on = isinstance(reply, StoreRefused) and reply.code in MOVES
             found.append((once or always or reply) if sent_on else reply)
             once = None
     return found
+
+
+def is_cut_off(reply: Reply) -> bool:
+    """Tell by its answer to ROLE whether a node is a replica that does not hear from its master.
+
+    One that may not be asked is taken to be well.
+    """
+    told = reply if isinstance(reply, list) else []
+    return len(told) > 3 and told[0] == b"slave" and told[3] != b"connected"

@@ -1,5 +1,6 @@
 """Slots: in which one a key lies, and which node of a cluster has it. No I/O."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ SCRIPTS = {"EVAL", "EVALSHA"}
 #: Their key comes after a word.
 _WORDY = {"MEMORY", "OBJECT"}
 _KEYLESS = {"TIME", "INFO", "CONFIG", "SCAN", "PING", "CLUSTER", "DBSIZE", "SCRIPT", "COMMAND"}
+#: How CLUSTER NODES tells a slot that who is asked is handing over: [77->-NODE].
+_LEAVING = re.compile(rb"\[(\d+)->-")
 
 
 def key_of(command: Command) -> str | bytes | None:
@@ -66,9 +69,9 @@ class Slots:
         self._firsts = [shard.first for shard in self.shards]
         #: Each once, in the order of their slots.
         self.masters = list(dict.fromkeys(shard.master for shard in self.shards))
-        replicas = (node for shard in self.shards for node in shard.replicas)
+        self._master = {node: shard.master for shard in self.shards for node in shard.replicas}
         #: Masters first.
-        self.nodes = list(dict.fromkeys((*self.masters, *replicas)))
+        self.nodes = list(dict.fromkeys((*self.masters, *self._master)))
 
     @classmethod
     def read(cls, reply: Reply, host: str, remap: Remap = as_told) -> "Slots":
@@ -91,12 +94,24 @@ class Slots:
             raise StoreUnavailable(ascii(host), reason) from None
         return cls(shards)
 
+    def master_of(self, replica: Address) -> Address | None:
+        """Return the master of a replica; None where it is none."""
+        return self._master.get(replica)
+
     def shard(self, slot: int) -> Shard | None:
         """Return the range that a slot lies in; None where nobody serves it."""
         at = bisect_right(self._firsts, slot) - 1
         if at < 0 or slot > self.shards[at].last:
             return None
         return self.shards[at]
+
+
+def leaving_in(reply: Reply) -> list[int]:
+    """Read of the answer to CLUSTER NODES which slots that node is handing over to another one.
+
+    None where it did not answer, or not that.
+    """
+    return [int(slot) for slot in _LEAVING.findall(reply)] if isinstance(reply, bytes) else []
 
 
 def _host_of(node: Sequence[Any]) -> str:
