@@ -137,6 +137,8 @@ class Servers:
         """Tell of replicas that the cluster knows, and their master does not."""
         listed = {name_of(s.master): len(s.replicas) for s in self._shards or ()}
         for server in self._servers:
+            if "connected_slaves" not in server.info:  # it does not tell of any
+                continue
             missing = listed.get(server.name, 0) - findings.followers(server.info)
             if missing > 0:
                 text = f"{missing} of the replicas of {server.name} do not follow it: what they do "
