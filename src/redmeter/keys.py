@@ -49,6 +49,9 @@ DEFAULT_PREFIX = "redmeter:"
 #: What stands before our further keys where the prefix is empty.
 BARE_OWN = "redmeter:bare:"
 
+#: Most entries of `recent:`; whoever writes may keep fewer.
+MAX_RECENT = 1_000
+
 #: Longest prefix, bytes.
 MAX_PREFIX = 64
 

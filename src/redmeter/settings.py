@@ -15,6 +15,7 @@ from redmeter.keys import (
     DEFAULT_HISTOGRAMS,
     DEFAULT_PREFIX,
     DEFAULT_RETENTION,
+    MAX_RECENT,
     Retention,
     check_prefix,
 )
@@ -295,7 +296,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "recent_messages",
         100,
-        _whole("recent_messages", 1, 1_000, "messages"),
+        _whole("recent_messages", 1, MAX_RECENT, "messages"),
         "messages",
         "How many of the newest messages of each logger and severity are kept; the same for all "
         "processes, since each keeps so many of everybody's.",

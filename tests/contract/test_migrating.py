@@ -5,6 +5,7 @@ import json
 import re
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from redmeter import StoreUnavailable
 from redmeter.errors import InvalidSetting
-from redmeter.keys import HOUR, Retention, slice_start
+from redmeter.keys import HOUR, MAX_RECENT, Retention, slice_start
 from redmeter.kinds.message import format_entry
 from redmeter.migrating import MigrationError, Report, journal, migrate, survey
 from redmeter.store import Store
@@ -208,6 +209,70 @@ def test_entries_of_other_programs_are_put_in_order_too(
     migrate(source, target)
     entries = clients[1].lrange("redmeter:recent:app:error", 0, -1)
     assert [entry.decode()[-2:] for entry in entries] == ["a0", "b2", "me", "a4"]
+
+
+def long_list(now: int, many: int, text: str) -> list[str]:
+    """Entries of a program that never cuts its list, one a minute, the newest first."""
+    return [format_entry(now - 60 * n, f"{text} {n}") for n in range(many)]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_of_a_list_that_nobody_cut_the_newest_move(
+    source: Store,
+    target: Store,
+    clients: Databases,
+    monkeypatch: pytest.MonkeyPatch,
+    killed: bool,
+) -> None:
+    """As many as can be kept; the others are too old, once, also where a run was killed midway."""
+    theirs = long_list(int(time.time()), 2_500, "a")
+    clients[0].rpush("redmeter:recent:app:info", *theirs)
+    assert survey(source, target).entries["messages"] == {0: 2_500}
+    if killed:
+        progress, rounds = journal.Journal.progress, itertools.count(1)
+
+        def kill(self: Any, *args: Any) -> None:
+            progress(self, *args)
+            if next(rounds) == 2:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.Journal, "progress", kill)
+            with pytest.raises(KeyboardInterrupt):
+                migrate(source, target)
+        assert clients[1].llen("redmeter:recent:app:info") == 400
+    report = migrate(source, target)
+    assert report.complete
+    told = report.sums["messages"][0]
+    assert (told.taken, told.stored, told.aged) == (2_500, MAX_RECENT, 1_500)
+    assert migrate(source, target).sums["messages"][0] == told
+    entries = clients[1].lrange("redmeter:recent:app:info", 0, -1)
+    assert [entry.decode() for entry in entries] == theirs[:MAX_RECENT]
+
+
+def test_no_batch_reads_all_of_a_list_that_nobody_cut(
+    source: Store, target: Store, clients: Databases
+) -> None:
+    """Neither of that in FROM nor of that in TO, which is cut; the newest of both stay."""
+    now = int(time.time())
+    theirs, there = long_list(now, 2_500, "a"), long_list(now - 30, 2_500, "b")
+    clients[0].rpush("redmeter:recent:app:info", *theirs)
+    clients[1].rpush("redmeter:recent:app:info", *there)
+    with clients[1].monitor() as monitor:
+        assert migrate(source, target).complete
+        clients[1].echo("over")
+        seen = list(itertools.takewhile(lambda one: one != "ECHO over", commands_of(monitor)))
+    reads = [one.split() for one in seen if one.startswith("LRANGE redmeter:recent:app:info ")]
+    assert len(reads) == MAX_RECENT / 200
+    assert {int(stop) - int(start) + 1 for _, _, start, stop in reads} == {MAX_RECENT}
+    expected = [each for both in zip(theirs, there, strict=True) for each in both][:MAX_RECENT]
+    entries = clients[1].lrange("redmeter:recent:app:info", 0, -1)
+    assert [entry.decode() for entry in entries] == expected
+
+
+def commands_of(monitor: Any) -> Iterator[str]:
+    """What a server is told, by scripts too."""
+    return (told["command"] for told in monitor.listen())
 
 
 # --- Retention -----------------------------------------------------------------------------

@@ -38,6 +38,8 @@ class Content(NamedTuple):
     foreign: Sequence[tuple[int, bytes, bytes]] = ()
     #: How much else is not of the form, and goes with what was taken.
     unread: int = 0
+    #: How many events more there are than any store keeps.
+    aged: int = 0
 
 
 class Family:

@@ -9,7 +9,7 @@ TO has two later ones already.
 from collections.abc import Sequence
 from typing import Any
 
-from redmeter.keys import HOUR, Kept, Keys, slice_start
+from redmeter.keys import HOUR, MAX_RECENT, Kept, Keys, slice_start
 from redmeter.kinds import mark, message, statistics
 from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.message import Group, LogHour, name_of, parse_name
@@ -140,7 +140,7 @@ class Frequencies(Hourly):
 
 
 class Recent(Family):
-    """The newest messages."""
+    """The newest messages: as many of a list as a store keeps at most, and no more."""
 
     name = "messages"
     shapes = ("list",)
@@ -160,19 +160,21 @@ class Recent(Family):
 
     def content(self, name: str, parts: Sequence[Any], now: float) -> Content:
         (entries,) = parts
-        keep, items = max(_KEEP, len(entries)), []
-        for at, entry in enumerate(entries):
+        newest = entries[:MAX_RECENT]
+        keep, items = max(_KEEP, len(newest)), []
+        for at, entry in enumerate(newest):
             time, _ = message.parse_entry(entry)
             text = entry.decode(errors="replace")
             items.append(Item(name, 0, at, (keep, text, now if time is None else time), 1))
-        return Content(items)
+        # Of other programs: ours cut a list whenever they write.
+        return Content(items, aged=len(entries) - len(newest))
 
     def operations(self, keys: Keys, kept: Kept, items: Sequence[Item]) -> Operations:
         by_name: dict[str, list[tuple[int, str, float]]] = {}
         for item in items:
             by_name.setdefault(item.name, []).append(item.value)
         lists = tuple(keys.recent(*parse_name(name)) for name in by_name)
-        args: list[str | int] = [message.LIFE]
+        args: list[str | int] = [message.LIFE, MAX_RECENT]
         for entries in by_name.values():
             args += (entries[0][0], len(entries), *(text for _, text, _ in entries))
         told = [(name, len(entries)) for name, entries in by_name.items()]

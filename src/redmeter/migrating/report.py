@@ -23,7 +23,7 @@ class Sum:
     taken: int = 0
     #: TO has answered that it stored them.
     stored: int = 0
-    #: Slices and hours that TO keeps no more, or that lie too far in the future.
+    #: Slices, hours and messages that TO keeps no more, or that lie too far in the future.
     aged: int = 0
     future: int = 0
     #: TO has something else under their keys; they stay in FROM, see Report.left.

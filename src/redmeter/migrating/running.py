@@ -267,8 +267,9 @@ class Run:
                 self._journal.progress(group, self._written(), self._left(group))
         report.pieces += sum(bool(each.items or each.unread) for each in contents)
         for content in contents:
-            if content.unread:
-                report.sum_of(family.name, 0).unread += content.unread
+            if content.unread or content.aged:
+                beside = Sum(taken=content.aged, aged=content.aged, unread=content.unread)
+                report.sum_of(family.name, 0).add(beside)
         self._put_back(family, group, contents)
         if wrong:
             self._keep(group, {name for name, _ in group.units})
