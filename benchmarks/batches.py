@@ -18,6 +18,7 @@ from redmeter.keys import Keys
 from redmeter.model import Batch, Operations
 from redmeter.store import Store
 from redmeter.store import open as open_store
+from redmeter.store.packing import pack
 from redmeter.store.partition import Partition
 from redmeter.store.replies import Command
 from redmeter.store.scripts import apply_script
@@ -154,7 +155,7 @@ def command_of(part: Partition, producer: str, number: int, operations: Operatio
 
 def packed(command: Command) -> bytes:
     """Return a command as it goes over the wire."""
-    return b"".join([hiredis.pack_command(command)])  # type: ignore[arg-type]
+    return pack(command)
 
 
 def together(commands: Sequence[bytes]) -> Packed:

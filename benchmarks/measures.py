@@ -21,6 +21,7 @@ from redmeter.keys import DEFAULT_RETENTION
 from redmeter.reading.series import read_series
 from redmeter.store import Store
 from redmeter.store import open as open_store
+from redmeter.store.packing import pack
 from support.stores import store_all
 
 LOG = Path(__file__).parents[2] / "shared" / "data" / "apache_access.log"
@@ -130,7 +131,7 @@ def readings(
             pipe.hset(f"{prefix}count:60:{name}", mapping=slices)  # type: ignore[arg-type]
     pipe.execute()
     store = _store(url)
-    packed = b"".join(hiredis.pack_command(("HGETALL", f"count:60:{name}")) for name in names)  # type: ignore[arg-type]
+    packed = b"".join(pack(("HGETALL", f"count:60:{name}")) for name in names)
     bare, reader = socket.socket(socket.AF_UNIX), hiredis.Reader()
     bare.connect(conn.connection_pool.connection_kwargs["path"])
 

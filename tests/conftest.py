@@ -14,6 +14,9 @@ import pytest
 import redis
 from hypothesis import Phase, settings
 
+from redmeter.store import link
+from redmeter.store.packing import pack
+from redmeter.store.replies import Command
 from support.clusters import Cluster, Clusters
 from support.fleet import DEFAULT, IN_CI, Fleet, chosen_servers, usual_server
 from support.proxy import Proxy
@@ -55,6 +58,21 @@ def loggers_as_new() -> None:
 def room_for_a_test() -> None:
     """What a test writes and what it reads lie in the same minute, hour and day."""
     room_in_slices()
+
+
+@pytest.fixture(autouse=True)
+def no_numbers_are_packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test has sent was text or bytes: of a number, a signal can crash the process."""
+    strays: list[Command] = []
+
+    def noting(command: Command) -> bytes:
+        if not all(isinstance(part, str | bytes) for part in command):
+            strays.append(command)
+        return pack(command)
+
+    monkeypatch.setattr(link, "pack", noting)
+    yield
+    assert strays == []
 
 
 @pytest.fixture(scope="session")

@@ -154,7 +154,7 @@ def clean(
     if at is None:
         if left.problem is not None:
             raise left.problem
-        store.ask([("HSET", store.keys.cleaned, store.keys.prefix, int(view.now))])
+        store.ask([("HSET", store.keys.cleaned, store.keys.prefix, str(int(view.now)))])
     return report
 
 
@@ -308,16 +308,12 @@ def _clean_stretch(
         store.link,
         [walk.index],
         [
-            rank,
-            count,
-            walk.passes,
+            *map(str, (rank, count, walk.passes)),
             f"{store.clock.wall():.6f}",
             walk.heads[0],
             walk.heads[1] if len(walk.heads) > 1 else "",
-            _LARGE,
-            int(walk.compact),
-            walk.other_samples,
-            *itertools.chain.from_iterable(walk.kept.items()),
+            *map(str, (_LARGE, int(walk.compact), walk.other_samples)),
+            *map(str, itertools.chain.from_iterable(walk.kept.items())),
         ],
     )
     seen, not_due, slices, hashes, removed, large, strange = raised(reply)
@@ -359,7 +355,7 @@ def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report
         if walk.quit():
             return False
     if 0 < left <= _FIELDS and walk.compact:
-        walk.compact = bool(raised(COMPACT.run(store.link, [key], [_FIELDS])))
+        walk.compact = bool(raised(COMPACT.run(store.link, [key], [str(_FIELDS)])))
         report.compacted += walk.compact
     return left == 0
 
@@ -367,7 +363,7 @@ def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report
 def _scan(store: Store, key: bytes) -> Iterator[list[bytes]]:
     cursor = b"0"
     while True:
-        cursor, reply = raised(store.ask([("HSCAN", key, cursor, "COUNT", _FIELDS)])[0])
+        cursor, reply = raised(store.ask([("HSCAN", key, cursor, "COUNT", str(_FIELDS))])[0])
         yield [start for start, _ in pairs(reply)]
         if int(cursor) == 0:
             return

@@ -108,7 +108,7 @@ def _members(store: Store, key: str) -> Iterator[bytes]:
     """Walk the members of a sorted set; one may come twice."""
     cursor = b"0"
     while True:
-        cursor, page = raised(store.ask([("ZSCAN", key, cursor, "COUNT", 1_000)])[0])
+        cursor, page = raised(store.ask([("ZSCAN", key, cursor, "COUNT", "1000")])[0])
         yield from (member for member, _ in pairs(page))
         if int(cursor) == 0:
             return

@@ -289,7 +289,7 @@ class Operation(NamedTuple):
 
     code: str
     keys: tuple[str, ...]
-    args: tuple[str | int, ...]
+    args: tuple[str, ...]
     #: Returns for each of the keys what is lost where it is refused: slice start or field, events.
     told: Callable[[], Sequence[tuple[str, int]]]
 

@@ -37,8 +37,8 @@ def dirty(store: Store) -> None:
     for names, start in ((OLD, 60), (LIVE, now)):
         for name in names:
             keys = store.part(name).keys
-            commands.append(("ZADD", keys.known, 0, entry(60, name), 0, entry(300, name)))
-            commands.append(("HSET", keys.count(60, name), start, 1, start - 60, 1))
+            commands.append(("ZADD", keys.known, "0", entry(60, name), "0", entry(300, name)))
+            commands.append(("HSET", keys.count(60, name), str(start), "1", str(start - 60), "1"))
     assert set(map(type, store.parts[0].link.collect(commands))) == {int}
 
 

@@ -422,7 +422,8 @@ class _Holder:
 
     def hold(self) -> None:
         """Let it live for as long as after a step."""
-        (done,) = self._source.ask([("PEXPIRE", "redmeter:moving:lock", int(journal.LOCK * 1000))])
+        lives = str(int(journal.LOCK * 1000))
+        (done,) = self._source.ask([("PEXPIRE", "redmeter:moving:lock", lives)])
         assert done == 1
 
 

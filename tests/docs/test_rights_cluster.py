@@ -170,12 +170,12 @@ def fill(cluster: Cluster) -> None:
     store, now = opened(cluster.url), int(time.time()) // 60 * 60
     for number in range(30):
         keys = store.part(f"old{number}").keys
-        store.ask([("ZADD", keys.known, 0, entry(60, f"old{number}"))])
-        store.ask([("HSET", keys.count(60, f"old{number}"), 60, 1)])
+        store.ask([("ZADD", keys.known, "0", entry(60, f"old{number}"))])
+        store.ask([("HSET", keys.count(60, f"old{number}"), "60", "1")])
     keys = store.part("large").keys
-    some = [text for at in range(1200) for text in (now - 60 * at, 1)]
-    store.ask([("ZADD", keys.known, 0, "60:large"), ("HSET", keys.count(60, "large"), *some)])
-    store.ask([("EXPIRE", keys.count(60, "large"), 9000)])
+    some = [text for at in range(1200) for text in (str(now - 60 * at), "1")]
+    store.ask([("ZADD", keys.known, "0", "60:large"), ("HSET", keys.count(60, "large"), *some)])
+    store.ask([("EXPIRE", keys.count(60, "large"), "9000")])
     store.close()
 
 

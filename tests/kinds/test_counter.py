@@ -1,6 +1,7 @@
 """Counters: events become slices and grand totals, in batches, and not one is lost or doubled."""
 
 from collections import Counter
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -14,6 +15,14 @@ from redmeter.kinds.slices import parse
 from redmeter.model import Operations
 
 KEYS = Keys()
+
+
+class Size(int, Enum):
+    """Numbers that have names."""
+
+    LARGE = 3
+
+
 Counts = dict[str, dict[int, int]]
 
 #: Widths that divide each other, and 7 s, which divides nothing here.
@@ -46,8 +55,8 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
     for each in made:
         if each.code == "slice":
             index, *keys = each.keys
-            assert (index, *each.args[:2]) == (KEYS.known, KEYS.count_bytes, 1)
-            rows = parse(str(each.args[2]))
+            assert (index, *each.args[:2]) == (KEYS.known, str(KEYS.count_bytes), "1")
+            rows = parse(each.args[2])
             found = [
                 (key, p, s, int(start), int(n))
                 for key, (p, s, start, n) in zip(keys, rows, strict=True)
@@ -58,7 +67,7 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
         assert each.code == "add"
         assert each.keys == (KEYS.total,) * (len(each.args) // 2)
         found_totals = [
-            (str(name), int(n)) for name, n in zip(each.args[::2], each.args[1::2], strict=True)
+            (name, int(n)) for name, n in zip(each.args[::2], each.args[1::2], strict=True)
         ]
         assert each.told() == found_totals
         totals += found_totals
@@ -164,20 +173,27 @@ def test_operations_look_as_the_script_reads_them() -> None:
         *("redmeter:count:1:a", "redmeter:count:60:a", "redmeter:count:1:b", "redmeter:count:60:b"),
     )
     assert slices.args == (
-        15,
-        1,
+        "15",
+        "1",
         ('[1,10,["61"],["2"],60,20,["60"],["2"],1,10,["-1"],["3"],60,20,["-60"],["3"]]'),
     )
-    assert (totals.keys, totals.args) == (("redmeter:total:",) * 2, ("a", 2, "b", 3))
+    assert (totals.keys, totals.args) == (("redmeter:total:",) * 2, ("a", "2", "b", "3"))
     counts = {"a": {61: 2, 1: 3}, "b": {62: 4, 2: 5}}
     (slices,) = operations(Keys(""), {60: 20}, counts, totals=False)
     assert slices.keys == ("known:", *["count:60:a"] * 2, *["count:60:b"] * 2)
     assert slices.args == (
-        6,
-        0,
+        "6",
+        "0",
         '[60,20,["60","0"],["2","3","4","5"]]',
     )  # the same slices: written once
     assert operations(KEYS, {1: 10}, {}) == ()
+
+
+def test_a_number_that_has_a_name_is_spelled_as_a_number() -> None:
+    """That of an enumeration, for instance, whose text is its name."""
+    made = event(KEYS, {1: 5}, "a", 7, Size.LARGE)
+    assert [each.args[-1] for each in made] == ['[1,5,["7"],["3"]]', "3"]
+    assert [list(each.told())[-1] for each in made] == [("7", 3), ("a", 3)]
 
 
 @given(st.sampled_from(["a", "点"]), seconds, amounts, st.just({}) | retentions, st.booleans())

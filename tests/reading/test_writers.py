@@ -279,7 +279,7 @@ def test_a_report_that_is_missing_is_counted_too(store: Store, client: Any) -> N
     client.hset(REPORTS, mapping={"good": "{}", b"\xff": "{}"})
     client.hset(INSTANCES, mapping={"good": "9" * 5000, b"\xff": "-1"})
     assert {(w.producer, w.instance) for w in read_writers(store)} == {("good", None), ("�", None)}
-    view, replies = store.read([("ZREVRANGE", WRITERS, 0, -1, "WITHSCORES")])
+    view, replies = store.read([("ZREVRANGE", WRITERS, "0", "-1", "WITHSCORES")])
     assert answers(view.now, [replies[0], [], []]) == ([], 3)
 
 

@@ -57,9 +57,9 @@ def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Cou
             if made.code == "add":
                 assert set(made.keys) == {KEYS.total}
                 for name, amount in zip(made.args[::2], made.args[1::2], strict=True):
-                    totals[str(name)] += int(amount)
+                    totals[name] += int(amount)
                 continue
-            rows = parse(str(made.args[-1]))
+            rows = parse(made.args[-1])
             for key, (precision, samples, text, held_text) in zip(made.keys[1:], rows, strict=True):
                 start = int(text)
                 assert samples == retention[precision]
@@ -289,7 +289,7 @@ def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
         buffer.add(Sums, "a", NOW - age, 1, NOW)
     (part,) = all_of(buffer)
     first, *_ = part.operations(KEYS, Kept({5: 120}, {}))
-    starts = [int(start) for _, _, start, _ in parse(str(first.args[-1]))]
+    starts = [int(start) for _, _, start, _ in parse(first.args[-1])]
     assert starts[0] == min(starts)
 
 

@@ -106,7 +106,7 @@ def test_each_command_goes_to_the_master_that_has_its_key(
     link: ClusterLink, cluster: Cluster
 ) -> None:
     """And each reply stands where its command stood; an error is a reply among the others."""
-    sets: list[Command] = [("SET", key_in(part), part) for part in range(64)]
+    sets: list[Command] = [("SET", key_in(part), str(part)) for part in range(64)]
     assert link.exchange(sets) == [b"OK"] * 64
     gets: list[Command] = [("GET", key_in(part)) for part in reversed(range(64))]
     gets.insert(30, ("INCR", "wrong", "number", "of", "arguments"))
@@ -185,7 +185,7 @@ def test_a_key_that_has_moved_before_its_slot_is_asked_for_there(
     """ASK, for this key alone: the slot stays where it is, and so do its other keys."""
     slot, source, to = whereabouts(cluster, 9)
     both: list[Command] = [("GET", key_in(9, "a")), ("GET", key_in(9, "b"))]
-    link.exchange([("SET", key_in(9, "a"), 1), ("SET", key_in(9, "b"), 2)])
+    link.exchange([("SET", key_in(9, "a"), "1"), ("SET", key_in(9, "b"), "2")])
     cluster.open_slot(slot, to)
     cluster.move_key(source, to, key_in(9, "b"))
     for _ in range(2):
@@ -202,7 +202,7 @@ def test_keys_of_which_some_have_moved_are_a_matter_of_waiting(
     """TRYAGAIN is a reply of the link's; who reads has it asked again until the slot is there."""
     store = open_store()
     slot, source, to = whereabouts(cluster, 9)
-    link_of(store).exchange([("SET", key_in(9, "a"), 1), ("SET", key_in(9, "b"), 2)])
+    link_of(store).exchange([("SET", key_in(9, "a"), "1"), ("SET", key_in(9, "b"), "2")])
     cluster.open_slot(slot, to)
     cluster.move_key(source, to, key_in(9, "b"))
     both: Command = ("UNLINK", key_in(9, "a"), key_in(9, "b"))
@@ -242,7 +242,7 @@ def test_a_join_while_its_slot_moves_leaves_nothing_out(
     fill(store)
     keys, window = store.keys, whole_window(store.seen.series, 86400)
     asks = [of_window(keys.count_of(""), window), of_field(keys.total)]
-    selection = ("ZRANGEBYLEX", "[86400:", "(86400;", "LIMIT", 0, 100)
+    selection = ("ZRANGEBYLEX", "[86400:", "(86400;", "LIMIT", "0", "100")
     wanted = join(keys.known, selection, len("86400:"), asks)
 
     def ask() -> dict[bytes, int]:

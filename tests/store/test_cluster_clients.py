@@ -93,7 +93,7 @@ def test_as_many_threads_as_like_to_use_a_node_at_once(cluster: Cluster) -> None
     node = cluster.node_of(slot_of(key))
 
     def wait() -> None:
-        replies.extend(link.collect([("BLPOP", key, 0)]))
+        replies.extend(link.collect([("BLPOP", key, "0")]))
 
     threads = [threading.Thread(target=wait) for _ in range(many)]
     for thread in threads:

@@ -153,7 +153,7 @@ def test_a_servers_error_arrives_with_its_code(
     """Through the client, which takes the code off some texts and makes exceptions of them."""
     canned.replies = [b"-" + text.encode() + b"\r\n"]
     try:
-        (found,) = link.exchange([("HINCRBY", "a", "b", 1)])
+        (found,) = link.exchange([("HINCRBY", "a", "b", "1")])
     except StoreError as error:
         found = error
     assert isinstance(found, AccessDenied if code in DENIED else StoreRefused)
@@ -169,11 +169,11 @@ def test_an_error_is_a_reply_among_others(canned: Canned, link: Link) -> None:
         b"*2\r\n$1\r\na\r\n$-1\r\n",
         b"$0\r\n\r\n",
     ]
-    one, error, several, empty = link.exchange([("A",), ("B", 1), ("C", b"\xff"), ("D", 0.5)])
+    one, error, several, empty = link.exchange([("A",), ("B", "1"), ("C", b"\xff"), ("D", "点")])
     assert (one, several, empty) == (1, [b"a", None], b"")
     assert isinstance(error, StoreRefused)
     assert error.code == "WRONGTYPE"
-    assert canned.heard == [[b"A"], [b"B", b"1"], [b"C", b"\xff"], [b"D", b"0.5"]]
+    assert canned.heard == [[b"A"], [b"B", b"1"], [b"C", b"\xff"], [b"D", "点".encode()]]
 
 
 #: Without what servers say instead of a code.

@@ -187,10 +187,10 @@ def fill_raw(alone: Store, spread: Store) -> None:
     for store, some in commands.items():
         for number, name in enumerate((*NAMES, *CROWD)):
             member, keys = entry(60, name), store.part(name).keys
-            some.append(("ZADD", keys.known, 0, member))
-            some.append(("HSET", keys.total, name, number))
-            some.append(("HSET", keys.count(60, name), "60", number))
-            some.append(("ZADD", keys.messages, number // 3, name))
+            some.append(("ZADD", keys.known, "0", member))
+            some.append(("HSET", keys.total, name, str(number)))
+            some.append(("HSET", keys.count(60, name), "60", str(number)))
+            some.append(("ZADD", keys.messages, str(number // 3), name))
     for store, some in commands.items():
         assert not [r for r in store.part("").link.collect(some) if isinstance(r, Exception)]
 
@@ -233,14 +233,15 @@ def test_a_list_is_in_order_and_cut_where_one_server_cuts_it(
     ends: tuple[str, str], limit: tuple[int, int], raw: Twins
 ) -> None:
     """Also where all of its names lie in one partition, which is then asked again."""
-    alone, spread = asked(raw, lambda k: ("ZRANGEBYLEX", k.known, *ends, "LIMIT", *limit))
+    words = (*ends, "LIMIT", *map(str, limit))
+    alone, spread = asked(raw, lambda k: ("ZRANGEBYLEX", k.known, *words))
     assert alone == spread
 
 
 @pytest.mark.parametrize("stop", [0, 10, 299, 5000])
 def test_the_newest_are_in_order_with_ties_as_one_server_has_them(stop: int, raw: Twins) -> None:
     """Three members of each score."""
-    alone, spread = asked(raw, lambda k: ("ZREVRANGE", k.messages, 0, stop, "WITHSCORES"))
+    alone, spread = asked(raw, lambda k: ("ZREVRANGE", k.messages, "0", str(stop), "WITHSCORES"))
     assert scored(alone) == scored(spread)
 
 
@@ -249,11 +250,11 @@ def test_the_newest_are_in_order_with_ties_as_one_server_has_them(stop: int, raw
     [
         ("ZRANGEBYLEX", "[60:b17", "[60:b17"),
         ("ZRANGEBYLEX", "[60:none", "[60:none"),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", 0, 100),
-        ("ZRANGEBYLEX", b"[60:c", b"(60:d", "LIMIT", 0, 300),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", 1100, 60),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", 1100, 1),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", 5000, 60),
+        ("ZRANGEBYLEX", "-", "+", "LIMIT", "0", "100"),
+        ("ZRANGEBYLEX", b"[60:c", b"(60:d", "LIMIT", "0", "300"),
+        ("ZRANGEBYLEX", "-", "+", "LIMIT", "1100", "60"),
+        ("ZRANGEBYLEX", "-", "+", "LIMIT", "1100", "1"),
+        ("ZRANGEBYLEX", "-", "+", "LIMIT", "5000", "60"),
     ],
 )
 def test_a_join_is_that_of_one_server(selection: Sequence[Any], raw: Twins) -> None:
@@ -275,7 +276,7 @@ def test_a_join_of_the_newest_is_that_of_one_server(stop: int, raw: Twins) -> No
 
     def make(keys: Any) -> Command:
         asks = [Ask("HGETALL", keys.count_of("") + "60:"), of_field(keys.total)]
-        return join(keys.messages, ("ZREVRANGE", 0, stop), 0, asks)
+        return join(keys.messages, ("ZREVRANGE", "0", str(stop)), 0, asks)
 
     alone, spread = (Joined(reply, 2) for reply in asked(raw, make))
     assert spread.members == alone.members
@@ -284,7 +285,7 @@ def test_a_join_of_the_newest_is_that_of_one_server(stop: int, raw: Twins) -> No
 
 def test_a_sample_has_some_of_all_and_sizes_are_added(raw: Twins) -> None:
     """About as many as are asked for, none twice; the index takes memory in each partition."""
-    _, drawn = asked(raw, lambda keys: ("ZRANDMEMBER", keys.known, 200))
+    _, drawn = asked(raw, lambda keys: ("ZRANDMEMBER", keys.known, "200"))
     assert 200 <= len(drawn) == len(set(drawn)) <= 200 + PARTITIONS
     assert {member.decode() for member in drawn} <= {entry(60, n) for n in (*NAMES, *CROWD)}
     sizes = asked(raw, lambda keys: ("MEMORY", "USAGE", keys.known))
@@ -350,11 +351,11 @@ def test_names_that_are_spread_by_chance_are_listed_in_one_exchange() -> None:
     for some in lying:
         some.sort()
     for count in (1, 10, 50, 100, 1_000, 10_001):
-        steps = gather(keys, ("ZRANGEBYLEX", keys.known, "-", "+", "LIMIT", 0, count))
+        steps = gather(keys, ("ZRANGEBYLEX", keys.known, "-", "+", "LIMIT", "0", str(count)))
         commands: Any = next(steps)
         assert len(commands) == PARTITIONS
         with pytest.raises(StopIteration) as end:
-            steps.send([lying[part][: command[6]] for part, command in enumerate(commands)])
+            steps.send([lying[part][: int(command[6])] for part, command in enumerate(commands)])
         assert end.value.value == sorted(itertools.chain(*lying))[:count]
 
 
@@ -469,7 +470,7 @@ def test_a_script_that_was_forgotten_is_sent_again(twins: Twins) -> None:
     window = whole_window(twins.spread.seen.series, 60)
     keys = twins.spread.keys
     asks = [of_window(keys.count_of(""), window)]
-    selection = ("ZRANGEBYLEX", "[60:jobs{", "(60:jobs|", "LIMIT", 0, 1000)
+    selection = ("ZRANGEBYLEX", "[60:jobs{", "(60:jobs|", "LIMIT", "0", "1000")
     (reply,) = twins.spread.link.exchange([join(keys.known, selection, 3, asks)])
     assert len(Joined(reply, 1).members) == 150
     assert JOIN.command(["k"], [])[0] == "EVALSHA"
@@ -493,7 +494,7 @@ def test_far_down_a_list_only_its_names_are_passed_over(
     keys = raw.spread.keys
     for offset in (gathering.PASSED_OVER, gathering.PASSED_OVER + 1):
         seen.clear()
-        selection = ("ZRANGEBYLEX", "-", "+", "LIMIT", offset, 20)
+        selection = ("ZRANGEBYLEX", "-", "+", "LIMIT", str(offset), "20")
         (reply,) = raw.spread.link.exchange(
             [join(keys.known, selection, 3, [of_field(keys.total)])]
         )

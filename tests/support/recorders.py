@@ -27,7 +27,7 @@ def lost(health: RecorderHealth, series: str = "") -> Counter[int]:
     return found
 
 
-def sent(operations: Operations) -> list[tuple[str, tuple[str, ...], tuple[str | int, ...]]]:
+def sent(operations: Operations) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Return what operations send: all but the function that says what is lost."""
     return [(one.code, one.keys, one.args) for one in operations]
 

@@ -94,7 +94,7 @@ def _remove(store: Store, server: Link, prefix: str) -> int:
     """Remove what one server has."""
     cursor, removed = b"0", 0
     while True:
-        (reply,) = server.exchange([("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", 1000)])
+        (reply,) = server.exchange([("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", "1000")])
         cursor, keys = raised(reply)
         removed += sum(int(raised(gone)) for gone in store.ask([("UNLINK", key) for key in keys]))
         if int(cursor) == 0:

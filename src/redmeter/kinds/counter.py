@@ -7,7 +7,6 @@ here is already summed by slices of some width, and is summed again into those o
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
@@ -114,6 +113,7 @@ def event(
     Args:
         at: when it happened, Unix seconds.
     """
+    amount = +amount  # a plain number, also of one that would be spelled by a name
     stems_here, heads_here = _of_second(keys.count_of(""), multiples(retention, 1), at)
     made = []
     if stems_here:
@@ -135,11 +135,11 @@ def _of_second(
 def _slices(keys: Keys, hashes: Sequence[str], text: str) -> Operation:
     """Return what adds to slices: the keys of their hashes, and runs."""
     # A bare store is shared with programs that renew no time to live, and swept.
-    args = (keys.count_bytes, int(bool(keys.prefix)), text)
+    args = (str(keys.count_bytes), "1" if keys.prefix else "0", text)
     return Operation("slice", (keys.known, *hashes), args, lambda: told(text, int))
 
 
 def _totals(keys: Keys, sums: Sequence[tuple[str, int]]) -> Operation:
     """Return what adds to grand totals."""
-    flat: tuple[str | int, ...] = tuple(chain.from_iterable(sums))
-    return Operation("add", (keys.total,) * len(sums), flat, lambda: sums)
+    flat = [text for name, amount in sums for text in (name, str(amount))]
+    return Operation("add", (keys.total,) * len(sums), tuple(flat), lambda: sums)

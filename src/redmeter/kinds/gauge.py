@@ -78,7 +78,7 @@ def operations(
     if not runs:
         return ()
     text = runs.text()
-    args = (keys.gauge_bytes, text)
+    args = (str(keys.gauge_bytes), text)
     found = (keys.gauges, *runs.keys())
     return (Operation("last", found, args, lambda: told(text, lambda _: 1)),)
 

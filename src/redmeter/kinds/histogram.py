@@ -60,7 +60,7 @@ def operations(
             return told(sums, lambda value: int(value.split()[0]))
 
         found = (keys.hists, *buckets.keys())
-        made.append(Operation("hist", found, (keys.hist_bytes, buckets.text()), lost))
+        made.append(Operation("hist", found, (str(keys.hist_bytes), buckets.text()), lost))
         made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
     if hours and width and HOUR % width == 0:
         by_name = {name: _moments(given) for name, given in distributions.items()}

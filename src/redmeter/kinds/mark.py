@@ -55,7 +55,8 @@ def operations(keys: Keys, marks: Iterable[tuple[float, str]]) -> Operations:
 
 
 def _operation(key: str, time: float, label: str) -> Operation:
-    args = (f"{time:.3f}", label, NEAR_SECONDS, KEPT_SECONDS, MAX_MARKS, APART_SECONDS)
+    numbers = NEAR_SECONDS, KEPT_SECONDS, MAX_MARKS, APART_SECONDS
+    args = (f"{time:.3f}", label, *map(str, numbers))
     return Operation("mark", (key,), args, lambda: [(label, 1)])
 
 

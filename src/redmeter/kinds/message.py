@@ -338,13 +338,13 @@ def _together(hours: Collection[LogHour]) -> LogHour:
 
 def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     lists: list[str] = []
-    args: list[str | int] = [LIFE]
+    args = [str(LIFE)]
     told = []
     for name, hour in messages.items():
         if hour.texts:
             lists.append(keys.recent(*parse_name(name)))
             entries = [format_entry(time, text) for time, text in hour.texts]
-            args += (hour.keep, len(entries), *entries)
+            args += (str(hour.keep), str(len(entries)), *entries)
             told.append((name, len(entries)))
     return [Operation("push", tuple(lists), tuple(args), lambda: told)] if lists else []
 
@@ -352,16 +352,16 @@ def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
 def tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Operation]:
     """Count patterns by the hour: LOGGER:SEVERITY -> {start of an hour -> what was logged}."""
     found: list[str] = []
-    args: list[str | int] = [LIFE, MAX_PATTERNS]
+    args = [str(LIFE), str(MAX_PATTERNS)]
     told: list[tuple[str, int]] = []
     for name, hours in messages.items():
         for start in sorted(hours):  # the older ones first, or there would be no place for them
             hour = hours[start]
             logger, severity = parse_name(name)
             found += (*keys.common(logger, severity), keys.distinct(logger))
-            args += (start, len(hour.patterns))
+            args += (str(start), str(len(hour.patterns)))
             for pattern, group in hour.patterns.items():
-                args += (pattern, group.events)
+                args += (pattern, str(group.events))
             told += [(str(start), hour.events), *[("", 0)] * 4]
     return [Operation("tally", tuple(found), tuple(args), lambda: told)] if found else []
 
@@ -369,12 +369,12 @@ def tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Ope
 def seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     """Note when the patterns of each LOGGER:SEVERITY were seen first and last, with a sample."""
     found: list[str] = []
-    args: list[str | int] = [LIFE, MAX_PATTERNS]
+    args = [str(LIFE), str(MAX_PATTERNS)]
     for name, hour in messages.items():
         groups = [(p, group) for p, group in hour.patterns.items() if p != OTHER]
         if groups:
             found.append(keys.patterns(*parse_name(name)))
-            args.append(len(groups))
+            args.append(str(len(groups)))
             for pattern, group in groups:
                 args += (pattern, f"{group.first:.6f}", f"{group.last:.6f}", group.sample)
     # Of what is refused, nothing is lost that was counted.
@@ -384,7 +384,7 @@ def seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
 
 def touch(keys: Keys, last: Sequence[tuple[str, float]]) -> Operation:
     """Note which LOGGER:SEVERITY there are, and when the last message of each was, Unix seconds."""
-    args: list[str | int] = [LIFE]
+    args = [str(LIFE)]
     for name, time in last:
         args += (name, f"{time:.6f}")
     return Operation("touch", (keys.messages,), tuple(args), lambda: [("", 0)])

@@ -165,11 +165,11 @@ def parse(text: str) -> Iterator[tuple[int, int, str, str]]:
             yield precision, samples, starts[at % len(starts)], value
 
 
-def told(text: str | int, events: Callable[[str], int]) -> list[tuple[str, int]]:
+def told(text: str, events: Callable[[str], int]) -> list[tuple[str, int]]:
     """Return for each key of an operation on slices its start and events: see model.Operation.
 
     Args:
         text: the runs.
         events: how many events a value stands for.
     """
-    return [("", 0), *((start, events(value)) for _, _, start, value in parse(str(text)))]
+    return [("", 0), *((start, events(value)) for _, _, start, value in parse(text))]

@@ -36,13 +36,14 @@ def operations(
         as_is: whether the names are the listings', whose keys have no marks.
     """
     found: list[str] = []
-    args: list[str | int] = [LIFE, int(tell)]
+    args = [str(LIFE), str(int(tell))]
     lost: list[tuple[str, int]] = []
     for name, hours in moments.items():
         four = keys.stats_as_is(name) if as_is else keys.stats(name)
         for hour, m in sorted(hours.items()):  # the oldest first: a later one moves it on
             found += four
-            args += (hour, m.count, *map(_exact, (m.low, m.high, m.total, m.sumsq, m.mean, m.m2)))
+            args += (str(hour), str(m.count))
+            args += map(_exact, (m.low, m.high, m.total, m.sumsq, m.mean, m.m2))
             lost += [(str(hour), m.count), ("", 0), ("", 0), ("", 0)]
     if not found:
         return ()

@@ -164,7 +164,8 @@ class Sliced(Family):
         raise NotImplementedError
 
     def look(self, keys: Keys, items: Sequence[Item]) -> list[Command]:
-        return [("HMGET", key, *starts) for key, starts in self._starts(keys, items).items()]
+        asked = self._starts(keys, items)
+        return [("HMGET", key, *map(str, starts)) for key, starts in asked.items()]
 
     def held(
         self, keys: Keys, items: Sequence[Item], before: Sequence[Reply], after: Sequence[Reply]
@@ -293,7 +294,8 @@ class Histograms(Sliced):
         asked: list[Command] = []
         for key, starts in self._starts(keys, items).items():
             beside = keys.moments_of(key[len(self.head(keys)) :])
-            asked += [("HMGET", key, *starts), ("HMGET", beside, *starts)]
+            fields = [*map(str, starts)]
+            asked += [("HMGET", key, *fields), ("HMGET", beside, *fields)]
         return asked
 
     def held(

@@ -115,7 +115,7 @@ class Journal:
         return self.state()
 
     def _get_lock(self) -> bool:
-        words = (self._lock, self._token, "NX", "PX", int(LOCK * 1000))
+        words = (self._lock, self._token, "NX", "PX", str(int(LOCK * 1000)))
         return bool(raised(self._store.link.exchange([("SET", *words)])[0]))
 
     def release(self) -> None:
@@ -138,7 +138,7 @@ class Journal:
             StoreError: the server cannot be reached or refuses.
         """
         keys = [self._moving] if complete and not left else []
-        fields: dict[str, str | int] = {"complete": int(complete), "left": left}
+        fields = {"complete": str(int(complete)), "left": str(left)}
         fields["unkept"] = json.dumps(unkept)
         reply = self._try_settle(keys, fields, release=True)
         # Where it is nobody's, it had run out, or a first try gave it back, whose answer was lost.
@@ -169,8 +169,8 @@ class Journal:
     def start(self, state: State) -> None:
         """Write down that a move begins or goes on."""
         raised(self._store.ask([("PERSIST", self._moving)])[0])
-        fields: dict[str, str | int] = {"id": state.id, "target": state.target}
-        fields |= {"number": state.number, "sums": json.dumps(state.sums), "complete": 0}
+        fields = {"id": state.id, "target": state.target}
+        fields |= {"number": str(state.number), "sums": json.dumps(state.sums), "complete": "0"}
         self._id = state.id
         self._settle([], fields)
 
@@ -195,7 +195,8 @@ class Journal:
         family, keys = FAMILIES[group.family], self._part.keys
         moved = self.moved_keys(group)
         named: list[str] = []
-        args: list[str | bytes | int] = [self._token, int(LOCK * 1000), group.text(), group.number]
+        args: list[str | bytes] = [self._token, str(int(LOCK * 1000)), group.text()]
+        args.append(str(group.number))
         if units[0].fields:
             named += [*family.keys(keys, ""), *moved[0]]
             args += ["fields", *units[0].fields]
@@ -216,7 +217,7 @@ class Journal:
 
     def progress(self, group: Group, sums: dict[str, Any], left: Mapping[str, str]) -> None:
         """Note that another round of a group has arrived; see settle()."""
-        fields: dict[str, str | int] = {"group": group.text(), "sums": json.dumps(sums)}
+        fields = {"group": group.text(), "sums": json.dumps(sums)}
         self._settle([], fields | self._left(group, left), numbers=(group.number, ""))
 
     def settle(
@@ -230,7 +231,7 @@ class Journal:
         """
         moved = [key for some in self.moved_keys(group) for key in some if key not in left]
         moved.insert(0, f"{self._moving}{number - 1}")
-        fields: dict[str, str | int] = {"number": number, "sums": json.dumps(sums)}
+        fields = {"number": str(number), "sums": json.dumps(sums)}
         fields |= self._left(group, left) | {"group": group.text()}
         self._settle(moved, fields, removed=["group"], numbers=(group.number, number))
 
@@ -267,7 +268,7 @@ class Journal:
             raised(reply)
         self._settle([], self._left(group, left))
 
-    def _left(self, group: Group, left: Mapping[str, str]) -> dict[str, str | int]:
+    def _left(self, group: Group, left: Mapping[str, str]) -> dict[str, str]:
         # In a field of its own: with all the others it would be written again by each group.
         return {f"left:{self._id}:{group.number}": json.dumps(left)} if left else {}
 
@@ -283,7 +284,7 @@ class Journal:
     def _settle(
         self,
         keys: Sequence[str],
-        fields: dict[str, str | int],
+        fields: Mapping[str, str],
         *,
         removed: Sequence[str] = (),
         numbers: tuple[int | str, int | str] = ("", ""),
@@ -295,14 +296,14 @@ class Journal:
     def _try_settle(
         self,
         keys: Sequence[str],
-        fields: Mapping[str, str | int],
+        fields: Mapping[str, str],
         removed: Sequence[str] = (),
         numbers: tuple[int | str, int | str] = ("", ""),
         *,
         release: bool = False,
     ) -> Reply:
-        args: list[str | int] = [self._token, 0 if release else int(LOCK * 1000), KEPT, *numbers]
-        args.append(len(fields))
+        lock = 0 if release else int(LOCK * 1000)
+        args = [self._token, *map(str, (lock, KEPT, *numbers, len(fields)))]
         for name, value in fields.items():
             args += (name, value)
         named = [self._lock, self._moving, *keys]
@@ -384,7 +385,7 @@ def _introduce(source: Store, target: Store, state: State) -> None:
     """Have TO know of a move."""
     key = target.parts[0].keys.moved
     said = json.dumps({"from": _place(source), "since": int(source.clock.wall())})
-    _on(target, [("HSET", key, state.id, said), ("EXPIRE", key, KNOWN)])
+    _on(target, [("HSET", key, state.id, said), ("EXPIRE", key, str(KNOWN))])
 
 
 def same_store() -> InvalidSetting:

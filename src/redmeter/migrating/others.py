@@ -174,9 +174,9 @@ class Recent(Family):
         for item in items:
             by_name.setdefault(item.name, []).append(item.value)
         lists = tuple(keys.recent(*parse_name(name)) for name in by_name)
-        args: list[str | int] = [message.LIFE, MAX_RECENT]
+        args = [str(message.LIFE), str(MAX_RECENT)]
         for entries in by_name.values():
-            args += (entries[0][0], len(entries), *(text for _, text, _ in entries))
+            args += (str(entries[0][0]), str(len(entries)), *(text for _, text, _ in entries))
         told = [(name, len(entries)) for name, entries in by_name.items()]
         last = [(name, max(time for _, _, time in each)) for name, each in by_name.items()]
         put = Operation("weave", lists, tuple(args), lambda: told)

@@ -24,8 +24,8 @@ class Parts(NamedTuple):
 
 _WHOLE: dict[str, Callable[[str], Command]] = {
     "hash": lambda key: ("HGETALL", key),
-    "zset": lambda key: ("ZRANGE", key, 0, -1, "WITHSCORES"),
-    "list": lambda key: ("LRANGE", key, 0, -1),
+    "zset": lambda key: ("ZRANGE", key, "0", "-1", "WITHSCORES"),
+    "list": lambda key: ("LRANGE", key, "0", "-1"),
     "string": lambda key: ("GET", key),
 }
 
@@ -76,7 +76,7 @@ def _stepwise(ask: Ask, shape: str, key: str) -> Any:
         entries: list[bytes] = []
         while True:
             at = len(entries)
-            page = raised(ask([("LRANGE", key, at, at + STEP - 1)])[0])
+            page = raised(ask([("LRANGE", key, str(at), str(at + STEP - 1))])[0])
             entries += page
             if len(page) < STEP:
                 return entries
@@ -84,7 +84,7 @@ def _stepwise(ask: Ask, shape: str, key: str) -> Any:
     cursor = b"0"
     while True:
         command = "HSCAN" if shape == "hash" else "ZSCAN"
-        cursor, page = raised(ask([(command, key, cursor, "COUNT", STEP)])[0])
+        cursor, page = raised(ask([(command, key, cursor, "COUNT", str(STEP))])[0])
         found |= dict(pairs(page) if shape == "hash" else scored(page))  # some come twice
         if int(cursor) == 0:
             return list(found.items())

@@ -145,7 +145,7 @@ class Run:
     def _tidy_index(self, index: str, keys_of: Callable[[bytes], Sequence[str]]) -> None:
         cursor = b"0"
         while True:
-            cursor, page = raised(self._ask([("ZSCAN", index, cursor, "COUNT", 500)])[0])
+            cursor, page = raised(self._ask([("ZSCAN", index, cursor, "COUNT", "500")])[0])
             members = [member for member, _ in scored(page) if keys_of(member)]
             for some in _pages(members, 100):
                 named = [index, *(key for member in some for key in keys_of(member))]

@@ -96,7 +96,7 @@ class Walk:
 
     def _scanned(self) -> Iterator[dict[tuple[Family, str], None]]:
         cursor = b"0"
-        words: tuple[str | int, ...] = ("COUNT", PAGE)
+        words: tuple[str, ...] = ("COUNT", str(PAGE))
         if not self._bare:
             words = ("MATCH", _escaped(self._store.keys.prefix) + "*", *words)
         while True:
@@ -162,7 +162,7 @@ class Walk:
     def _totals(self) -> Iterator[list[Unit | Passed]]:
         cursor, key = b"0", self._store.keys.total
         while True:
-            (reply,) = self._store.ask([("HSCAN", key, cursor, "COUNT", _TOTALS_PAGE)])
+            (reply,) = self._store.ask([("HSCAN", key, cursor, "COUNT", str(_TOTALS_PAGE))])
             cursor, page = raised(reply)
             fields = [name for name, _ in pairs(page)]
             # A small hash comes at once, however many are asked for.

@@ -118,7 +118,8 @@ def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
 
 
 def _matching_range(index: str, precision: int, pattern: str) -> Command:
-    return "ZRANGEBYLEX", index, *matching_ends(precision, pattern), "LIMIT", 0, MAX_NAMES + 1
+    ends = matching_ends(precision, pattern)
+    return "ZRANGEBYLEX", index, *ends, "LIMIT", "0", str(MAX_NAMES + 1)
 
 
 def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
@@ -132,7 +133,7 @@ def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
 
 
 def _range(index: str, start: str) -> Command:
-    return "ZRANGEBYLEX", index, *_ends(start), "LIMIT", 0, MAX_NAMES + 1
+    return "ZRANGEBYLEX", index, *_ends(start), "LIMIT", "0", str(MAX_NAMES + 1)
 
 
 def _ends(start: str, *, alone: bool = False) -> tuple[bytes, bytes]:

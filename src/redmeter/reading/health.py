@@ -83,14 +83,14 @@ def examine(store: Store) -> Health:
     own, moving = () if spread else QUESTIONS, moves.questions(keys)
     places = _Places(keys)
     # On a cluster a process is another producer in each partition.
-    watermarks = [] if spread else [("SCAN", 0, "MATCH", keys.batch("*"), "COUNT", SCANNED)]
+    watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
     view, replies = store.read(
         [
             *own,
             *moving,
             *places.commands,
             ("ZCARD", keys.known),
-            ("ZRANDMEMBER", keys.known, SAMPLE),
+            ("ZRANDMEMBER", keys.known, str(SAMPLE)),
             ("HGET", keys.cleaned, keys.prefix),
             ("MEMORY", "USAGE", keys.known),
             ("MEMORY", "USAGE", keys.total),
@@ -286,7 +286,7 @@ class _Part:
 def _other_questions(keys: Keys) -> list[Command]:
     commands: list[Command] = []
     for index in (getattr(keys, attribute) for attribute in _OTHERS.values()):
-        commands += [("ZCARD", index), ("ZRANDMEMBER", index, OTHER_SAMPLE)]
+        commands += [("ZCARD", index), ("ZRANDMEMBER", index, str(OTHER_SAMPLE))]
         commands += [("MEMORY", "USAGE", index)]
     return commands
 

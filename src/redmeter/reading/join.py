@@ -21,7 +21,7 @@ class Ask(NamedTuple):
     #: What stands before the name in the key, and after it.
     head: str
     tail: str = ""
-    arguments: tuple[str | int, ...] = ()
+    arguments: tuple[str, ...] = ()
 
 
 def of_window(family: str, window: Window) -> Ask:
@@ -30,14 +30,15 @@ def of_window(family: str, window: Window) -> Ask:
     Args:
         family: what stands in a key before the precision.
     """
-    return Ask("WINDOW", family, arguments=(window.fine, window.count, *window.widths[1:]))
+    numbers = window.fine, window.count, *window.widths[1:]
+    return Ask("WINDOW", family, arguments=tuple(map(str, numbers)))
 
 
 def of_before(family: str, window: Window) -> Ask:
     """Ask the slices of as long a time right before a window; the window must have one."""
     finest, *coarser = window.earlier
-    arguments = (window.fine, window.count, finest, window.before, *coarser)
-    return Ask("BEFORE", family, arguments=arguments)
+    numbers = window.fine, window.count, finest, window.before, *coarser
+    return Ask("BEFORE", family, arguments=tuple(map(str, numbers)))
 
 
 def of_field(key: str) -> Ask:
@@ -49,9 +50,7 @@ def of_field(key: str) -> Ask:
     return Ask("FIELD", key)
 
 
-def join(
-    index: str, selection: Sequence[str | bytes | int], cut: int, asks: Sequence[Ask]
-) -> Command:
+def join(index: str, selection: Sequence[str | bytes], cut: int, asks: Sequence[Ask]) -> Command:
     """Return the command.
 
     Args:
@@ -59,9 +58,9 @@ def join(
         selection: the command that selects members, without its key.
         cut: bytes of a member that are no part of the name that keys are made of.
     """
-    args: list[str | bytes | int] = [len(selection), *selection, cut]
+    args = [str(len(selection)), *selection, str(cut)]
     for ask in asks:
-        args += (ask.command, ask.head, ask.tail, len(ask.arguments), *ask.arguments)
+        args += (ask.command, ask.head, ask.tail, str(len(ask.arguments)), *ask.arguments)
     # Whole: it stands among other commands, where nobody could send it again.
     return JOIN.command([index], args, whole=True)
 
@@ -76,7 +75,7 @@ def family(
     """
     start = entry(precision, base)
     ends = f"[{start}{{", f"({start}|"
-    selection = ("ZRANGEBYLEX", *ends, "LIMIT", 0, most)
+    selection = ("ZRANGEBYLEX", *ends, "LIMIT", "0", str(most))
     cut = len(entry(precision, ""))
     return join(index, selection, cut, asks), ("ZLEXCOUNT", index, *ends)
 

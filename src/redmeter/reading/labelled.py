@@ -41,7 +41,7 @@ def asked_label_sets(index: str, precision: int, base: str, most: int) -> list[C
     """Return the two commands whose replies label_sets() takes."""
     whole = entry(precision, base)
     ends = f"[{whole}{{", f"({whole}|"
-    return [("ZRANGEBYLEX", index, *ends, "LIMIT", 0, most + 1), ("ZSCORE", index, whole)]
+    return [("ZRANGEBYLEX", index, *ends, "LIMIT", "0", str(most + 1)), ("ZSCORE", index, whole)]
 
 
 def label_sets(replies: Sequence[Reply], base: str, most: int) -> list[str]:

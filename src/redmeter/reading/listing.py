@@ -122,7 +122,7 @@ def listing(
     # By name the list goes on where the page before ended; else all is put in order.
     pages = order == "name" and not grouped and _is_a_beginning(pattern)
     first, most = (offset, limit) if pages else (0, most)
-    selection = ("ZRANGEBYLEX", *ends, "LIMIT", first, most)
+    selection = ("ZRANGEBYLEX", *ends, "LIMIT", str(first), str(most))
     _, (reply, number) = yield [
         join(index, selection, len(entry(window.fine, "")), asks),
         ("ZLEXCOUNT", index, *ends),
@@ -305,10 +305,11 @@ class _Part:
         whole_row = len(names) == self.row.series and self.row.kind != "gauge"
         self._curves = len(self.commands)
         if whole_row:
+            fields = {width: [*map(str, starts)] for width, starts in earlier.items()}
             self.commands += [
                 ("HMGET", of_kind(width, name), *starts)
                 for name in names
-                for width, starts in earlier.items()
+                for width, starts in fields.items()
             ]
 
     def tell(self, replies: Sequence[Reply]) -> None:

@@ -35,7 +35,7 @@ def asked(keys: Keys, since: float | None = None, until: float | None = None) ->
     """Return the command whose reply answered() takes: see read_marks()."""
     least = "-inf" if since is None else f"{since:.3f}"
     most = "+inf" if until is None else f"{until:.3f}"
-    return ("ZREVRANGEBYSCORE", keys.marks, most, least, "LIMIT", 0, MAX_MARKS)
+    return ("ZREVRANGEBYSCORE", keys.marks, most, least, "LIMIT", "0", str(MAX_MARKS))
 
 
 def answered(reply: Sequence[bytes]) -> list[Mark]:

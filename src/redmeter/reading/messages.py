@@ -61,7 +61,7 @@ def read_recent(
     check_limit(limit)
 
     def commands(source: Source) -> list[Command]:
-        return [("LRANGE", store.keys.recent(*source), 0, limit - 1)]
+        return [("LRANGE", store.keys.recent(*source), "0", str(limit - 1))]
 
     messages: list[tuple[float, Message]] = []
 
@@ -245,7 +245,7 @@ def _with_seen(store: Store, frequencies: Sequence[Frequency]) -> list[Frequency
 
 
 def _index(store: Store) -> Command:
-    return ("ZREVRANGE", store.keys.messages, 0, MAX_SOURCES - 1, "WITHSCORES")
+    return ("ZREVRANGE", store.keys.messages, "0", str(MAX_SOURCES - 1), "WITHSCORES")
 
 
 def _known(store: Store, severity: str | None) -> tuple[list[LogSource], int]:
@@ -298,8 +298,8 @@ def _hours(store: Store, source: Source) -> list[Command]:
     key, start, last, pstart = store.keys.common(*source)
     most = 2 * MAX_PATTERNS  # others keep as many as they like
     return [
-        ("ZREVRANGE", key, 0, most - 1, "WITHSCORES"),
-        ("ZREVRANGE", last, 0, most - 1, "WITHSCORES"),
+        ("ZREVRANGE", key, "0", str(most - 1), "WITHSCORES"),
+        ("ZREVRANGE", last, "0", str(most - 1), "WITHSCORES"),
         ("GET", start),
         ("GET", pstart),
     ]

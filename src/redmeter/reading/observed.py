@@ -99,10 +99,11 @@ def read_sums(
     Args:
         fields: precision -> starts of the slices that are added up.
     """
+    texts = {precision: [*map(str, starts)] for precision, starts in fields.items()}
     commands: list[Command] = [
         ("HMGET", store.keys.moments(precision, name), *starts)
         for name in names
-        for precision, starts in fields.items()
+        for precision, starts in texts.items()
     ]
     replies = store.ask(commands) if commands else []
     each = len(fields)

@@ -38,7 +38,7 @@ class Rankable(NamedTuple):
         cut = len(entry(self.precision, ""))
         commands: list[Command] = []
         for ends in self._ends():
-            some = ("ZRANGEBYLEX", *ends, "LIMIT", 0, self.most)
+            some = ("ZRANGEBYLEX", *ends, "LIMIT", "0", str(self.most))
             commands += [
                 join(index, some, cut, [of_window(family, seen)]),
                 ("ZLEXCOUNT", index, *ends),

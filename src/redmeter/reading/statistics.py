@@ -24,9 +24,9 @@ def read_statistics(store: Store, name: str) -> Statistics:
     key, start_key, last_key, pstart_key = store.keys.stats(name)
     view, (now, start, last, pstart) = store.read(
         [
-            ("ZRANGE", key, 0, -1, "WITHSCORES"),
+            ("ZRANGE", key, "0", "-1", "WITHSCORES"),
             ("GET", start_key),
-            ("ZRANGE", last_key, 0, -1, "WITHSCORES"),
+            ("ZRANGE", last_key, "0", "-1", "WITHSCORES"),
             ("GET", pstart_key),
         ]
     )

@@ -132,10 +132,11 @@ def slices_asked(
     keys: Keys, names: Sequence[str], fields: Mapping[int, Sequence[int]]
 ) -> list[Command]:
     """Return the commands that read slices of many series: see merged_slices()."""
+    texts = {precision: [*map(str, starts)] for precision, starts in fields.items()}
     return [
         ("HMGET", key(precision, name), *starts)
         for name in names
-        for precision, starts in fields.items()
+        for precision, starts in texts.items()
         for key in (keys.hist, keys.moments)
     ]
 

@@ -77,11 +77,11 @@ def talk(
 ) -> Question[Talk]:
     """Ask the same; without a limit of messages, 0, these are left out."""
     limit = min(limit, MAX_MESSAGES)
-    index = ("ZREVRANGE", keys.messages, 0, MAX_LOGGERS - 1, "WITHSCORES")
+    index = ("ZREVRANGE", keys.messages, "0", str(MAX_LOGGERS - 1), "WITHSCORES")
     number = ("ZCARD", keys.messages)
     if logger is None:
         asks = _asks(keys.common_of(""))
-        join_of = join(keys.messages, ("ZREVRANGE", 0, MAX_SOURCES - 1), 0, asks)
+        join_of = join(keys.messages, ("ZREVRANGE", "0", str(MAX_SOURCES - 1)), 0, asks)
         view, replies = yield [index, number, join_of]
         hours = _of_join(Joined(replies[2], len(asks), needed=False), severity)
     else:
@@ -108,7 +108,7 @@ def talk(
         patterns.setdefault((one.logger, one.severity), []).append(one.pattern)
     newest = _newest(loggers, hours, logger)[:MAX_RECENT_SOURCES] if limit else []
     commands: list[Command] = [("HMGET", keys.patterns(*s), *some) for s, some in patterns.items()]
-    commands += [("LRANGE", keys.recent(*source), 0, limit - 1) for source in newest]
+    commands += [("LRANGE", keys.recent(*source), "0", str(limit - 1)) for source in newest]
     if commands:
         view, replies = yield commands
         frequent = _known(frequent, patterns, replies)
@@ -124,7 +124,7 @@ def _asks(head: str) -> list[Ask]:
     Args:
         head: the key of a source, or what stands before the names of all.
     """
-    some = ("0", MAX_PATTERNS - 1, "WITHSCORES")
+    some = ("0", str(MAX_PATTERNS - 1), "WITHSCORES")
     return [
         Ask("ZREVRANGE", head, "", some),
         Ask("ZREVRANGE", head, ":last", some),

@@ -91,7 +91,7 @@ def read_writers(store: Store) -> list[Writer]:
 def questions(keys: Keys) -> list[Command]:
     """Return the commands that answers() takes the replies of."""
     return [
-        ("ZREVRANGE", keys.writers, 0, MAX_WRITERS - 1, "WITHSCORES"),
+        ("ZREVRANGE", keys.writers, "0", str(MAX_WRITERS - 1), "WITHSCORES"),
         ("HGETALL", keys.reports),
         ("HGETALL", keys.instances),
     ]

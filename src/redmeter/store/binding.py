@@ -136,7 +136,7 @@ def bind(keys: Keys, wanted: Binding, partitions: int) -> Steps[Binding]:
         StoreError: the server cannot be reached or refuses.
     """
     version = wanted.version or new_version()
-    values = FORMAT, partitions, str(wanted.retention), str(wanted.histograms), version
+    values = FORMAT, str(partitions), str(wanted.retention), str(wanted.histograms), version
     fields = raised((yield from BIND.steps(_named(keys), values)))
     binding = read_meta(dict(zip(_FIELDS, fields, strict=True)), partitions)
     if binding is None:  # a hash of somebody else's lies there

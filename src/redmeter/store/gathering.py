@@ -149,7 +149,7 @@ def _some(keys: SpreadKeys, command: Command) -> Gather:
     """ZRANDMEMBER KEY COUNT: some of each partition."""
     name, key, count = command
     share = math.ceil(int(count) / len(keys.parts))
-    replies = yield _everywhere(keys, (name, key, share))
+    replies = yield _everywhere(keys, (name, key, str(share)))
     return error_of(replies) or [member for reply in replies for member in reply]
 
 
@@ -159,10 +159,10 @@ def _some(keys: SpreadKeys, command: Command) -> Gather:
 def _newest(keys: SpreadKeys, command: Command) -> Gather:
     """ZREVRANGE KEY 0 STOP WITHSCORES: the members that score highest."""
     _, key, start, stop, with_scores = command
-    assert (start, with_scores) == (0, "WITHSCORES"), "no other is asked"
+    assert (start, with_scores) == ("0", "WITHSCORES"), "no other is asked"
 
     def ask(part: int, most: int) -> Command:
-        return ("ZREVRANGE", keys.in_part(str(key), part), 0, most - 1, "WITHSCORES")
+        return ("ZREVRANGE", keys.in_part(str(key), part), "0", str(most - 1), "WITHSCORES")
 
     def read(reply: Reply) -> Sequence[tuple[tuple[float, bytes]]]:
         return [((score, member),) for member, score in scored(reply)]

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-import hiredis
 import redis
 import redis.exceptions as client_errors
 from redis.backoff import NoBackoff
@@ -34,13 +33,12 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.store.bounded import bound
+from redmeter.store.packing import pack
 from redmeter.store.replies import ARGUMENTS, Command, Reply, is_misplaced, translate
 from redmeter.store.spinning import Spinning
 
 #: Commands of which nobody knows which key an error is about.
 _SCRIPTS = {"EVAL", "EVALSHA"}
-
-_pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub
 
 
 class Role(NamedTuple):
@@ -116,7 +114,7 @@ class Link:
             AccessDenied: the server did not let us in.
             StoreRefused: the server is there but takes no connection.
         """
-        packed = b"".join([_pack(command) for command in commands])
+        packed = b"".join([pack(command) for command in commands])
         sent, until = False, self._limits.until
         if self._pid != os.getpid():  # forked: sockets and locks are the parent's
             self._start()

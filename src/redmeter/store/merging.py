@@ -71,7 +71,7 @@ class Range:
     Without a LIMIT it has to name one entry: more are never asked for so.
     """
 
-    def __init__(self, words: Sequence[Any]) -> None:
+    def __init__(self, words: Sequence[str | bytes]) -> None:
         self.first, self.last, *limit = words
         self.offset, self.count = (int(limit[1]), int(limit[2])) if limit else (0, 1)
         first, last = map(_bytes, words[:2])
@@ -89,11 +89,11 @@ class Range:
     def between(self, found: Sequence[bytes]) -> "Range":
         """Return the range that has just these members, which were found in it."""
         ends = (b"[" + found[0], b"[" + found[-1]) if found else ("(", "(")
-        return Range([*ends, "LIMIT", 0, self.count])
+        return Range([*ends, "LIMIT", "0", str(self.count)])
 
-    def words(self, most: int) -> list[Any]:
+    def words(self, most: int) -> list[str | bytes]:
         """Return the words for the first so many."""
-        return [self.first, self.last, "LIMIT", 0, most]
+        return [self.first, self.last, "LIMIT", "0", str(most)]
 
 
 def _bytes(word: str | bytes) -> bytes:
@@ -109,7 +109,9 @@ class Join:
         asks: what is asked of each member: COMMAND HEAD TAIL NUMBER ARGUMENT …
     """
 
-    def __init__(self, keys: SpreadKeys, index: str, cut: Any, asks: Sequence[Any]) -> None:
+    def __init__(
+        self, keys: SpreadKeys, index: str, cut: str | bytes, asks: Sequence[str | bytes]
+    ) -> None:
         self._keys, self._index, self._cut, self._asks = keys, index, cut, asks
         self._heads, at = list[int](), 1  # where the heads of keys stand
         while at < len(asks):
@@ -131,19 +133,21 @@ class Join:
         """Ask for those that score highest."""
 
         def ask(part: int, most: int) -> Command:
-            return self._command(part, ["ZREVRANGE", 0, most - 1], ["SCORE", "", "", 0])
+            return self._command(part, ["ZREVRANGE", "0", str(most - 1)], ["SCORE", "", "", "0"])
 
         def read(reply: Reply) -> Sequence[tuple[tuple[float, bytes], bytes, Sequence[Reply]]]:
             return [((float(own[-1]), m), m, own[:-1]) for m, own in self._members(reply, 1)]
 
         return merged_of(range(len(self._keys.parts)), most, ask, read, newest=True)
 
-    def _command(self, part: int, selection: Sequence[Any], more: Sequence[Any]) -> Command:
+    def _command(
+        self, part: int, selection: Sequence[str | bytes], more: Sequence[str | bytes]
+    ) -> Command:
         asks = list(self._asks)
         for at in self._heads:
             asks[at] = self._keys.in_part(str(asks[at]), part)
         index = self._keys.in_part(self._index, part)
-        return JOIN.command([index], [len(selection), *selection, self._cut, *asks, *more])
+        return JOIN.command([index], [str(len(selection)), *selection, self._cut, *asks, *more])
 
     def _members(self, reply: Reply, more: int) -> Iterable[tuple[bytes, Sequence[Reply]]]:
         """Yield each member with the replies to what was asked of it, and so many more."""

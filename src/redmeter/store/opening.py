@@ -19,6 +19,7 @@ from redmeter.keys import Retention
 from redmeter.store import tls, urls
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link
+from redmeter.store.packing import Packer
 from redmeter.store.slots import as_told
 from redmeter.store.store import Store
 
@@ -97,6 +98,7 @@ def open(  # noqa: A001
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
         "max_connections": MAX_CONNECTIONS,
+        "command_packer": Packer(),
     }
     path = target.path
     settled = {**plain, **target.options}
@@ -254,4 +256,5 @@ def _connect_embedded(path: Path, idle: float, options: dict[str, Any]) -> "redi
 
     socket = embedded.ensure(path, idle_timeout=idle)
     logger.info("using the embedded server in %s; REDMETER_URL chooses another store", path)
-    return redis.Redis(unix_socket_path=str(socket), **options)
+    place = {"connection_class": redis.UnixDomainSocketConnection, "path": str(socket)}
+    return _connect({**options, **place})

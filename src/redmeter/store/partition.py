@@ -30,6 +30,7 @@ from redmeter.store.steps import Steps, drive
 #: that a server that evicts what expires next takes those first. A batch that was first sent half
 #: as long ago is not applied any more unless its watermark is there.
 WATERMARK_SECONDS = 86400
+_WATERMARK = str(WATERMARK_SECONDS)
 
 #: A synchronous write is tried until the timeout has passed, and twice at least where something was
 #: sent: it may have been applied, which only another try can find out. Unless SHORT_SECONDS have
@@ -293,21 +294,22 @@ class Partition:
 
     def _request(
         self, batch: Batch, version: str, *, must_exist: bool, refuse: bool, trim: bool
-    ) -> tuple[Script, list[str], list[str | int]]:
+    ) -> tuple[Script, list[str], list[str]]:
         """Return the script that applies a batch, its keys and its arguments."""
         keys = [self.keys.batch(batch.producer), self.keys.meta]
-        args: list[str | int] = [
-            batch.number,
-            WATERMARK_SECONDS,
+        args = [
+            str(batch.number),
+            _WATERMARK,
             f"{self.clock.wall():.6f}",
             version,
-            int(must_exist),
-            int(refuse),
-            int(trim),
+            "1" if must_exist else "0",
+            "1" if refuse else "0",
+            "1" if trim else "0",
         ]
         for operation in batch.operations:
             keys += operation.keys
-            args += (operation.code, len(operation.keys), len(operation.args), *operation.args)
+            numbers = str(len(operation.keys)), str(len(operation.args))
+            args += (operation.code, *numbers, *operation.args)
         return apply_script([operation.code for operation in batch.operations]), keys, args
 
     def _wait(

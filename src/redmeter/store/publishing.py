@@ -29,10 +29,11 @@ def publish(
     Raises:
         StoreError: the server cannot be reached or refuses.
     """
+    numbers = int(instance), int(ended), INSTANCE_SECONDS, WRITER_SECONDS, KEPT
     reply = PUBLISH.run(
         link,
         [keys.writers, keys.reports, keys.instances],
-        [producer, report, int(instance), int(ended), INSTANCE_SECONDS, WRITER_SECONDS, KEPT],
+        [producer, report, *map(str, numbers)],
     )
     number = raised(reply)
     return None if number is None else int(number)

@@ -9,8 +9,8 @@ from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavail
 from redmeter.expressions import late
 from redmeter.store.tls import advice
 
-#: One command: its name and arguments.
-Command = tuple[str | int | float | bytes | memoryview, ...]
+#: One command: its name and arguments. No numbers: see packing.py.
+Command = tuple[str | bytes, ...]
 #: A reply: bytes, int, None, a list of replies, or the error it was.
 Reply = Any
 

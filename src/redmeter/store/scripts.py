@@ -64,15 +64,15 @@ class Script:
         return self._known
 
     def command(
-        self, keys: Sequence[str | bytes], args: Sequence[str | bytes | int], *, whole: bool = False
+        self, keys: Sequence[str | bytes], args: Sequence[str | bytes], *, whole: bool = False
     ) -> Command:
         """Return the command that runs it."""
         text, sha = self._text_and_sha()
         if whole:
-            return ("EVAL", text, len(keys), *keys, *args)
-        return ("EVALSHA", sha, len(keys), *keys, *args)
+            return ("EVAL", text, str(len(keys)), *keys, *args)
+        return ("EVALSHA", sha, str(len(keys)), *keys, *args)
 
-    def steps(self, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]) -> Steps[Reply]:
+    def steps(self, keys: Sequence[str | bytes], args: Sequence[str | bytes]) -> Steps[Reply]:
         """Run it; an error, also that there is no answer, is a reply. See steps.py."""
         reply = yield self.command(keys, args)
         if isinstance(reply, StoreRefused) and reply.code == "NOSCRIPT":
@@ -80,7 +80,7 @@ class Script:
         return reply
 
     def run(
-        self, link: Collects, keys: Sequence[str | bytes], args: Sequence[str | bytes | int]
+        self, link: Collects, keys: Sequence[str | bytes], args: Sequence[str | bytes]
     ) -> Reply:
         """Run it by itself; see steps()."""
         return drive(link.collect, self.steps(keys, args))

@@ -50,7 +50,7 @@ def everything(command: Command) -> Command:
     if at is None:
         return command
     most = int(command[at + 1]) + int(command[at + 2])
-    return (*command[:at], "LIMIT", 0, most, *command[at + 3 :])
+    return (*command[:at], "LIMIT", "0", str(most), *command[at + 3 :])
 
 
 def cut(command: Command, reply: Reply) -> Reply:
@@ -77,9 +77,9 @@ def listing_of(command: Command) -> Command:
     """Return what lists the members that are counted."""
     index = str(command[1])
     if index.endswith("messages:"):
-        return ("ZREVRANGE", index, 0, MAX_COMPARED - 1, "WITHSCORES")
+        return ("ZREVRANGE", index, "0", str(MAX_COMPARED - 1), "WITHSCORES")
     ends = command[2:] or ("-", "+")
-    return ("ZRANGEBYLEX", index, *ends, "LIMIT", 0, MAX_COMPARED)
+    return ("ZRANGEBYLEX", index, *ends, "LIMIT", "0", str(MAX_COMPARED))
 
 
 def members_of(command: Command, reply: Reply) -> list[bytes]:
