@@ -1,18 +1,22 @@
 """Clusters that a client of the caller's leads to."""
 
+import contextlib
 import threading
 from typing import Any
 
 import pytest
 from redis.cluster import ClusterNode, LoadBalancingStrategy, RedisCluster
 
-from redmeter import Meter
+from redmeter import Meter, StoreUnavailable
 from redmeter.reading.health import examine
 from redmeter.store import Store
 from redmeter.store.slots import slot_of
 from support.clusters import Cluster
+from support.layout import SLOTS
 from support.names import one_in_each
 from support.nodes import Node
+from support.proxy import Proxy
+from support.servers import Server
 from support.stores import link_of
 from support.waiting import eventually
 
@@ -154,3 +158,40 @@ def test_a_client_that_knows_another_way_to_the_nodes_brings_it_along(inner: Clu
         told = {name.partition(":")[0] for name in store_of(meter).link.ask_servers([("PING",)])}
         assert told == {"127.0.0.1"}
     theirs.close()
+
+
+def cluster_of_one() -> Server:
+    """Return a server, not started yet, that is a cluster by itself once it has all slots."""
+    return Server("valkey-9.1", config={"cluster-enabled": "yes"})
+
+
+def hand_all_slots(server: Server) -> None:
+    """Have it be a cluster by itself."""
+    with server.client() as client:
+        client.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
+        eventually(lambda: client.cluster("INFO")["cluster_state"] == "ok", 10.0)
+
+
+def test_an_address_that_a_client_keeps_leads_to_nodes_that_all_have_new_ones() -> None:
+    """A name that stays while nodes come and go, as that of a service: the client's, so ours."""
+    with cluster_of_one() as old, cluster_of_one() as new, Proxy(old.port) as stays:
+        for server in (old, new):
+            hand_all_slots(server)
+            with Meter(f"redis+cluster://127.0.0.1:{server.port}", sync=True) as meter:
+                meter.count("hits", server.port)
+        start = [ClusterNode("127.0.0.1", stays.port)]  # type: ignore[no-untyped-call]
+        theirs: Any = RedisCluster(startup_nodes=start, dynamic_startup_nodes=False)
+        with Meter(client=theirs, sync=True, timeout=0.5) as meter:
+            assert meter.total("hits") == old.port
+            stays.target_port = new.port
+            old.kill()
+
+            def total() -> int | None:
+                with contextlib.suppress(StoreUnavailable):
+                    return meter.total("hits")
+                return None
+
+            eventually(lambda: total() == new.port, 15.0)
+            meter.count("hits")
+            assert total() == new.port + 1
+        theirs.close()

@@ -146,11 +146,15 @@ def clients_cluster(
 
     Its own would be held up by one node that stands still: see cluster.py.
     """
-    nodes = [(node.host, int(node.port)) for node in client.get_nodes()]  # type: ignore[no-untyped-call]
+    known = client.get_nodes()  # type: ignore[no-untyped-call]
+    nodes = [(node.host, int(node.port)) for node in known]
     shown = ",".join(f"{host}:{port}" for host, port in nodes[:3])
     more = f" … ({len(nodes) - 3} more)" if len(nodes) > 3 else ""
-    first = client.get_default_node()  # type: ignore[no-untyped-call]
-    pool = client.get_redis_connection(first).connection_pool
+    # Where the client goes back to when all that it knows are gone: a name that stays, say.
+    first = client.nodes_manager.startup_nodes.values()
+    nodes += [(node.host, int(node.port)) for node in first]
+    default = client.get_default_node()  # type: ignore[no-untyped-call]
+    pool = client.get_redis_connection(default).connection_pool
     options = {**pool.connection_kwargs, "connection_class": pool.connection_class}
     options |= {"retry": Retry(NoBackoff(), 0), "max_connections": MAX_CONNECTIONS}
     for name in ("socket_timeout", "socket_connect_timeout"):
