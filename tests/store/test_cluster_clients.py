@@ -57,6 +57,17 @@ def test_a_cluster_client_of_the_callers_says_where_and_how(
     theirs.close()
 
 
+def test_a_cluster_client_of_the_callers_that_was_closed_does_as_well(cluster: Cluster) -> None:
+    """As it does for whoever uses it; also between a meter and its first reading of replicas."""
+    theirs: Any = RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port)
+    with Meter(client=theirs, sync=True, read_from="replica") as before:
+        theirs.close()
+        with Meter(client=theirs, sync=True) as meter:
+            meter.count("hits", 3)
+            assert meter.total("hits") == 3
+        eventually(lambda: before.total("hits") == 3)
+
+
 def test_a_cluster_client_of_the_callers_brings_its_user(cluster: Cluster) -> None:
     """Name and password, which no message has."""
     for node in cluster.nodes:

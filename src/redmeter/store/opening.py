@@ -153,8 +153,8 @@ def clients_cluster(
     # Where the client goes back to when all that it knows are gone: a name that stays, say.
     first = client.nodes_manager.startup_nodes.values()
     nodes += [(node.host, int(node.port)) for node in first]
-    default = client.get_default_node()  # type: ignore[no-untyped-call]
-    pool = client.get_redis_connection(default).connection_pool
+    # Of any node; a client that was closed has no default one, and can still be used.
+    pool = client.get_redis_connection(known[0]).connection_pool
     options = {**pool.connection_kwargs, "connection_class": pool.connection_class}
     options |= {"retry": Retry(NoBackoff(), 0), "max_connections": MAX_CONNECTIONS}
     for name in ("socket_timeout", "socket_connect_timeout"):
