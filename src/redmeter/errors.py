@@ -211,7 +211,7 @@ _HINTS = {
     "OOM": "its memory is full: raise maxmemory, or free some; nothing was written",
     "READONLY": "this is a replica: connect to the master",
     "LOADING": "it is loading its data: try again in a moment",
-    "MISCONF": "it cannot save to disk and refuses writes: see its log",
+    "MISCONF": "it cannot save to disk and refuses writes: free disk space; its log tells more",
     "NOREPLICAS": "fewer replicas than min-replicas-to-write are connected",
     "BUSY": "a script of someone's is running for too long",
     "CLUSTERDOWN": "the cluster is not complete: start what is missing, or see "

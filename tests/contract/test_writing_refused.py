@@ -148,6 +148,8 @@ def test_a_server_that_cannot_save_takes_all_or_nothing(any_server: Server, tmp_
             with pytest.raises(StoreRefused) as caught:
                 count(store, "x", now)
             assert caught.value.code == "MISCONF"
+            assert "script" not in str(caught.value)
+            assert "free disk space" in caught.value.fix
         client.config_set("stop-writes-on-bgsave-error", "no")
         count(store, "x", now)
         assert samples(client, key(1)) == {now: 2}

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import re
 import socket
 import threading
 import time
@@ -150,7 +151,10 @@ def test_the_code_is_found_in_the_text(code: str, text: str) -> None:
 def test_a_servers_error_arrives_with_its_code(
     code: str, text: str, canned: Canned, link: Link
 ) -> None:
-    """Through the client, which takes the code off some texts and makes exceptions of them."""
+    """Through the client, which takes the code off some texts and makes exceptions of them.
+
+    Without what tells of our script.
+    """
     canned.replies = [b"-" + text.encode() + b"\r\n"]
     try:
         (found,) = link.exchange([("HINCRBY", "a", "b", "1")])
@@ -158,6 +162,7 @@ def test_a_servers_error_arrives_with_its_code(
         found = error
     assert isinstance(found, AccessDenied if code in DENIED else StoreRefused)
     assert found.code == code
+    assert not re.search(rf"Error running script|@user_script|{SHA}|\(-", str(found))
     assert found.detail.removesuffix(NEW) in text
 
 

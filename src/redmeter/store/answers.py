@@ -5,7 +5,7 @@ from typing import Any
 
 from redmeter.errors import StoreRefused
 from redmeter.model import Batch, Operations, Outcome, Rejection
-from redmeter.store.replies import Reply, error_code, raised
+from redmeter.store.replies import SCRIPT, Reply, error_code, raised
 
 
 class RetentionChanged(StoreRefused):
@@ -45,6 +45,7 @@ def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
             continue
         if told is None:
             told = [each for operation in operations for each in operation.told()]
+        text = SCRIPT.sub("", text)
         rejections.append(Rejection(keys[at], _reason(text), text, *told[at]))
     return Outcome(rejections=tuple(rejections), answers=tuple(answers))
 

@@ -76,6 +76,11 @@ _CODES = late(
 )
 #: What a server repeats of a command that it does not know.
 ARGUMENTS = late(r",? with args beginning with:.*", re.DOTALL)
+#: What servers say of the script that an error is of, before it (Redis up to 6.2) or after it.
+SCRIPT = late(
+    r"Error running script \(call to \w+\): |@user_script: ?[0-9]+: -?"
+    r"| script: ([0-9a-f]{40}, )?on @user_script:[0-9]+\.$"
+)
 _BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (client_errors.NoScriptError, "NOSCRIPT"),
     (client_errors.OutOfMemoryError, "OOM"),
@@ -118,7 +123,7 @@ def translate(error: Exception, location: str) -> StoreError:
     if isinstance(error, StoreError):
         return error
     # A server that has no AUTH repeats what it was sent with it: the password.
-    text = ARGUMENTS.sub("", str(error))
+    text = SCRIPT.sub("", ARGUMENTS.sub("", str(error)))
     code = next((c for kind, c in _BY_CLASS if isinstance(error, kind)), None)
     if code in (None, "WRONGPASS"):
         found = error_code(text)
