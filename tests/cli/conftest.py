@@ -94,6 +94,7 @@ def screen(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def run(*arguments: str, columns: int = 80, encoding: str = "utf-8", **env: str) -> Done:
         seen = Screen(encoding)
+        output.take_any(seen)
         with monkeypatch.context() as patch:
             for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
                 patch.delenv(name, raising=False)

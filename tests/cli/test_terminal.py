@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from redmeter import Meter
 from redmeter.keys import slice_start
-from support.commands import Home, Terminal, is_clean, plain
+from support.commands import Done, Home, Terminal, is_clean, plain
 
 Run = Any
 
@@ -114,7 +114,7 @@ def test_drawings_are_ascii_where_the_output_has_no_blocks(
     ):
         done = screen(*words, encoding=encoding)
         assert done.code == 0
-        assert not re.search(r"\\u2[0-9a-f]{3}", done.out.replace("\\u2026 (", "")), done.out
+        assert not re.search(r"\\(u2[0-9a-f]{3}|x[0-9a-f]{2})", done.out), done.out
         blocks = plain(screen(*words).out).splitlines()
         lines = plain(done.out).splitlines()
         drawn = [at for at, line in enumerate(blocks) if re.search("[┤└█]", line)]
@@ -126,6 +126,32 @@ def test_drawings_are_ascii_where_the_output_has_no_blocks(
     assert re.search(r"^ +\+-+$", out, re.MULTILINE)
     assert re.search(r"^ +v$", out, re.MULTILINE)
     assert "#" * 20 in screen("top", "-p", "1d", encoding=encoding).out
+
+
+def test_words_are_ascii_too_where_the_terminal_has_no_more(home: Home, meter: Meter) -> None:
+    """Titles, what is left out, units, errors; a name is an escape, and to a program also ours."""
+    now = time.time()
+    for back in range(90):
+        meter.count("hits", at=now - 3600 * back)
+    meter.observe("seen_seconds", 0.000_012)
+    meter.count("点·", 3)
+
+    def seen(*words: str) -> str:
+        return plain(home.terminal(*words, PYTHONIOENCODING="ascii").finish().out)
+
+    def piped(*words: str) -> Done:
+        return home.run(*words, env={"PYTHONIOENCODING": "ascii"})
+
+    series = seen("series", "hits", "-p", "1h")
+    assert "hits - every 1h - 90 in 90 slices - newest 1" in series
+    assert "... (80 more)" in series
+    summary = seen("summary", "seen_seconds", "-p", "1h")
+    assert " us" in summary
+    missing = piped("names", "x" * 100 + "*")
+    assert (missing.code, "... (41 more)" in missing.err) == (1, True)
+    assert "\\" not in series + summary + missing.err
+    assert "\\u70b9- " in seen("names")
+    assert "\\u70b9\\xb7\tcounter\t3\n" in piped("names").out
 
 
 def test_no_color_and_a_dumb_terminal_get_none(screen: Run, counted: Meter) -> None:

@@ -306,7 +306,5 @@ def main() -> None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             setattr(sys, name, open(nowhere, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure:
-            reconfigure(errors="backslashreplace")
+        output.take_any(stream)
     app()

@@ -4,6 +4,7 @@ Names come from whoever writes to the store: nothing in them may move the cursor
 be taken for markup, so what cannot be printed is shown as an escape.
 """
 
+import codecs
 import contextlib
 import json
 import logging
@@ -11,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -33,11 +34,34 @@ _stderr = _Console(highlight=False, markup=False, emoji=False, soft_wrap=True, s
 #: The signs that drawings are made of, and what stands for each where the output has no such signs.
 _SIGNS = "▁▂▃▄▅▆▇█▏▎▍▌▋▊▉┤└─│░•◦▲▼·"
 _ASCII = str.maketrans(_SIGNS, "..:-=+*#..:-=+*|+-|:o.^v-", "") | {ord("…"): "..."}
+#: The same within words, a few of which most encodings have.
+_IN_WORDS = {"·": "-", "…": "...", "⏎": "|", "µ": "u"}
 
 #: A cell: text, or a number, which is set to the right.
 Cell = str | int | float | Text
 #: Called with how far something is, and of how much; None where nobody knows.
 Show = Callable[[int, int | None], None]
+
+
+def _instead(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError), "only for writing"
+    lacking = error.object[error.start : error.end]
+    shown = (_IN_WORDS.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacking)
+    return "".join(shown), error.end
+
+
+codecs.register_error("redmeter", _instead)
+
+
+def take_any(stream: TextIO) -> None:
+    """Have a stream take any text: what its encoding lacks is an escape.
+
+    For people our own signs are what comes near; a program may want to read a name that has one.
+    """
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure:
+        people = stream is sys.stderr or stream.isatty()
+        reconfigure(errors="redmeter" if people else "backslashreplace")
 
 
 def is_terminal() -> bool:
