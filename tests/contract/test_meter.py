@@ -217,6 +217,15 @@ def test_a_callers_client_is_used_and_never_closed(
         Meter("redis://", client=own)
 
 
+def test_a_client_in_place_of_the_url_is_told_where_it_goes(server: Server) -> None:
+    """By the name of the argument; what else is no text is not called a client."""
+    with server.client() as own, pytest.raises(InvalidSetting) as caught:
+        Meter(own)
+    assert str(caught.value) == "url: text, not Redis: a client goes in as Meter(client=…)"
+    with pytest.raises(InvalidSetting, match=r"url: text, not int$"):
+        Meter(6379)  # type: ignore[arg-type]
+
+
 def test_a_client_that_is_none_is_told_with_its_module() -> None:
     """A cluster's of asyncio is called as one that may be given."""
     told = "redis.Redis or redis.RedisCluster.*, not redis.asyncio.cluster.RedisCluster"

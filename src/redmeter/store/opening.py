@@ -87,6 +87,10 @@ def open(  # noqa: A001
             options.setdefault("reader", partial(_no_replicas, "a client of yours"))
         check_client(client, "redis.Redis or redis.RedisCluster")
         return Store(Link(lambda: client, location_of(client), owned=False), **options)
+    given: Any = url
+    if isinstance(given, redis.Redis | RedisCluster):
+        kind = type(given).__name__
+        raise InvalidSetting("url", f"text, not {kind}: a client goes in as Meter(client=…)")
     target = urls.parse(settings.resolve("url", url))
     if target.kind == "off":
         return None
