@@ -58,7 +58,7 @@ def test_a_cluster_client_of_the_callers_says_where_and_how(
 
 
 def test_a_cluster_client_of_the_callers_that_was_closed_does_as_well(cluster: Cluster) -> None:
-    """It says where and how all the same; also between a meter and its first reading of replicas."""
+    """It says where and how all the same, also between a meter and its first reading."""
     theirs: Any = RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port)
     with Meter(client=theirs, sync=True, read_from="replica") as before:
         theirs.close()
