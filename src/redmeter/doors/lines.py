@@ -17,7 +17,7 @@ Bound: memory of one chunk, and of one line for each open file; a line is at mos
 rest of it is dropped and counted. While following: one open file per rotation not yet silent.
 
 Not done: with copytruncate, lines written between our last look (0.2 s) and the truncation are
-lost, as they are for tail; a truncated file that grows past its old length within one look is not
+lost, as they are for tail; a truncated file that grows to its old length within one look is not
 noticed. A gzip file, a pipe and standard input are read to their end, never followed beyond it.
 """
 
