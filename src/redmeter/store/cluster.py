@@ -61,8 +61,12 @@ LEFT_ALONE = 2.0
 AGAIN = 1.0
 
 #: A replica that could not answer, or does not hear from its master, is passed over for so many
-#: seconds.
+#: seconds. As long nobody asks a master which slots it hands over that let us wait for PATIENCE, or
+#: was in trouble.
 LATER = 10.0
+
+#: How long readings wait for what they do not need themselves, seconds.
+PATIENCE = 0.5
 
 # Not the generator of the application, which may have seeded it.
 _chance = SystemRandom()
@@ -117,8 +121,10 @@ class ClusterLink:
         #: Nodes that could not answer, or said that the cluster is down, and when: what they know
         #: of it may be old.
         self._doubted: dict[Address, float] = {}
-        #: Slots that their masters are handing over, of which replicas may know nothing.
-        self._leaving: frozenset[int] = frozenset()
+        #: Slots that masters were handing over when they last told, of which their replicas may
+        #: know nothing; and when they last did not tell.
+        self._leaving: dict[Address, frozenset[int]] = {}
+        self._silent: dict[Address, float] = {}
         #: How long to wait for an answer at the end of a process, seconds.
         self._longest: float | None = None
 
@@ -264,7 +270,8 @@ class ClusterLink:
         shard = self._slots.shard(slot)
         if shard is None:
             return None
-        if self._replicas and replicas and slot not in self._leaving:
+        leaving = self._leaving.get(shard.master, ())
+        if self._replicas and replicas and slot not in leaving:
             before = time.monotonic() - LATER
             able = [r for r in shard.replicas if self._last_trouble(r) < before]
             if not able and shard.master in self._trouble:
@@ -387,32 +394,47 @@ class ClusterLink:
                     self._stale = False
                     self._forget(self._slots)
                     if self._replicas:
-                        self._leaving = self._asked_what_leaves(self._slots.masters)
+                        self._ask_what_leaves(self._slots.masters)
                     return
             except StoreError as error:
                 problem = problem or error
         if self._slots is None:
             raise problem or StoreRefused("CLUSTERDOWN", "no node serves any slot")
 
-    def _asked_what_leaves(self, masters: Sequence[Address]) -> frozenset[int]:
+    def _ask_what_leaves(self, masters: Sequence[Address]) -> None:
         """Ask masters which slots they are handing over.
 
         On Redis a replica knows nothing of it: of what has gone ahead it says that it is not there,
-        where its master says who has it. Valkey's tell it from 8.0 on.
+        where its master says who has it. Valkey's tell it from 8.0 on. Of a master that does not
+        answer we go by what it said before.
         """
-        before = time.monotonic() - LATER  # who does not answer is not waited for each time
-        question = [(("CLUSTER", "NODES"), False)]
-        able = [address for address in masters if self._last_trouble(address) < before]
-        replies = in_parallel([partial(self._ask, address, question) for address in able])
-        return frozenset(slot for (reply,) in replies for slot in leaving_in(reply))
+
+        def ask(address: Address) -> Reply:
+            link = self.node(address)
+            with link.within(PATIENCE):
+                (reply,) = link.collect([("CLUSTER", "NODES")])
+            return reply
+
+        before = time.monotonic() - LATER
+        able = [
+            address
+            for address in masters
+            if max(self._last_trouble(address), self._silent.get(address, -math.inf)) < before
+        ]
+        replies = in_parallel([partial(ask, address) for address in able])
+        for address, reply in zip(able, replies, strict=True):
+            if isinstance(reply, StoreError):
+                self._silent[address] = time.monotonic()
+            else:
+                self._leaving[address] = frozenset(leaving_in(reply))
 
     def _forget(self, slots: Slots) -> None:
         """Drop what is held of nodes that are gone: where addresses change, that would add up."""
         known = {*slots.nodes, *self._first}
         for address in {*self._nodes, *self._trouble, *self._doubted} - known:
             link = self._nodes.pop(address, None)
-            self._trouble.pop(address, None)
-            self._doubted.pop(address, None)
+            for told in (self._trouble, self._doubted, self._leaving, self._silent):
+                told.pop(address, None)
             if link is not None:  # an exchange under way ends the connection that it has
                 link.close()
 

@@ -106,12 +106,9 @@ class Slots:
         return self.shards[at]
 
 
-def leaving_in(reply: Reply) -> list[int]:
-    """Read of the answer to CLUSTER NODES which slots that node is handing over to another one.
-
-    None where it did not answer, or not that.
-    """
-    return [int(slot) for slot in _LEAVING.findall(reply)] if isinstance(reply, bytes) else []
+def leaving_in(reply: bytes) -> list[int]:
+    """Read of the answer to CLUSTER NODES which slots that node is handing over to another one."""
+    return [int(slot) for slot in _LEAVING.findall(reply)]
 
 
 def _host_of(node: Sequence[Any]) -> str:

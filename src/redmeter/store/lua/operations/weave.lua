@@ -2,7 +2,8 @@
 -- Keys: the lists.
 -- Arguments: seconds that a list lives; most entries of a list; and for each list: how many it keeps,
 --   how many are put in, and these, the newest first. What is there already is not cut for them, but
---   where another program let it grow past the most: what lies behind these goes, as push cuts it.
+--   where another program let it grow past the most: what lies behind these goes with the first that
+--   is put in.
 -- Cost: 2 µs for each entry that is put in, or is there already, of which no more than the most are read.
 -- An entry begins with its time, as push has it or as time.asctime() writes it; one that does not
 --   stands right after the one before it. A list that had entries but no time to live stays without.
