@@ -153,6 +153,7 @@ def test_an_idle_server_ends_by_itself(home: Home) -> None:
     embedded.ensure(home.data)
 
 
+@pytest.mark.slow
 def test_a_connected_client_is_not_idle(home: Home) -> None:
     """However long it is silent."""
     client = home.client(embedded.ensure(home.data, idle_timeout=0.8))

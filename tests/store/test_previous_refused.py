@@ -105,6 +105,7 @@ def test_who_needs_both_is_told_which_one_refuses(meter: Meter, refusal: str) ->
         assert caught.value.code == codes[refusal]
 
 
+@pytest.mark.slow
 def test_commands_go_on_without_it_where_they_may(
     meter: Meter, server: Server, before: str, refusal: str, tmp_path: Path
 ) -> None:
