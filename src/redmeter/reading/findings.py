@@ -112,12 +112,11 @@ def listeners(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Fi
     The server tells how many there are only where it is set that it needs some.
     """
     found = info.get("min_slaves_good_slaves")
-    needed = int(config.get("min-replicas-to-write") or 1)  # which it may not tell
-    if found is None or not found.isdecimal() or int(found) >= needed:
+    needed = config.get("min-replicas-to-write")  # which it may not tell
+    if found is None or int(found) >= int(needed or 1):
         return
-    text = f"nothing can be stored: {found} replicas keep up, min-replicas-to-write is {needed}"
-    if "min-replicas-to-write" not in config:
-        text = f"nothing can be stored: {found} replicas keep up, min-replicas-to-write is more"
+    more = needed or "more"
+    text = f"nothing can be stored: {found} replicas keep up, min-replicas-to-write is {more}"
     yield Finding("fail", "replicas", text, "start the replicas that are missing; see their logs")
 
 

@@ -7,22 +7,20 @@ precision. Nothing here needs CONFIG, which managed services forbid; where the s
 more is said. Of a cluster each master is asked before, and where one is away the rest is examined.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
-from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
+from redmeter.errors import StoreError
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.kinds.message import parse_name
 from redmeter.partitions import SpreadKeys
 from redmeter.reading import findings, moves, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
+from redmeter.reading.places import Places
 from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
 from redmeter.reading.writers import Writer
 from redmeter.store import Store
-from redmeter.store.binding import read_meta
-from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.store.replies import Command, Reply, raised
 from redmeter.store.scatter import STOPPED
 
 #: Counters whose memory is measured; the rest is estimated from them.
@@ -81,7 +79,7 @@ def examine(store: Store) -> Health:
     masters = ask_masters(store) if spread else {}
     store = store.partly()
     own, moving = () if spread else QUESTIONS, moves.questions(keys)
-    places = _Places(keys)
+    places = Places(keys)
     # On a cluster a process is another producer in each partition.
     watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
     view, replies = store.read(
@@ -170,58 +168,6 @@ def examine(store: Store) -> Health:
     return health
 
 
-class _Places:
-    """Looks at what other programs may have put in the place of our indexes and totals, and meta:.
-
-    On a cluster in each partition: what one says of itself the others do not.
-    """
-
-    #: Each with its type and what the doctor calls it.
-    _TYPES: Final = {
-        "known": (b"zset", "counters"),
-        "total": (b"hash", "counters"),
-        "gauges": (b"zset", "gauges"),
-        "hists": (b"zset", "histograms"),
-        "messages": (b"zset", "messages"),
-    }
-
-    def __init__(self, keys: Keys) -> None:
-        self._kinds = {getattr(keys, name): told for name, told in self._TYPES.items()}
-        self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
-        # Of a single server, meta: is read by whoever reads anything.
-        self._metas = keys.in_each(keys.meta) if isinstance(keys, SpreadKeys) else []
-        self._wrong: dict[str, list[tuple[str, str]]] = {}
-        self._strange: list[tuple[str, StoreError]] = []
-        self.commands: list[Command] = [("TYPE", key) for _, key in self._named]
-        self.commands += [("HGETALL", key) for key in self._metas]
-
-    def read(self, replies: Sequence[Reply]) -> None:
-        """Take the replies to the commands; what was not answered is taken to be well."""
-        kinds, metas = replies[: len(self._named)], replies[len(self._named) :]
-        for (key, there), kind in zip(self._named, kinds, strict=True):
-            if not isinstance(kind, StoreError) and kind not in (self._kinds[key][0], b"none"):
-                self._wrong.setdefault(key, []).append((there, kind.decode()))
-        for key, meta in zip(self._metas, metas, strict=True):
-            if isinstance(meta, StoreUnavailable | AccessDenied):
-                continue
-            try:
-                read_meta(dict(pairs(raised(meta))), len(self._metas))
-            except StoreError as error:
-                self._strange.append((key, error))
-
-    def usable(self, key: str) -> bool:
-        """Tell whether an index is one, in each partition."""
-        return key not in self._wrong
-
-    def findings(self) -> Iterator[Finding]:
-        """Say what is something else."""
-        for key, found in self._wrong.items():
-            kind, topic = self._kinds[key]
-            yield from findings.unusable(found, kind.decode(), topic)
-        if self._strange:
-            yield from findings.strange_parts(self._strange, len(self._metas))
-
-
 class _Counters:
     """Looks at some entries of the index of counters.
 
@@ -299,7 +245,7 @@ class _Others:
         places: which of them are indexes.
     """
 
-    def __init__(self, replies: list[Reply], keys: Keys, places: _Places) -> None:
+    def __init__(self, replies: list[Reply], keys: Keys, places: Places) -> None:
         self.commands: list[Command] = []
         self._parts: dict[str, _Part] = {}
         # Of each entry the sample it belongs to, its precision, and its keys with their types.

@@ -1,0 +1,67 @@
+"""What lies in the place of a store's indexes, totals and meta:, for the doctor.
+
+Questions and what their answers mean; who asks is health.py.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
+from redmeter.keys import Keys
+from redmeter.partitions import SpreadKeys
+from redmeter.reading import findings
+from redmeter.reading.findings import Finding
+from redmeter.store.binding import read_meta
+from redmeter.store.replies import Command, Reply, pairs, raised
+
+
+class Places:
+    """Looks at what other programs may have put in the place of our indexes and totals, and meta:.
+
+    On a cluster in each partition: what one says of itself the others do not.
+    """
+
+    #: Each with its type and what the doctor calls it.
+    _TYPES: Final = {
+        "known": (b"zset", "counters"),
+        "total": (b"hash", "counters"),
+        "gauges": (b"zset", "gauges"),
+        "hists": (b"zset", "histograms"),
+        "messages": (b"zset", "messages"),
+    }
+
+    def __init__(self, keys: Keys) -> None:
+        self._kinds = {getattr(keys, name): told for name, told in self._TYPES.items()}
+        self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
+        # Of a single server, meta: is read by whoever reads anything.
+        self._metas = keys.in_each(keys.meta) if isinstance(keys, SpreadKeys) else []
+        self._wrong: dict[str, list[tuple[str, str]]] = {}
+        self._strange: list[tuple[str, StoreError]] = []
+        self.commands: list[Command] = [("TYPE", key) for _, key in self._named]
+        self.commands += [("HGETALL", key) for key in self._metas]
+
+    def read(self, replies: Sequence[Reply]) -> None:
+        """Take the replies to the commands; what was not answered is taken to be well."""
+        kinds, metas = replies[: len(self._named)], replies[len(self._named) :]
+        for (key, there), kind in zip(self._named, kinds, strict=True):
+            if not isinstance(kind, StoreError) and kind not in (self._kinds[key][0], b"none"):
+                self._wrong.setdefault(key, []).append((there, kind.decode()))
+        for key, meta in zip(self._metas, metas, strict=True):
+            if isinstance(meta, StoreUnavailable | AccessDenied):
+                continue
+            try:
+                read_meta(dict(pairs(raised(meta))), len(self._metas))
+            except StoreError as error:
+                self._strange.append((key, error))
+
+    def usable(self, key: str) -> bool:
+        """Tell whether an index is one, in each partition."""
+        return key not in self._wrong
+
+    def findings(self) -> Iterator[Finding]:
+        """Say what is something else."""
+        for key, found in self._wrong.items():
+            kind, topic = self._kinds[key]
+            yield from findings.unusable(found, kind.decode(), topic)
+        if self._strange:
+            yield from findings.strange_parts(self._strange, len(self._metas))
