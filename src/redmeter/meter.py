@@ -296,7 +296,8 @@ class Meter(Asking):
             message: a text, or a format as in logging, for the args.
             args: what belongs into the format. Where they do not fit, the text says so.
             severity: a name, or a level of logging.
-            exception: its type and place are added to the pattern, its last frames to the text.
+            exception: its type and its place in the application are added to the pattern; its
+                frames, its message and its causes to the text.
 
         Raises:
             InvalidName: the logger's name is not allowed.

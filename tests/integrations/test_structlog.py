@@ -103,7 +103,8 @@ def test_an_exception_adds_its_type_and_place(memory: MemoryMeter) -> None:
     assert pattern.startswith("failed [KeyError at test_structlog.py:")
     for text in texts(memory):
         assert text.startswith("failed job=7\n")
-        assert text.endswith("KeyError: 'job 7'")
+        assert "\nKeyError: 'job 7'" in text
+        assert "ValueError: its cause" in text
 
 
 @pytest.mark.parametrize(

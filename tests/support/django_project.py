@@ -1,4 +1,4 @@
-"""A Django project for tests: no database, a few pages of all kinds."""
+"""A Django project for tests: a database in memory, a few pages of all kinds."""
 
 import asyncio
 import io
@@ -28,6 +28,7 @@ if not settings.configured:
         ALLOWED_HOSTS=["*"],
         MIDDLEWARE=[MIDDLEWARE, "django.middleware.common.CommonMiddleware"],
         INSTALLED_APPS=["redmeter.integrations.django"],
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         USE_TZ=True,
         LOGGING_CONFIG=None,
     )
