@@ -6,16 +6,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PAGE := src/redmeter/dashboard/static/index.html
-# No more workers than cores: the servers need them too.
-WORKERS ?= 2
+# Test workers. Tests wait for servers and processes half of the time: two for each core. A worker
+# that has run out of tests takes half of those that another one has left.
+WORKERS ?= 4
 # Inputs that `make fuzz` tries with each test.
 EXAMPLES ?= 2000
 # How long `make soak` takes, all stages together.
 SOAK_SECONDS ?= 3600
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# Tests start hundreds of Python processes; each would compile what is not cached.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test quick check format bench matrix mutants fuzz soak docs build clean
+.PHONY: help up stop test nightly quick check format bench matrix mutants fuzz soak docs build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -43,10 +46,15 @@ stop: $(READY) ## end what `make up` started
 test: check $(PAGE) ## everything that CI runs
 	tools/npm run --silent test
 	$(BIN)/python tests/support/chromium.py
-	$(PYTEST)
+	$(PYTEST) -m "not nightly"
 
+nightly: $(READY) $(PAGE) fuzz ## what takes too long for `make test`: a short soak, long runs, tests of the tests
+	$(BIN)/python tests/support/chromium.py
+	$(PYTEST) -m nightly
+
+quick: WORKERS = 2
 quick: check $(PAGE) ## checks, unit and contract tests: one server, few examples, no clusters, nothing slow
-	REDMETER_TEST_SERVERS=valkey-9.1 $(PYTEST) -q -m "not slow" --hypothesis-profile=quick \
+	REDMETER_TEST_SERVERS=valkey-9.1 $(PYTEST) -q -m "not slow and not nightly" --hypothesis-profile=quick \
 		--ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo --ignore=tests/browser \
 		--ignore=tests/dashboard --ignore=tests/docs --ignore=tests/cli --ignore=tests/fuzz \
 		--ignore=tests/soak --ignore-glob='*/test_support_*' --ignore-glob='*/test_migrating*' \
@@ -76,6 +84,7 @@ bench: $(READY) ## measure against the listings of the book, and exporters; one 
 matrix: ## tests on each Python; contract and fault tests on each server
 	tools/matrix
 
+fuzz: WORKERS = 2
 fuzz: $(READY) ## try EXAMPLES inputs (2000) on each parser, for some minutes
 	REDMETER_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTEST) --timeout=0 tests/fuzz
 

@@ -22,7 +22,7 @@ from support.fleet import DEFAULT, IN_CI, Fleet, chosen_servers, usual_server
 from support.proxy import Proxy
 from support.sentinels import Watched
 from support.servers import Server
-from support.waiting import room_in_slices
+from support.waiting import ROOM, SLOW_ROOM, room_in_slices
 
 # Started in the background, we may have inherited that Ctrl-C is ignored; so would every process
 # that a test starts and interrupts.
@@ -55,9 +55,10 @@ def loggers_as_new() -> None:
 
 
 @pytest.fixture(autouse=True)
-def room_for_a_test() -> None:
-    """What a test writes and what it reads lie in the same minute, hour and day."""
-    room_in_slices()
+def room_for_a_test(request: pytest.FixtureRequest) -> None:
+    """A test writes and reads in the same minute, hour and day: none begins right before an end."""
+    slow = request.node.get_closest_marker("slow") is not None
+    room_in_slices(SLOW_ROOM if slow else ROOM)
 
 
 @pytest.fixture(autouse=True)

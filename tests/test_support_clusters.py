@@ -19,6 +19,8 @@ from support.network import CLIENT, Network, member_address
 from support.servers import Server
 from support.waiting import eventually
 
+pytestmark = pytest.mark.nightly
+
 
 def test_a_cluster_of_each_kind_takes_writes_on_all_masters(any_cluster: Cluster) -> None:
     """Three masters hold all slots, each has one replica that has what it has."""

@@ -10,6 +10,8 @@ from support.servers import Server
 from support.waiting import eventually
 from support.writers import Writers, names
 
+pytestmark = pytest.mark.nightly
+
 #: A second that begins a minute, an hour and a day.
 START = 1_700_006_400
 SERIES = "load.1", f"{OBSERVED}.1"

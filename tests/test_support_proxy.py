@@ -16,6 +16,8 @@ from support.proxy import Proxy, command_name, split
 from support.servers import Server
 from support.waiting import eventually
 
+pytestmark = pytest.mark.nightly
+
 INCR = "return redis.call('INCR', KEYS[1])"
 NEVER = Retry(NoBackoff(), 0)
 

@@ -21,6 +21,8 @@ from support.fleet import Fleet
 from support.servers import Server, StartFailed
 from support.waiting import eventually
 
+pytestmark = pytest.mark.nightly
+
 
 def refuses(port: int) -> bool:
     """Whether nobody listens on the port."""

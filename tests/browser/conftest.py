@@ -56,11 +56,6 @@ def serve(home: Home, *arguments: str) -> Site:
     return Site(found[0], home, process)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest: while one worker watches, the other does the rest."""
-    items.sort(key=lambda item: "test_a_minutes_watch" not in item.name)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A Chromium without a window, for the tests of one file.

@@ -149,6 +149,7 @@ def test_a_thousand_counters_are_a_page_like_any_other(open_page: Open, homes: H
     expect(counters).to_contain_text(f"the busiest 12 of {min(LOOKED_AT, MANY):,}")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_minutes_watch_takes_no_more_memory(open_page: Open, homes: Homes) -> None:

@@ -20,6 +20,8 @@ from soak.writers import TIMEOUT
 from support.history import Stored
 from support.servers import Server
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[..., Book]:

@@ -17,6 +17,8 @@ from support.history import Stored
 from support.servers import Server
 from support.stores import opened_store
 
+pytestmark = pytest.mark.nightly
+
 #: A second that begins a minute, and when its events were noted.
 START = 1_700_006_400
 COUNTED, SEEN = "load", "seen.load"

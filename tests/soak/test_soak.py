@@ -20,7 +20,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "soak"
 #: All stages in CI, elsewhere one server and one cluster; seconds for all of them.
 CHOSEN = ["--seconds", "120"] if IN_CI else ["--seconds", "20", "--stages", "server,failover"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from support.lifetimes import Started
 from support.network import CLIENT, Network, member_address
 from support.nodes import Node
 from support.servers import Server
-from support.waiting import eventually, room_in_slices
+from support.waiting import SLOW_ROOM, eventually, room_in_slices
 
 #: Milliseconds without an answer until a node is held to be gone.
 NODE_TIMEOUT_MS = 1500
@@ -272,7 +272,7 @@ class Clusters:
             except Unavailable as error:
                 missing(error)
         self._clusters[name, network] = cluster
-        room_in_slices()  # it may have taken seconds
+        room_in_slices(SLOW_ROOM)  # it may have taken seconds
         return cluster
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Wait for something to become true, never longer than told: the only sleep of the test suite."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -9,9 +9,11 @@ T = TypeVar("T")
 #: Seconds between two looks.
 INTERVAL = 0.003
 
-#: Width of a slice -> how much of the running one is left when a test begins, seconds: longer than
-#: tests take, and seldom waited for.
-ROOM = {60: 3.0, 3600: 20.0}
+#: Interval width -> how much of the current interval must be left when a test begins, seconds.
+#: Longer than a test takes that is not marked `slow`, also on a busy machine.
+ROOM = {60: 1.0, 3600: 5.0}
+#: The same for tests that are marked `slow`, or that have just waited for a cluster.
+SLOW_ROOM = {60: 3.0, 3600: 20.0}
 
 
 def eventually(predicate: Callable[[], T], timeout: float = 5.0, what: str = "") -> T:
@@ -35,18 +37,19 @@ def eventually(predicate: Callable[[], T], timeout: float = 5.0, what: str = "")
         time.sleep(INTERVAL)
 
 
-def too_little_room(now: float) -> float:
+def too_little_room(now: float, room: Mapping[int, float] = ROOM) -> float:
     """Return how long to wait until no minute, hour or day is about to end; 0 where none is.
 
     Args:
         now: Unix seconds.
+        room: how much of an interval must be left: `ROOM` or `SLOW_ROOM`.
     """
-    left = {width: width - now % width for width in ROOM}
-    return max((left[width] for width, room in ROOM.items() if left[width] < room), default=0.0)
+    left = {width: width - now % width for width in room}
+    return max((left[width] for width, least in room.items() if left[width] < least), default=0.0)
 
 
-def room_in_slices() -> None:
+def room_in_slices(room: Mapping[int, float] = ROOM) -> None:
     """Wait while a minute, an hour or a day is about to end."""
-    if wait := too_little_room(time.time()):
+    if wait := too_little_room(time.time(), room):
         over = time.time() + wait
-        eventually(lambda: time.time() >= over, timeout=2 * wait + 1, what="a slice has ended")
+        eventually(lambda: time.time() >= over, timeout=2 * wait + 1, what="an interval has ended")
