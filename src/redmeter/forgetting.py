@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from redmeter.keys import entry as entry_of
 from redmeter.keys import parse_entry
-from redmeter.kinds.mark import clean_label
+from redmeter.kinds.mark import clean_label, parse_release
 from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.names import check_text
 from redmeter.spelling import spelled
@@ -100,8 +100,8 @@ def forget_mark(store: Store, label: str) -> int:
     found = {m for m in _members(store, key) if m.partition(b" ")[2] == wanted.encode()}
     if not found:
         return 0
-    (removed,) = store.ask([("ZREM", key, *found)])
-    return int(raised(removed))
+    raised(store.ask([("ZREM", key, *found)])[0])
+    return sum(not parse_release(member) for member in found)
 
 
 def _members(store: Store, key: str) -> Iterator[bytes]:

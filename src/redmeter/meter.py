@@ -321,12 +321,13 @@ class Meter(Asking):
     def mark(self, label: str | None = None, *, at: float | None = None) -> None:
         """Note a moment that explains what is seen elsewhere, a deploy for instance.
 
-        It is stored in the background, like what is counted. The same label within ten minutes is
-        the same mark, so every process and host may note the release that it starts. Marks are
-        kept for 90 days, 1,000 of them.
+        It is stored in the background, like counts. Without a label it marks the setting
+        `release`, once per release: every process and host may do so whenever it starts, and only
+        another release, or a rollback to an earlier one, adds a mark. An explicit label is the
+        same mark as the same label within ten minutes. Marks are kept for 90 days, 1,000 of them.
 
         Args:
-            label: one line, cut to 100 characters; else the setting `release`.
+            label: one line, cut to 100 characters; the release, if not given.
             at: when it was, Unix seconds; now, if not given.
 
         Raises:
@@ -334,7 +335,7 @@ class Meter(Asking):
             TypeError: the label is not text.
             StoreError: only with sync=True, see count().
         """
-        self._recorder.mark(label_of(label, self._release), at)
+        self._recorder.mark(label_of(label, self._release), at, release=label is None)
 
     def flush(self, timeout: float = CLOSE_SECONDS) -> bool:
         """Store what was recorded before this call.

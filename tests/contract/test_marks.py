@@ -1,10 +1,12 @@
 """Marks: noted once, however many note them; kept for a while; read back."""
 
+import functools
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ import pytest
 import redmeter
 from redmeter import InvalidValue, Mark, Meter, StoreUnavailable
 from redmeter.clock import ManualClock
+from redmeter.forgetting import forget_mark
 from redmeter.kinds import mark
-from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS
+from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS, Noted
 from redmeter.model import Batch, Outcome
 from redmeter.reading.marks import read_marks
 from redmeter.store import Store
@@ -25,9 +28,10 @@ from support.stores import OpenMeter, OpenStore, exchanges, send, server_time
 KEY = "redmeter:marks:"
 
 
-def note(store: Store, *marks: tuple[float, str]) -> list[str]:
+def note(store: Store, *marks: tuple[float, str], release: bool = False) -> list[str]:
     """Note marks in one batch; return what the script says of each: 1, it is new."""
-    outcome = store.part("").write(lambda _: mark.operations(store.keys, marks))
+    noted = [Noted(time, label, release) for time, label in marks]
+    outcome = store.part("").write(lambda _: mark.operations(store.keys, noted))
     assert outcome.rejections == ()
     return [answer for _, answer in outcome.answers]
 
@@ -139,6 +143,94 @@ def test_going_back_to_a_label_is_a_mark_of_its_own(client: Any, open_store: Ope
     assert note(store, (now, "v1"), (now + 61, "v2"), (now + 120, "v1")) == ["1", "1", "0"]
 
 
+def together(calls: Sequence[Callable[[], None]]) -> None:
+    """Call each in a thread of its own, all at the same moment."""
+    barrier = threading.Barrier(len(calls))
+
+    def call_one(call: Callable[[], None]) -> None:
+        barrier.wait()
+        call()
+
+    threads = [threading.Thread(target=call_one, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def start(any_server: Server, release: str, clock: ManualClock) -> None:
+    """Start a process with a release, and end it."""
+    with Meter(any_server.url, release=release, clock=clock, sync=True) as meter:
+        meter.mark()
+
+
+def test_a_release_is_noted_once_until_another_one_follows(
+    client: Any, open_store: OpenStore, any_server: Server
+) -> None:
+    """A restart adds nothing, whatever was noted meanwhile; a rollback and a redeploy are new."""
+    store, clock = open_store(), ManualClock(server_time(client) - 86400)
+    start(any_server, "v1", clock)
+    for pause in (960, 7200):
+        clock.advance(pause)
+        start(any_server, "v1", clock)
+    note(store, (clock.wall() + 1, "cache switched on"))
+    clock.advance(960)
+    start(any_server, "v1", clock)
+    for release in ("v2", "v2", "v1", "v1", "v2"):
+        clock.advance(960)
+        start(any_server, release, clock)
+    labels = [one.label for one in read_marks(store)]
+    assert labels == ["v1", "cache switched on", "v2", "v1", "v2"]
+
+
+def test_a_deploy_within_a_minute_is_noted_whatever_the_order_of_arrival(
+    client: Any, open_store: OpenStore
+) -> None:
+    """A process that stores late what it noted before the newest release is no rollback."""
+    store, now = open_store(), server_time(client)
+    assert note(store, (now, "v1"), (now + 120, "v2"), (now + 1, "v1"), release=True) == [
+        *("1", "1", "0")
+    ]
+    assert note(store, (now + 5000, "v2"), release=True) == ["0"]
+
+
+def test_a_label_that_the_deployment_noted_is_the_release_of_its_processes(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Also in a store whose marks are older than releases; an explicit label may come again."""
+    store, now = open_store(), server_time(client)
+    note(store, (now, "v1"))
+    assert note(store, (now + 30, "v1"), (now + 5000, "v1"), release=True) == ["0", "0"]
+    assert note(store, (now + 6000, "v1")) == ["1"]
+    assert note(store, (now + 6000, "v2")) == ["1"]
+    assert note(store, (now + 6001, "v2"), (now + 9000, "v2"), release=True) == ["0", "0"]
+
+
+def test_a_release_whose_mark_was_removed_is_noted_again(
+    client: Any, open_store: OpenStore
+) -> None:
+    """Nothing of it is left."""
+    store, now = open_store(), server_time(client)
+    assert note(store, (now, "v1"), release=True) == ["1"]
+    assert forget_mark(store, "v1") == 1
+    assert not client.exists(KEY)
+    assert note(store, (now + 1, "v1"), release=True) == ["1"]
+
+
+def test_workers_that_start_at_once_note_their_release_once(
+    client: Any, open_store: OpenStore, any_server: Server
+) -> None:
+    """Each decides in the same step in which it would add a mark; a restart adds none."""
+    store, now = open_store(), server_time(client)
+    note(store, (now - 5000, "v1"), release=True)
+    for release, labels in (("v1", ["v1"]), ("v2", ["v1", "v2"])):
+        meters = [Meter(any_server.url, sync=True, release=release) for _ in range(10)]
+        together([meter.mark for meter in meters])
+        for meter in meters:
+            meter.close()
+        assert [one.label for one in read_marks(store)] == labels
+
+
 def test_fifty_hosts_that_deploy_at_once_make_one_mark(
     client: Any, open_store: OpenStore, any_server: Server
 ) -> None:
@@ -147,18 +239,12 @@ def test_fifty_hosts_that_deploy_at_once_make_one_mark(
     meters = [
         Meter(any_server.url, sync=True, clock=ManualClock(now + host % 10)) for host in range(50)
     ]
-    start = threading.Barrier(50)
 
     def deploy(meter: Meter) -> None:
-        start.wait()
         meter.mark("v1.4.2")
         meter.mark("v1.4.3-rc1")
 
-    threads = [threading.Thread(target=deploy, args=(meter,)) for meter in meters]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([functools.partial(deploy, meter) for meter in meters])
     assert sorted(one.label for one in read_marks(open_store())) == ["v1.4.2", "v1.4.3-rc1"]
     for meter in meters:
         meter.close()
@@ -186,7 +272,7 @@ def test_a_batch_of_marks_sent_again_changes_nothing(client: Any, open_store: Op
     """And is told what it was told before."""
     store, now = open_store(), server_time(client)
     version = store.binding().version
-    batch = Batch("p" * 32, 1, mark.operations(store.keys, [(now, "v1")]))
+    batch = Batch("p" * 32, 1, mark.operations(store.keys, [Noted(now, "v1")]))
     told = Outcome(answers=((KEY, "1"),))
     assert send(store, batch, version, must_exist=False) == told
     assert send(store, batch, version, must_exist=True) == told
@@ -253,3 +339,8 @@ def test_without_a_store_a_mark_is_checked_and_no_more() -> None:
     shop.mark("v1")
     assert [one.time - shop.clock.wall() for one in shop.marks()] == [-601.0, 0.0]
     assert shop.marks(since=shop.clock.wall() - 1) == [Mark(shop.clock.wall(), "v1")]
+    released = MemoryMeter(release="v1")
+    for _ in range(3):
+        released.mark()
+        released.clock.advance(960)
+    assert [one.label for one in released.marks()] == ["v1"]

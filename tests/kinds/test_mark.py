@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from redmeter import InvalidValue, Mark
 from redmeter.keys import MAX_TIME, Keys
-from redmeter.kinds.mark import MAX_LABEL, NEAR_SECONDS, clean_label, distinct, operations, parse
+from redmeter.kinds.mark import (
+    MAX_LABEL,
+    NEAR_SECONDS,
+    Noted,
+    clean_label,
+    distinct,
+    operations,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,19 +64,36 @@ def test_a_label_of_nothing_is_refused(label: str) -> None:
 def test_the_same_label_within_ten_minutes_is_the_same_mark() -> None:
     """Whatever their order; the first one stays, and one later than that is another."""
     near = float(NEAR_SECONDS)
-    marks = [Mark(near, "a"), Mark(0.0, "a"), Mark(0.0, "b"), Mark(near + 1, "a")]
-    assert distinct(marks) == [Mark(0.0, "a"), Mark(0.0, "b"), Mark(near + 1, "a")]
+    marks = [Noted(near, "a"), Noted(0.0, "a"), Noted(0.0, "b"), Noted(near + 1, "a")]
+    assert distinct(marks) == [Noted(0.0, "a"), Noted(0.0, "b"), Noted(near + 1, "a")]
     assert distinct([]) == []
 
 
 def test_going_back_to_a_label_is_a_mark_of_its_own() -> None:
     """Where another lies between, a minute before at least; what each host notes is noted once."""
-    back = [Mark(0.0, "v1"), Mark(60.0, "v2"), Mark(120.0, "v1")]
+    back = [Noted(0.0, "v1"), Noted(60.0, "v2"), Noted(120.0, "v1")]
     assert distinct(back) == back
-    assert distinct([*back, Mark(121.0, "v1"), Mark(400.0, "v1")]) == back
-    assert distinct([Mark(0.0, "v1"), Mark(60.5, "v2"), Mark(120.0, "v1")]) == [
-        Mark(0.0, "v1"),
-        Mark(60.5, "v2"),
+    assert distinct([*back, Noted(121.0, "v1"), Noted(400.0, "v1")]) == back
+    assert distinct([Noted(0.0, "v1"), Noted(60.5, "v2"), Noted(120.0, "v1")]) == [
+        Noted(0.0, "v1"),
+        Noted(60.5, "v2"),
+    ]
+
+
+def test_a_release_is_the_same_mark_until_another_one_follows() -> None:
+    """However late it starts again; explicit labels between change nothing, a rollback does."""
+    hour = 3600.0
+    v1, v2 = Noted(0.0, "v1", release=True), Noted(5 * hour, "v2", release=True)
+    again = [Noted(n * hour, "v1", release=True) for n in (1, 2, 3)]
+    switched = Noted(1.5 * hour, "cache on")
+    assert distinct([v1, *again, switched]) == [v1, switched]
+    back = Noted(6 * hour, "v1", release=True)
+    assert distinct([v1, v2, back, *again, back._replace(time=9 * hour)]) == [v1, v2, back]
+    explicit = Noted(0.0, "v1")
+    assert distinct([explicit, again[0]]) == [v1]
+    assert distinct([explicit, explicit._replace(time=hour)]) == [
+        explicit,
+        explicit._replace(time=hour),
     ]
 
 

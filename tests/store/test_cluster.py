@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
+from redmeter.clock import ManualClock
 from redmeter.partitions import TAGS
 from redmeter.reading.catalogue import read_names
 from redmeter.reading.health import examine
@@ -507,3 +509,15 @@ def test_what_is_written_at_once_is_waited_for_so_on_a_cluster(
     waits.clear()
     assert meter.total("hits") == 1
     assert not waits
+
+
+def test_a_release_is_noted_once_on_a_cluster(cluster: Cluster) -> None:
+    """Whoever starts with it, and however late; as on a server of its own."""
+    clock = ManualClock(time.time() - 86400)
+    for release in ("v1", "v1", "v2", "v2", "v1"):
+        with Meter(cluster.url, release=release, clock=clock, flush_interval=60) as meter:
+            meter.mark()
+            assert meter.flush(10.0)
+            labels = [one.label for one in meter.marks()]
+        clock.advance(960)
+    assert labels == ["v1", "v2", "v1"]

@@ -28,7 +28,8 @@ def fill(store: Store, *, series: int = 3, slices: int = 4) -> None:
     for logger in ("app", "app.worker"):
         write_log(store, logger, "error", [(now - n, f"job {n} failed") for n in range(20)])
     part = store.part("")
-    part.write(lambda _: mark.operations(part.keys, [(now - 5000, "v1"), (now - 100, "v2")]))
+    marks = [mark.Noted(now - 5000, "v1"), mark.Noted(now - 100, "v2", release=True)]
+    part.write(lambda _: mark.operations(part.keys, marks))
 
 
 def write_series(

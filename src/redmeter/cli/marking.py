@@ -43,8 +43,9 @@ def mark(
     """Note a moment that explains what is seen elsewhere, a deploy for instance.
 
     The same label within ten minutes is the same mark, so each host that is deployed to may note
-    it; going back to a label after another is a mark of its own. Marks are kept for 90 days, and
-    shown above the charts of series and summary.
+    it; going back to a label after another is a mark of its own. Without a label, the release is
+    marked once, until another release follows. Marks are kept for 90 days, and shown above the
+    charts of series and summary.
     """
     if listed:
         if label is not None or remove:
@@ -58,13 +59,16 @@ def mark(
         with opened(url, prefix) as store:
             _remove(store, label, json=json)
         return
+    release = label is None
     if label is None:
         label = settings.resolve("release") or _described()
     text = kind.clean_label(label)
     with opened(url, prefix) as store:
         time = store.clock.wall()
         part = store.part("")
-        outcome = part.write(lambda _: kind.operations(part.keys, [(time, text)]))
+        outcome = part.write(
+            lambda _: kind.operations(part.keys, [kind.Noted(time, text, release)])
+        )
         check_written(outcome, store.location)
     # A batch that was sent twice is told what it was told at first.
     new = any(answer == "1" for _, answer in outcome.answers)
@@ -72,6 +76,8 @@ def mark(
         output.as_json({"label": text, "time": round(time, 3), "new": new})
     elif new:
         output.line(f"marked: {text}")
+    elif release:
+        output.line(f"marked already: {text}")
     else:
         minutes = kind.NEAR_SECONDS // 60
         output.line(f"marked already, within {minutes} minutes: {text}")

@@ -1,14 +1,18 @@
 """Marks: moments that explain what is seen elsewhere, a deploy for instance, by a label.
 
 All marks of a store are one sorted set, member "TIME LABEL", scored with the time. Many processes
-may note the same thing at once: a label within ten minutes of the same label is the same mark, as
-long as no other label lies between the two. Who goes back to a version within ten minutes has noted
-three marks: v1, v2, v1. What lies within a minute before the later one is not between them: hosts
+may note the same thing at once: an explicit label within ten minutes of the same label is the same
+mark, as long as no other label is between the two. Going back to a version within ten minutes makes
+three marks: v1, v2, v1. A label within a minute before the later one is not between them: hosts
 that note two labels each, by clocks that differ, have noted two marks.
+
+A release, which processes note without naming a label, is one mark until another release is noted,
+so that a restart adds none. The set knows the newest release by a member "release LABEL", which is
+no mark.
 """
 
-import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from redmeter.errors import InvalidValue
 from redmeter.keys import MAX_TIME, Keys
@@ -30,6 +34,19 @@ MAX_LABEL = 100
 # What may turn the direction of a text around is a format character (Cf).
 _REMOVED = {"Cc", "Cf", "Cs"}
 
+#: What begins the member that names the newest release.
+_RELEASE = "release "
+
+
+class Noted(NamedTuple):
+    """A mark as it was noted."""
+
+    #: Unix seconds.
+    time: float
+    label: str
+    #: Whether it is the release of a process, not an explicit label.
+    release: bool = False
+
 
 def clean_label(label: object) -> str:
     """Return a label as it is stored: one line without control characters, at most 100 long.
@@ -49,28 +66,45 @@ def clean_label(label: object) -> str:
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
-def operations(keys: Keys, marks: Iterable[tuple[float, str]]) -> Operations:
-    """Turn marks, each a time in Unix seconds and a label, into the operations of one batch."""
-    return tuple(_operation(keys.marks, time, label) for time, label in marks)
+def operations(keys: Keys, marks: Iterable[Noted | tuple[float, str]]) -> Operations:
+    """Turn marks, or times in Unix seconds and labels, into the operations of one batch."""
+    return tuple(_operation(keys.marks, *one) for one in marks)
 
 
-def _operation(key: str, time: float, label: str) -> Operation:
+def _operation(key: str, time: float, label: str, release: bool = False) -> Operation:
     numbers = NEAR_SECONDS, KEPT_SECONDS, MAX_MARKS, APART_SECONDS
-    args = (f"{time:.3f}", label, *map(str, numbers))
+    args = (f"{time:.3f}", label, *map(str, numbers), "1" if release else "")
     return Operation("mark", (key,), args, lambda: [(label, 1)])
 
 
-def distinct(marks: Iterable[Mark]) -> list[Mark]:
-    """Return marks by their time, of those that are the same only the first."""
-    kept: list[Mark] = []
-    last: dict[str, float] = {}
+def distinct(marks: Iterable[Noted]) -> list[Noted]:
+    """Return marks by their time, of those that are the same only the first.
+
+    That is a release if any of them is one.
+    """
+    kept: list[Noted] = []
+    last: dict[str, int] = {}  # where the newest mark of a label is
+    release = ""
     for one in sorted(marks):
-        before = last.get(one.label, -math.inf)
-        another = any(before < each.time <= one.time - APART_SECONDS for each in kept)
-        if another or one.time - before > NEAR_SECONDS:
-            last[one.label] = one.time
+        newest = release or (kept[-1].label if kept else "")
+        at = last.get(one.label)
+        if at is not None and (
+            (one.release and newest == one.label) or _is_same(kept, kept[at], one)
+        ):
+            if one.release:
+                kept[at] = kept[at]._replace(release=True)
+        else:
+            last[one.label] = len(kept)
             kept.append(one)
+        if one.release:
+            release = one.label
     return kept
+
+
+def _is_same(kept: list[Noted], before: Noted, one: Noted) -> bool:
+    """Tell whether a label that was noted before is the same mark once more."""
+    between = any(before.time < each.time <= one.time - APART_SECONDS for each in kept)
+    return not between and one.time - before.time <= NEAR_SECONDS
 
 
 def parse(member: bytes) -> Mark | None:
@@ -82,3 +116,9 @@ def parse(member: bytes) -> Mark | None:
         return None
     # NaN is not within either.
     return Mark(time, label) if label and -MAX_TIME < time < MAX_TIME else None
+
+
+def parse_release(member: bytes) -> str:
+    """Return the release that a member of the set names; "" where it names none."""
+    text = member.decode(errors="replace")
+    return text.removeprefix(_RELEASE) if text.startswith(_RELEASE) else ""

@@ -244,11 +244,19 @@ class Marks(Family):
     def content(self, name: str, parts: Sequence[Any], now: float) -> Content:
         (members,) = parts
         found = sorted(one for member, _ in members if (one := mark.parse(member)) is not None)
-        items = [Item("", 0, int(one.time), (one.time, one.label), 1) for one in found]
-        return Content(items, unread=len(members) - len(items))
+        release = next((name for member, _ in members if (name := mark.parse_release(member))), "")
+        newest = max((one for one in found if one.label == release), default=None)
+        noted = [mark.Noted(*one, release=one == newest) for one in found]
+        items = [Item("", 0, int(one.time), one, 1) for one in noted]
+        return Content(items, unread=len(members) - len(items) - bool(release))
 
     def operations(self, keys: Keys, kept: Kept, items: Sequence[Item]) -> Operations:
-        return mark.operations(keys, [item.value for item in items])
+        marks = [item.value for item in items]
+        # The mark itself as it is; then TO's newest release, which adds no second one.
+        return (
+            *mark.operations(keys, [one._replace(release=False) for one in marks]),
+            *mark.operations(keys, [one for one in marks if one.release]),
+        )
 
     def told(self, keys: Keys, item: Item) -> list[tuple[str, str]]:
         return [(keys.marks, item.value[1])]

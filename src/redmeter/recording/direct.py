@@ -219,12 +219,13 @@ class DirectRecorder:
         """Return what takes the messages of a logger and severity. See log()."""
         return DirectMessages(self, logger, severity)
 
-    def mark(self, label: str, at: float | None) -> None:
+    def mark(self, label: str, at: float | None, *, release: bool) -> None:
         """Note a moment, by a label that is clean. See Meter.mark()."""
         time, store = self._now() if at is None else check_time(at), self._store
         if store is not None:
             part = store.part("")
-            self._write(1, part, lambda _: mark.operations(part.keys, [(time, label)]))
+            one = mark.Noted(time, label, release)
+            self._write(1, part, lambda _: mark.operations(part.keys, [one]))
 
     def trouble(self, kind: str, text: str) -> None:
         """Write down that something went wrong with an event."""

@@ -1,7 +1,7 @@
 """Marks on their way: a cell for all of them, and what waits for being stored.
 
 They are rare, but whoever notes one must not wait for the network either; so they go the way of
-everything else. Of one label within ten minutes the first stays, here as in the store.
+everything else. The same mark twice is merged here by the rules of the store: see kinds/mark.py.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from redmeter.errors import InvalidValue
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import mark
-from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, clean_label, distinct
-from redmeter.model import Mark, Operations
+from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
+from redmeter.model import Operations
 from redmeter.recording.cells import Cell, Event
 from redmeter.recording.runs import BySlice, Full
 
@@ -40,7 +40,7 @@ class TooMany(Full):
     reason = "marks"
 
 
-class Notes(BySlice[list[Mark]]):
+class Notes(BySlice[list[Noted]]):
     """Second -> the marks within it."""
 
     __slots__ = ()
@@ -51,13 +51,13 @@ class Notes(BySlice[list[Mark]]):
     def bytes(self) -> int:
         return _BYTES * self.events
 
-    def add(self, start: int, value: list[Mark]) -> None:
+    def add(self, start: int, value: list[Noted]) -> None:
         if self.events + len(value) > MAX_MARKS:  # more are not kept either
             raise TooMany
         self._slices.setdefault(start, []).extend(value)
 
     @staticmethod
-    def events_of(value: list[Mark]) -> int:
+    def events_of(value: list[Noted]) -> int:
         return len(value)
 
     @staticmethod
@@ -85,7 +85,7 @@ class Notes(BySlice[list[Mark]]):
 
 
 class Marks(Cell):
-    """All marks of a recorder: events are Mark."""
+    """All marks of a recorder: events are Noted."""
 
     __slots__ = ()
 

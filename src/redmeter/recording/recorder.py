@@ -24,7 +24,8 @@ from redmeter.clock import Clock
 from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
-from redmeter.model import Mark, RecorderHealth
+from redmeter.kinds.mark import Noted
+from redmeter.model import RecorderHealth
 from redmeter.recording import lifecycle
 from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
@@ -159,10 +160,11 @@ class Recorder:
         """Return what takes the messages of a logger and severity, always the same. See log()."""
         return self._registry.messages(logger, severity)
 
-    def mark(self, label: str, at: float | None) -> None:
+    def mark(self, label: str, at: float | None, *, release: bool) -> None:
         """Note a moment, by a label that is clean. See Meter.mark()."""
         now = self._clock.wall()
-        self._registry.marks().put(Mark(now if at is None else check_time(at), label), now)
+        time = now if at is None else check_time(at)
+        self._registry.marks().put(Noted(time, label, release), now)
 
     def before_flush(self, look: Callable[[], None]) -> None:
         """Call something before each flush: to set gauges of what nobody else tells of.

@@ -129,7 +129,8 @@ class MemoryAnswers(Answers):
 
     def marks(self, since: float | None, until: float | None) -> list[Mark]:
         first, last = -math.inf if since is None else since, math.inf if until is None else until
-        return [one for one in distinct(self._memory.marks) if first <= one.time <= last]
+        found = distinct(self._memory.marks)
+        return [Mark(one.time, one.label) for one in found if first <= one.time <= last]
 
     def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
         check_limit(limit)

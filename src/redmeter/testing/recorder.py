@@ -8,7 +8,8 @@ from redmeter.clock import SYSTEM, Clock
 from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
-from redmeter.model import Mark, Message
+from redmeter.kinds.mark import Noted
+from redmeter.model import Message
 from redmeter.names import canonical
 from redmeter.recording.digesting import Rules, digested
 from redmeter.recording.direct import DirectMessages, DirectRecorder
@@ -50,7 +51,7 @@ class MemoryRecorder(DirectRecorder):
         super().__init__(None, clock.wall, rules)
         self.events: list[Event] = []
         self.messages: list[Logged] = []
-        self.marks: list[Mark] = []
+        self.marks: list[Noted] = []
 
     def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
         event = received_event(time, pattern, text)
@@ -93,8 +94,8 @@ class MemoryRecorder(DirectRecorder):
             self._tally.recorded += 1
             self._tally.drop(NOT_FINITE, series, (), 1)
 
-    def mark(self, label: str, at: float | None) -> None:
-        self.marks.append(Mark(self._now() if at is None else check_time(at), label))
+    def mark(self, label: str, at: float | None, *, release: bool) -> None:
+        self.marks.append(Noted(self._now() if at is None else check_time(at), label, release))
 
     def now(self) -> float:
         """Return the clock's time, Unix seconds."""
