@@ -76,7 +76,7 @@ MAX_PRECISIONS = 16
 #: Width of what is rotated by the hour, seconds.
 HOUR = 3600
 
-#: Endings of the keys that hourly() makes, and the marks of names that end so.
+#: Endings of the keys of hourly_parts(), and the marks of names that end so.
 _ENDING = late(r":(?:start|last|pstart)~*\Z")
 
 #: Times are accepted up to this many seconds on either side of 1970 (34,865 years).
@@ -330,25 +330,44 @@ class Keys:
         """Return the key of the newest messages, e.g. `redmeter:recent:worker:error`."""
         return f"{self.head}recent:{logger}:{severity}"
 
-    def common(self, logger: str, severity: str) -> tuple[str, str, str, str]:
-        """Return the keys of the frequencies of messages: see hourly()."""
-        return hourly(self.common_of(f"{logger}:{severity}"))
+    def common(self, logger: str, severity: str) -> tuple[str, ...]:
+        """Return the keys of the frequencies of messages, in the order of hourly_parts()."""
+        return tuple(head + tail for head, tail in self.common_parts(f"{logger}:{severity}"))
 
     def common_of(self, entry: str) -> str:
         """Return the first of the keys that an entry of `messages:` stands for."""
         return f"{self.head}common:{entry}"
 
-    def stats(self, name: str) -> tuple[str, str, str, str]:
-        """Return the keys of the statistics of a series: see hourly().
+    def common_parts(self, entry: str) -> list[tuple[str, str]]:
+        """Return hourly_parts() of an entry of `messages:`; of "", what surrounds any entry."""
+        return self.hourly_parts(f"common:{entry}")
+
+    def hourly_parts(self, key: str) -> list[tuple[str, str]]:
+        """Return the keys of what is kept for this hour and for the last one that had something.
+
+        Args:
+            key: without the prefix.
+
+        Returns:
+            Each key as (head, ending): this hour's, which hour that is, the hour's before, which
+            that is. Without a prefix two more, in which the listings keep the hour of the day.
+        """
+        data = f"{self.head}{key}"
+        hours = data if self.head else f"{BARE_OWN}{key}"
+        parts = [(data, ""), (hours, ":start"), (data, ":last"), (hours, ":pstart")]
+        return parts if self.head else [*parts, (data, ":start"), (data, ":pstart")]
+
+    def stats(self, name: str) -> tuple[str, ...]:
+        """Return the keys of the statistics of a series, in the order of hourly_parts().
 
         A name that ends as one of these keys does gets a mark: `job:last` has `stats:job:last~`, as
         `stats:job:last` is of `job`. One that ends with marks gets one more, so no two names meet.
         """
         return self.stats_as_is(f"{name}~" if _ENDING.search(name) else name)
 
-    def stats_as_is(self, name: str) -> tuple[str, str, str, str]:
+    def stats_as_is(self, name: str) -> tuple[str, ...]:
         """Return the keys of the statistics of a name that the listings chose."""
-        return hourly(f"{self.head}stats:{name}")
+        return tuple(head + tail for head, tail in self.hourly_parts(f"stats:{name}"))
 
     def patterns(self, logger: str, severity: str) -> str:
         """Return the key of what is known of the patterns of messages."""
@@ -382,15 +401,6 @@ class Keys:
     def batch(self, producer: str) -> str:
         """Return the key of a producer's watermark."""
         return self._batch + producer
-
-
-def hourly(key: str) -> tuple[str, str, str, str]:
-    """Return the keys of what is kept for this hour and for the one before that had something.
-
-    Returns:
-        This hour's, which hour that is, the hour's before, and which that is.
-    """
-    return key, f"{key}:start", f"{key}:last", f"{key}:pstart"
 
 
 def entry(precision: int, name: str) -> str:

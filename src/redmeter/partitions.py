@@ -135,11 +135,17 @@ class SpreadKeys(Keys):
             return super().common_of("")
         return self.of(entry.rpartition(":")[0]).common_of(entry)
 
-    def stats(self, name: str) -> tuple[str, str, str, str]:
+    def common_parts(self, entry: str) -> list[tuple[str, str]]:
+        """See Keys."""
+        if not entry:
+            return super().common_parts("")
+        return self.of(entry.rpartition(":")[0]).common_parts(entry)
+
+    def stats(self, name: str) -> tuple[str, ...]:
         """See Keys."""
         return self.of(name).stats(name)
 
-    def stats_as_is(self, name: str) -> tuple[str, str, str, str]:
+    def stats_as_is(self, name: str) -> tuple[str, ...]:
         """See Keys."""
         return self.of(name).stats_as_is(name)
 

@@ -1,12 +1,11 @@
 """Statistics by the hour: rotated whoever comes first, right where sums of squares are not."""
 
-import hashlib
 import inspect
 import math
 import random
 import statistics as exact
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,11 +18,11 @@ from redmeter.kinds import statistics
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.moments import MAX_DOUBLE, Moments
 from redmeter.model import Operations, Outcome
-from redmeter.store import Store, scripts
+from redmeter.store import Store
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server
-from support.stores import OpenMeter, OpenStore, server_time
+from support.stores import OpenMeter, OpenStore, SetTime, server_time
 
 DAY = 86400
 ENDS = ("start", "last", "pstart")
@@ -31,32 +30,6 @@ ENDS = ("start", "last", "pstart")
 MIDNIGHT = 1_700_006_400
 KEY = "redmeter:stats:x"
 FOUR = (KEY, f"{KEY}:start", f"{KEY}:last", f"{KEY}:pstart")
-
-#: Makes the server believe that it is a time.
-SetTime = Callable[[float], None]
-
-
-@pytest.fixture
-def set_time(monkeypatch: pytest.MonkeyPatch) -> SetTime:
-    """Have the script go by a time that the test sets, instead of the server's clock."""
-    whole = scripts.Script._text_and_sha
-    clock = b"local server = time[1] + time[2] / 1000000\n"
-    now = [0.0]
-
-    def told(self: scripts.Script) -> tuple[bytes, str]:
-        text, sha = whole(self)
-        if not now[0] or self.name != "apply":
-            return text, sha
-        assert clock in text
-        text = text.replace(clock, b"local server = %r\n" % now[0])
-        return text, hashlib.sha1(text, usedforsecurity=False).hexdigest()
-
-    monkeypatch.setattr(scripts.Script, "_text_and_sha", told)
-
-    def set_to(time: float) -> None:
-        now[0] = float(time)
-
-    return set_to
 
 
 def moments_of(values: list[float]) -> Moments:
@@ -484,8 +457,9 @@ def test_the_listing_moves_on_an_hour_that_it_began_and_ours_reads_on(
         set_time(MIDNIGHT + 5)
         assert book.update_stats(conn, "a", "b", 3.0) == [1, 3, 9]
         assert conn.zscore("stats:a:b:last", "count") == 2
-        assert conn.get("stats:a:b:start") == str(MIDNIGHT)
-        assert conn.get("stats:a:b:pstart") == str(MIDNIGHT - HOUR)
+        assert [conn.get(f"stats:a:b:{end}") for end in ("start", "pstart")] == ["0", "23"]
+        exact_hours = [conn.get(f"redmeter:bare:stats:a:b:{end}") for end in ("start", "pstart")]
+        assert exact_hours == [str(MIDNIGHT), str(MIDNIGHT - HOUR)]
 
 
 def test_ours_are_right_where_the_listings_are_not(any_server: Server) -> None:

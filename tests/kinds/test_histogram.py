@@ -118,8 +118,8 @@ def test_statistics_are_of_hours_whatever_is_kept_of_histograms() -> None:
     slices = {"a": {0: of([1.0]), 1800: of([5.0]), HOUR: of([7.0])}}
     (stat,) = histogram.operations(KEYS, {7: 3}, slices, width=1800)
     assert stat.keys == (*KEYS.stats("a"), *KEYS.stats("a"))
-    assert [stat.args[at] for at in (2, 3, 4, 5, 6)] == ["0", "2", "1", "5", "6"]
-    assert [stat.args[at] for at in (10, 11, 12)] == [str(HOUR), "1", "7"]
+    assert [stat.args[at] for at in (3, 4, 5, 6, 7)] == ["0", "2", "1", "5", "6"]
+    assert [stat.args[at] for at in (11, 12, 13)] == [str(HOUR), "1", "7"]
     assert list(by_code(histogram.operations(KEYS, RETENTION, slices, width=7200))) == []
     made = histogram.operations(KEYS, {86400: 3}, {"a": {0: of([1.0])}}, width=86400)
     assert list(by_code(made)) == ["hist", "moments"]

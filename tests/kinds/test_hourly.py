@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.keys import HOUR
-from redmeter.kinds.hourly import hour_of
+from redmeter.kinds.hourly import hour_of, hours_of
 
 #: 21 November 2026, 16:13:00 UTC, within the hour that starts at 16:00.
 NOW = 1795277580.0
@@ -51,11 +51,37 @@ def test_no_text_means_no_hour() -> None:
 
 @given(st.integers(0, 23), st.floats(0, 4e9))
 def test_an_hour_of_the_day_is_the_latest_that_has_come(hour: int, now: float) -> None:
-    """Never ahead, and never as much as a day ago."""
+    """At most five minutes ahead, as another machine's clock may be, and less than a day ago."""
     found = hour_of(str(hour), now)
     assert found is not None
-    assert found <= now < found + 86400
+    assert found <= now + 300 < found + 86400
     assert found % 86400 == hour * HOUR
+
+
+@pytest.mark.parametrize(
+    ("texts", "hours"),
+    [
+        ((str(THIS), str(THIS - HOUR)), (THIS, THIS - HOUR)),
+        ((None, None, "16", "15"), (THIS, THIS - HOUR)),
+        # The same hours of the day: ours have the date.
+        (
+            (str(THIS - 2 * 86400), str(THIS - 3 * 86400), "16", "16"),
+            (THIS - 172800, THIS - 259200),
+        ),
+        # The listings have moved on from our hour, or by two.
+        ((str(THIS - HOUR), str(THIS - 9 * HOUR), "16", "15"), (THIS, THIS - HOUR)),
+        ((str(THIS - 86400 - HOUR), None, "16", "15"), (THIS, THIS - 86400 - HOUR)),
+        ((str(THIS - 5 * HOUR), None, "16", "14"), (THIS, THIS - 2 * HOUR)),
+        # The listings' keys are gone: in `stats:` they never existed.
+        ((str(THIS - 86400), str(THIS - 90000), None, None), (THIS - 86400, THIS - 90000)),
+        ((None, None, None, None), (None, None)),
+    ],
+)
+def test_another_hour_of_the_day_is_a_newer_one(
+    texts: tuple[str | None, ...], hours: tuple[int | None, int | None]
+) -> None:
+    """Beside the listings, whose hour of the day has no date."""
+    assert hours_of(texts, NOW) == hours
 
 
 @given(st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9999, 12, 31)))  # noqa: DTZ001

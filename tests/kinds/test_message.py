@@ -225,9 +225,9 @@ def test_an_hour_is_pushed_counted_seen_and_noted() -> None:
     assert made["push"].told() == [("app:1:info", 3)]
     key = "p:common:app:1:info"
     hourly = key, f"{key}:start", f"{key}:last", f"{key}:pstart"
-    assert made["tally"].keys == (*hourly, "p:distinct:app:1")
-    assert made["tally"].args == ("2592000", "1000", str(NOON), "2", "b", "2", "a", "1")
-    assert next(iter(made["tally"].told())) == (str(NOON), 3)
+    assert made["tally"].keys == ("p:distinct:app:1", *hourly)
+    assert made["tally"].args == ("2592000", "1000", "5", str(NOON), "2", "b", "2", "a", "1")
+    assert list(made["tally"].told())[1] == (str(NOON), 3)
     assert made["seen"].keys == ("p:patterns:app:1:info",)
     times = f"{NOON + 2}.000000", f"{NOON + 3}.000000", "b3"
     assert made["seen"].args[:7] == ("2592000", "1000", "2", "b", *times)
@@ -268,8 +268,15 @@ def test_the_book_counts_the_message_itself() -> None:
     assert made["push"].keys == ("recent:test:info",)
     assert made["touch"].keys == ("redmeter:bare:messages:",)
     assert made["touch"].args[1:] == ("test:info", f"{NOON:.6f}")
-    assert made["tally"].keys[0] == "common:test:info"
-    assert made["tally"].keys[4] == "redmeter:bare:distinct:test"
-    assert made["tally"].args[2:] == (str(THIS_HOUR), "1", "msg", "1")
+    assert made["tally"].keys == (
+        "redmeter:bare:distinct:test",
+        "common:test:info",
+        "redmeter:bare:common:test:info:start",
+        "common:test:info:last",
+        "redmeter:bare:common:test:info:pstart",
+        "common:test:info:start",
+        "common:test:info:pstart",
+    )
+    assert made["tally"].args[2:] == ("7", str(THIS_HOUR), "1", "msg", "1")
     made = by_code(book_operations(Keys(""), "test", "info", NOON, "msg", keep=100, tallied=False))
     assert set(made) == {"push", "touch"}

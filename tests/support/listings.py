@@ -158,6 +158,29 @@ def update_stats(
     raise TimeoutError(key)
 
 
+def update_stats_as_printed(conn: Any, context: str, kind: str, value: float, hour: int) -> None:
+    """Take a value into the statistics as the variant prints it: `:start` is read, never written.
+
+    Raises:
+        TypeError: `:start` exists, and its text is compared with a number.
+    """
+    key = f"stats:{context}:{kind}"
+    existing = conn.get(f"{key}:start")
+    with conn.pipeline(True) as pipe:
+        if existing and existing < hour:
+            pipe.rename(key, f"{key}:last")
+            pipe.rename(f"{key}:start", f"{key}:pstart")
+            pipe.set(f"{key}:start", hour)
+        for aggregate in ("min", "max"):
+            other = f"tmp:{uuid.uuid4()}"
+            pipe.zadd(other, {aggregate: value})
+            pipe.zunionstore(key, [key, other], aggregate=aggregate)
+            pipe.delete(other)
+        for member, amount in (("count", 1), ("sum", value), ("sumsq", value * value)):
+            pipe.zincrby(key, amount, member)
+        pipe.execute()
+
+
 def get_stats(conn: Any, context: str, kind: str) -> dict[str, Any]:
     """Return the statistics with average and standard deviation, by a client that decodes."""
     data: dict[str, Any] = dict(conn.zrange(f"stats:{context}:{kind}", 0, -1, withscores=True))

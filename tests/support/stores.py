@@ -22,6 +22,8 @@ from support.servers import Server
 #: What the fixtures `open_store` and `open_meter` give: call them with the options of either.
 OpenStore = Callable[..., Store]
 OpenMeter = Callable[..., Meter]
+#: What the fixture `set_time` gives: it sets the time that scripts go by, Unix seconds.
+SetTime = Callable[[float], None]
 
 
 @contextlib.contextmanager

@@ -1,14 +1,18 @@
-"""Which hour a text means: what `:start` and `:pstart` hold, ours and what other programs write.
+"""Which hour is meant by a text in `:start` or `:pstart`, written by us or by other programs.
 
     1700000000          integer Unix seconds, ours: the hour that holds them
     14                  an hour of the day, UTC: the latest one that has come
     2019-06-23T06:00    ISO text, UTC, whatever follows the hour
 
-store/lua/operations/hourly.lua has the same rule, for whoever writes.
+Without a prefix both kinds are stored: the listings compare hours of the day, so `common:…:start`
+holds one of these, and a key of ours holds the Unix second that gives it a date.
+
+store/lua/operations/hourly.lua has the same rules for writing.
 """
 
 import math
 import re
+from collections.abc import Sequence
 
 from redmeter.expressions import late
 from redmeter.keys import HOUR, slice_start
@@ -21,6 +25,8 @@ _NUMBER = late(r"\s*+[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?\s*+\Z", re.AS
 _ISO = late(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)", re.ASCII)
 
 _DAY = 86400
+#: How far the clock of a program that writes an hour of the day may be ahead of ours, seconds.
+_AHEAD = 300
 
 
 def hour_of(text: bytes | str | None, now: float) -> int | None:
@@ -28,7 +34,8 @@ def hour_of(text: bytes | str | None, now: float) -> int | None:
 
     Args:
         text: as it is stored.
-        now: Unix seconds; an hour of the day is the latest one that has come by then.
+        now: Unix seconds; an hour of the day is the latest one that has come by then, or comes
+            within 5 minutes.
 
     Returns:
         None where the text means none.
@@ -43,6 +50,7 @@ def hour_of(text: bytes | str | None, now: float) -> int | None:
             return None
         if not 0 <= number < 24:
             return slice_start(number, HOUR)
+        now += _AHEAD
         hour = slice_start(now, _DAY) + int(number) * HOUR
         return hour - _DAY if hour > slice_start(now, HOUR) else hour
     found = _ISO.match(text)
@@ -50,6 +58,30 @@ def hour_of(text: bytes | str | None, now: float) -> int | None:
         return None
     year, month, day, hour = map(int, found.groups())
     return _days(year, month, day) * _DAY + hour * HOUR
+
+
+def hours_of(texts: Sequence[bytes | str | None], now: float) -> tuple[int | None, int | None]:
+    """Return the hour that is being counted and the one before it, Unix seconds of their starts.
+
+    Args:
+        texts: `:start` and `:pstart`; without a prefix followed by those of the listings, which
+            decide where they name another hour of the day than ours: then another program has
+            moved the hours on since we wrote.
+        now: Unix seconds.
+    """
+    (start, before), others = (hour_of(text, now) for text in texts[:2]), texts[2:]
+    if not others:
+        return start, before
+    other_start, other_before = (hour_of(text, now) for text in others)
+    if other_start is None or _same_of_day(other_start, start):
+        return start, before
+    if other_before is not None and _same_of_day(other_before, start):
+        other_before = start
+    return other_start, other_before
+
+
+def _same_of_day(hour: int, other: int | None) -> bool:
+    return other is not None and hour % _DAY == other % _DAY
 
 
 def _days(year: int, month: int, day: int) -> int:

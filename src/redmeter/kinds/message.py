@@ -36,7 +36,7 @@ SEVERITY = {
 }
 #: What programs also call them.
 _ALIASES = {"warn": "warning", "fatal": "critical"}
-#: Endings of keys, see keys.hourly().
+#: Endings of keys, see Keys.hourly_parts().
 _ENDINGS = {"start", "last", "pstart"}
 
 #: Longest name of a severity, bytes.
@@ -352,17 +352,18 @@ def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
 def tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Operation]:
     """Count patterns by the hour: LOGGER:SEVERITY -> {start of an hour -> what was logged}."""
     found: list[str] = []
-    args = [str(LIFE), str(MAX_PATTERNS)]
+    args = [str(LIFE), str(MAX_PATTERNS), str(1 + len(keys.common("", "")))]
     told: list[tuple[str, int]] = []
     for name, hours in messages.items():
         for start in sorted(hours):  # the older ones first, or there would be no place for them
             hour = hours[start]
             logger, severity = parse_name(name)
-            found += (*keys.common(logger, severity), keys.distinct(logger))
+            hourly = keys.common(logger, severity)
+            found += (keys.distinct(logger), *hourly)
             args += (str(start), str(len(hour.patterns)))
             for pattern, group in hour.patterns.items():
                 args += (pattern, str(group.events))
-            told += [(str(start), hour.events), *[("", 0)] * 4]
+            told += [("", 0), (str(start), hour.events), *[("", 0)] * (len(hourly) - 1)]
     return [Operation("tally", tuple(found), tuple(args), lambda: told)] if found else []
 
 

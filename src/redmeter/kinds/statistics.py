@@ -36,15 +36,15 @@ def operations(
         as_is: whether the names are the listings', whose keys have no marks.
     """
     found: list[str] = []
-    args = [str(LIFE), str(int(tell))]
+    args = [str(LIFE), str(int(tell)), str(len(keys.stats("")))]
     lost: list[tuple[str, int]] = []
     for name, hours in moments.items():
-        four = keys.stats_as_is(name) if as_is else keys.stats(name)
+        hourly = keys.stats_as_is(name) if as_is else keys.stats(name)
         for hour, m in sorted(hours.items()):  # the oldest first: a later one moves it on
-            found += four
+            found += hourly
             args += (str(hour), str(m.count))
             args += map(_exact, (m.low, m.high, m.total, m.sumsq, m.mean, m.m2))
-            lost += [(str(hour), m.count), ("", 0), ("", 0), ("", 0)]
+            lost += [(str(hour), m.count), *[("", 0)] * (len(hourly) - 1)]
     if not found:
         return ()
     return (Operation("stat", tuple(found), tuple(args), lambda: lost),)

@@ -202,7 +202,8 @@ class Journal:
             args += ["fields", *units[0].fields]
         else:
             for unit, others in zip(units, moved, strict=True):
-                for pair in zip(family.keys(keys, unit.name), others, strict=True):
+                # A unit may have fewer keys than its kind at most: see Keys.hourly_parts().
+                for pair in zip(family.keys(keys, unit.name), others, strict=False):
                     named += pair
             args.append("keys")
             if family.index(keys):

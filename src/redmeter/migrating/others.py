@@ -11,7 +11,7 @@ from typing import Any
 
 from redmeter.keys import HOUR, MAX_RECENT, Kept, Keys, slice_start
 from redmeter.kinds import mark, message, statistics
-from redmeter.kinds.hourly import hour_of
+from redmeter.kinds.hourly import hours_of
 from redmeter.kinds.message import Group, LogHour, name_of, parse_name
 from redmeter.migrating.families import Content, Family, Item
 from redmeter.model import Operation, Operations
@@ -29,7 +29,7 @@ _KEEP = 100
 class Hourly(Family):
     """What has a sorted set for this hour, one for the last before it, and says which these are."""
 
-    shapes = "zset", "string", "zset", "string"
+    shapes = "zset", "string", "zset", "string", "string", "string"
     refuse = False
 
     def precision(self, name: str) -> int:
@@ -39,13 +39,13 @@ class Hourly(Family):
         self, parts: Sequence[Any], now: float
     ) -> list[tuple[int | None, list[tuple[bytes, float]]]]:
         """Return the hours with what they hold, the older first."""
-        this, start, last, pstart = parts
-        begun = hour_of(start, now)
+        this, start, last, *others = parts
+        begun, before = hours_of([start, *others], now)
         newest = slice_start(now, HOUR) if begun is None else begun
-        return [(hour_of(pstart, now), last), (newest, this)]
+        return [(before, last), (newest, this)]
 
     def sizes(self, keys: Keys, name: str) -> list[Command]:
-        key, _, last, _ = self.keys(keys, name)
+        key, _, last, *_ = self.keys(keys, name)
         return [("ZCARD", key), ("ZCARD", last)]
 
 
@@ -69,7 +69,7 @@ class Statistics(Hourly):
         return keys.stats(name)
 
     def sizes(self, keys: Keys, name: str) -> list[Command]:
-        key, _, last, _ = self.keys(keys, name)
+        key, _, last, *_ = self.keys(keys, name)
         return [("ZMSCORE", each, "count", "sum") for each in (key, last)]
 
     def size(self, replies: Sequence[Reply]) -> int | None:

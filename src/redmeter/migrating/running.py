@@ -353,7 +353,7 @@ def _series_keys(keys: Keys, family: Family, member: bytes) -> Sequence[str]:
 
 def _logger_keys(keys: Keys, member: bytes) -> Sequence[str]:
     source = parse_name(member.decode(errors="replace"))
-    key, _, last, _ = keys.common(*source)
+    key, _, last, *_ = keys.common(*source)
     return key, last, keys.recent(*source), keys.patterns(*source)
 
 

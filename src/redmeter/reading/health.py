@@ -292,7 +292,7 @@ def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
         logger, severity = parse_name(entry)
         if not logger or not severity:
             return []
-        now, _, last, _ = keys.common(logger, severity)
+        now, _, last, *_ = keys.common(logger, severity)
         return [
             (keys.recent(logger, severity), b"list"),
             *((key, b"zset") for key in (now, last)),

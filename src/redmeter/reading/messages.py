@@ -19,7 +19,7 @@ from typing import NamedTuple
 from redmeter.analysis import changes as analysis
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.keys import HOUR, slice_start
-from redmeter.kinds.hourly import hour_of
+from redmeter.kinds.hourly import hours_of
 from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, parse_entry, parse_name
 from redmeter.model import Changes, Frequency, LogSource, Message
 from redmeter.reading.partly import readable
@@ -295,13 +295,12 @@ def _read(
 
 
 def _hours(store: Store, source: Source) -> list[Command]:
-    key, start, last, pstart = store.keys.common(*source)
+    key, start, last, *others = store.keys.common(*source)
     most = 2 * MAX_PATTERNS  # others keep as many as they like
     return [
         ("ZREVRANGE", key, "0", str(most - 1), "WITHSCORES"),
         ("ZREVRANGE", last, "0", str(most - 1), "WITHSCORES"),
-        ("GET", start),
-        ("GET", pstart),
+        *(("GET", each) for each in (start, *others)),
     ]
 
 
@@ -316,14 +315,13 @@ def frequencies_of(
         hours: the replies to _hours().
         known: what `patterns:` has of each, as far as it was asked for.
     """
-    newest, older, start, pstart = hours
+    newest, older, *texts = hours
     hour = slice_start(now, HOUR)
     by_hour: dict[int, dict[str, int]] = {hour: {}, hour - HOUR: {}}
     # What lies ahead was begun before the clock was set back, and goes on. Where nobody says which
     # hour it is, whoever writes next takes it for this one.
-    begun = hour_of(start, now)
+    begun, before = hours_of(texts, now)
     by_hour[hour if begun is None else min(begun, hour)] = _counts(newest)
-    before = hour_of(pstart, now)
     if before == hour - HOUR and before != begun:
         by_hour[before] = _counts(older)
     seen = {_text(pattern): seen_of(value) for pattern, value in pairs(known)}

@@ -5,7 +5,7 @@ written too: see kinds/statistics.py.
 """
 
 from redmeter.keys import HOUR, slice_start
-from redmeter.kinds.hourly import hour_of
+from redmeter.kinds.hourly import hours_of
 from redmeter.kinds.statistics import merged
 from redmeter.model import Hour, Statistics
 from redmeter.store import Store
@@ -21,20 +21,18 @@ def read_statistics(store: Store, name: str) -> Statistics:
     Raises:
         StoreError: the server cannot be reached or refuses.
     """
-    key, start_key, last_key, pstart_key = store.keys.stats(name)
-    view, (now, start, last, pstart) = store.read(
+    key, start, last, *others = store.keys.stats(name)
+    view, (newest_reply, older_reply, *texts) = store.read(
         [
-            ("ZRANGE", key, "0", "-1", "WITHSCORES"),
-            ("GET", start_key),
-            ("ZRANGE", last_key, "0", "-1", "WITHSCORES"),
-            ("GET", pstart_key),
+            *(("ZRANGE", each, "0", "-1", "WITHSCORES") for each in (key, last)),
+            *(("GET", each) for each in (start, *others)),
         ]
     )
     this = slice_start(view.now, HOUR)
-    begun = hour_of(raised(start), view.now)
+    begun, earlier = hours_of([raised(text) for text in texts], view.now)
     # Where nobody says which hour it is, whoever writes next takes it for this one.
-    newest = _hour(now, this if begun is None else begun)
-    before = _hour(last, hour_of(raised(pstart), view.now))
+    newest = _hour(newest_reply, this if begun is None else begun)
+    before = _hour(older_reply, earlier)
     if newest is None or newest.start >= this:
         return Statistics(name, newest, before)
     # Nobody has recorded since that hour ended: it is the one before.

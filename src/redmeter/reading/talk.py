@@ -80,23 +80,24 @@ def talk(
     index = ("ZREVRANGE", keys.messages, "0", str(MAX_LOGGERS - 1), "WITHSCORES")
     number = ("ZCARD", keys.messages)
     if logger is None:
-        asks = _asks(keys.common_of(""))
+        asks = _asks(keys, "")
         join_of = join(keys.messages, ("ZREVRANGE", "0", str(MAX_SOURCES - 1)), 0, asks)
         view, replies = yield [index, number, join_of]
         hours = _of_join(Joined(replies[2], len(asks), needed=False), severity)
     else:
         wanted = [(logger, s) for s in ([severity] if severity else SEVERITY.values())]
         view, replies = yield [index, number, *_of_sources(keys, wanted)]
-        hours = dict(zip(wanted, _fours(replies[2:]), strict=True))
+        grouped = _grouped(replies[2:], len(_asks(keys, "")))
+        hours = dict(zip(wanted, grouped, strict=True))
     loggers = [s for s in sources_of(there(replies[0], [])) if severity in (None, s.severity)]
     found = Talk(there(replies[1], 0), len(hours), loggers=loggers)
     if logger is not None:
         found.sources = found.compared = len(hours)
     frequencies = [
         one
-        for source, four in hours.items()
-        if not any(map(is_misplaced, four))
-        for one in frequencies_of(source, [raised(reply) for reply in four], (), view.now)
+        for source, answers in hours.items()
+        if not any(map(is_misplaced, answers))
+        for one in frequencies_of(source, [raised(reply) for reply in answers], (), view.now)
     ]
     for one in frequencies:
         if one.severity in _ERRORS:
@@ -118,31 +119,28 @@ def talk(
     return found
 
 
-def _asks(head: str) -> list[Ask]:
-    """Ask how often patterns came.
+def _asks(keys: Keys, entry: str) -> list[Ask]:
+    """Return how to read the frequencies of patterns.
 
     Args:
-        head: the key of a source, or what stands before the names of all.
+        entry: of `messages:`, or "" for those of a join, which puts each entry in its place.
     """
     some = ("0", str(MAX_PATTERNS - 1), "WITHSCORES")
-    return [
-        Ask("ZREVRANGE", head, "", some),
-        Ask("ZREVRANGE", head, ":last", some),
-        Ask("GET", head, ":start"),
-        Ask("GET", head, ":pstart"),
-    ]
+    key, start, last, *others = keys.common_parts(entry)
+    counted = [Ask("ZREVRANGE", *part, some) for part in (key, last)]
+    return [*counted, *(Ask("GET", *part) for part in (start, *others))]
 
 
 def _of_sources(keys: Keys, sources: Sequence[Source]) -> list[Command]:
     return [
         (one.command, f"{one.head}{one.tail}", *one.arguments)
         for source in sources
-        for one in _asks(keys.common_of(name_of(*source)))
+        for one in _asks(keys, name_of(*source))
     ]
 
 
-def _fours(replies: Sequence[Reply]) -> list[Sequence[Reply]]:
-    return [replies[at : at + 4] for at in range(0, len(replies), 4)]
+def _grouped(replies: Sequence[Reply], size: int) -> list[Sequence[Reply]]:
+    return [replies[at : at + size] for at in range(0, len(replies), size)]
 
 
 def _of_join(joined: Joined, severity: str | None) -> dict[Source, Sequence[Reply]]:

@@ -1,8 +1,16 @@
--- What operations by the hour share: one key for this hour, and one for the last hour before it that
--- had something. Keys, four of each: KEY, KEY:start, KEY:last, KEY:pstart; the second and the fourth
--- say which hour that is, in Unix seconds. Whoever comes first in a new hour moves the old one on.
+-- Shared by operations that count by the hour: one key for this hour, and one for the last hour before
+-- it that had something. Keys, four of each: KEY, KEY:start, KEY:last, KEY:pstart; the second and the
+-- fourth hold the start of that hour, in Unix seconds. The first write of a new hour moves the old one on.
+--
+-- Without a prefix the data keys are shared with programs that use the listings of "Redis in Action".
+-- These compare the hour of the day in KEY:start with their own, and stop moving hours on where they
+-- find Unix seconds. So our two hour keys have names of their own there, and the listings' two follow.
+-- They hold the hour of the day. Where the listings' hour of the day differs from ours, the listings have
+-- moved the hours on since we wrote, and ours follow; where it is the same, ours has the date.
 
 local HOUR = 3600
+-- How far the clock of a program that writes an hour of the day may be ahead of the server's, seconds.
+local AHEAD = 300
 local this_hour = math.floor(server / HOUR) * HOUR
 
 -- Days from 1970 to a date of the Gregorian calendar.
@@ -18,19 +26,19 @@ local function hour_of(text)
   local n = text and tonumber(text)
   if n and n - n == 0 then
     if n < 0 or n >= 24 then return math.floor(n / HOUR) * HOUR end
-    local hour = math.floor(server / 86400) * 86400 + math.floor(n) * HOUR
-    return hour > this_hour and hour - 86400 or hour
+    local hour = math.floor((server + AHEAD) / 86400) * 86400 + math.floor(n) * HOUR
+    return hour > server + AHEAD and hour - 86400 or hour
   end
   local y, m, d, h = string.match(text or '', '^(%d%d%d%d)-(%d%d)-(%d%d)[T ](%d%d)')
   if y then return days(tonumber(y), tonumber(m), tonumber(d)) * 86400 + tonumber(h) * HOUR end
 end
 
--- Find the key for what happened in an hour, given the first of four keys. Returns the key, whether
--- it begins now, and the hour that it is of; or nil, where the hour asked for is older than both that
--- are kept. May fail. Where nothing is refused, an hour of any age may be begun.
--- A clock that is ahead opens no hour that has not come, and what comes late none that is older than
--- the one before the present; where the server's own clock has stepped back, what was begun goes on.
-local function hourly(i, hour, life)
+-- Find the key for an event of some hour, given the first of four keys. Returns the key, whether it
+-- begins now, and its hour; or nil, where the event's hour is older than both that are kept. May fail.
+-- Where nothing is refused, an hour of any age may be begun.
+-- A clock that is ahead opens no hour that has not come, and a late event none that is older than
+-- the one before the present; where the server's own clock was set back, the hour begun goes on.
+local function key_of_hour(i, hour, life)
   local key, start_key, last, pstart = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
   hour = math.min(hour, this_hour)
   local too_old = refuse and hour < this_hour - HOUR
@@ -60,4 +68,54 @@ local function hourly(i, hour, life)
   if call('ZCARD', last) > 0 then call('DEL', last) end
   call('SET', pstart, whole(hour), 'EX', life)
   return last, true, hour
+end
+
+local function hour_of_day(hour) return math.floor(hour / HOUR) % 24 end
+
+-- Set our hours to those of the listings, where they have moved them on: i and t are the first of our
+-- four keys and of the listings' two.
+local function follow(i, t, life)
+  local theirs, ours = hour_of(call('GET', KEYS[t])), hour_of(call('GET', KEYS[i + 1]))
+  if not theirs or ours and hour_of_day(theirs) == hour_of_day(ours) then return end
+  local before = hour_of(call('GET', KEYS[t + 1]))
+  if before and ours and hour_of_day(before) == hour_of_day(ours) then before = ours end
+  call('SET', KEYS[i + 1], whole(theirs), 'EX', life)
+  if before then call('SET', KEYS[i + 3], whole(before), 'EX', life) else call('DEL', KEYS[i + 3]) end
+end
+
+-- Write our hours to a key of the listings, as the hour of the day. It lives as long as the data.
+local function publish(ours, theirs, data, life)
+  local hour = hour_of(call('GET', ours))
+  if not hour then
+    call('DEL', theirs)
+  elseif call('TTL', data) == -1 then  -- another program's
+    call('SET', theirs, whole(hour_of_day(hour)))
+  else
+    call('SET', theirs, whole(hour_of_day(hour)), 'EX', life)
+  end
+end
+
+-- Find the key for an event: see key_of_hour().
+-- t: the first of the listings' two keys, or nil where there is a prefix.
+-- create: whether these are written where the listings' program has not; it is not in stats:, whose
+-- listing fails where they exist.
+local function hourly(i, hour, life, t, create)
+  if not t then return key_of_hour(i, hour, life) end
+  local shown = call('GET', KEYS[t])
+  follow(i, t, life)
+  local start, before = call('GET', KEYS[i + 1]), call('GET', KEYS[i + 3])
+  local key, fresh, of = key_of_hour(i, hour, life)
+  if not create and (not shown or (tonumber(shown) or 0) >= 24) then
+    -- Unix seconds: ours, from before we left these keys to the listings.
+    if shown then call('DEL', KEYS[t], KEYS[t + 1]) end
+  else
+    local new_start, new_before = call('GET', KEYS[i + 1]), call('GET', KEYS[i + 3])
+    if new_start and (new_start ~= start or shown ~= whole(hour_of_day(hour_of(new_start)))) then
+      publish(KEYS[i + 1], KEYS[t], KEYS[i], life)
+    end
+    if new_before ~= before then publish(KEYS[i + 3], KEYS[t + 1], KEYS[i + 2], life) end
+  end
+  -- Another program's data does not expire, so its date must not.
+  if call('TTL', KEYS[i]) == -1 then call('PERSIST', KEYS[i + 1]) end
+  return key, fresh, of
 end

@@ -1,7 +1,7 @@
 -- stat: merge statistics into sorted sets that are kept by the hour.
--- Keys: four for each, see hourly.lua.
--- Arguments: seconds that they live; 1: tell count, sum and sumsq as they are afterwards; and for
---   each: the hour, count, min, max, sum, sumsq, mean, m2.
+-- Keys: four for each, see hourly.lua; six without a prefix.
+-- Arguments: seconds that they live; 1: return count, sum and sumsq as they are afterwards; how many
+--   keys there are for each; and for each: the hour, count, min, max, sum, sumsq, mean, m2.
 -- Statistics are of two hours: what is of an older one than these is left out, and so is what is of
 --   an hour after the next one; nobody is told, since the histograms have it, unless nothing is to be
 --   refused. THIS_HOUR stands for the present one, whichever it is.
@@ -18,12 +18,12 @@ local function exact(n)
 end
 
 function operations.stat(i, keys, a)
-  local life, tell = ARGV[a], ARGV[a + 1] == '1'
-  a = a + 2
+  local life, tell, step = ARGV[a], ARGV[a + 1] == '1', tonumber(ARGV[a + 2])
+  a = a + 3
 
   local function merge(at, hour, count, low, high, sum, sumsq, mean, m2)
     if hour > this_hour + HOUR and hour < THIS_HOUR then return end
-    local key, fresh = hourly(at, hour, life)
+    local key, fresh = hourly(at, hour, life, step == 6 and at + 4, false)
     if not key then return not refuse and 'aged' or nil end
     local old = call('ZMSCORE', key, 'min', 'max', 'count', 'sum', 'sumsq', 'n', 'mean', 'm2')
     for k = 1, 8 do old[k] = tonumber(old[k] or '') end
@@ -42,7 +42,7 @@ function operations.stat(i, keys, a)
     if tell then reject(at, 'is ' .. counted .. ' ' .. sum .. ' ' .. sumsq) end
   end
 
-  for at = i, i + keys - 1, 4 do
+  for at = i, i + keys - 1, step do
     local values = {}
     for k = 0, 7 do values[k + 1] = tonumber(ARGV[a + k]) end
     local done, reason = pcall(merge, at, unpack(values))

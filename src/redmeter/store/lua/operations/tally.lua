@@ -1,8 +1,10 @@
 -- tally: add to members of sorted sets that are kept by the hour, up to so many members an hour in
 -- all sets of a group together.
--- Keys: five for each: four, see hourly.lua, and the group's hash, hour -> how many members there are.
--- Arguments: seconds that they live; most members; and for each: the hour, how many pairs, and
---   these: member, amount. What comes after the last member is added to "(other)", which is none.
+-- Keys: five for each: the group's hash, hour -> how many members there are, and four, see hourly.lua;
+--   seven without a prefix.
+-- Arguments: seconds that they live; most members; how many keys there are for each; and for each: the
+--   hour, how many pairs, and these: member, amount. Amounts of members beyond the most are added to
+--   "(other)", which is none.
 -- The hash is looked at where a member is new, and written where it stays. What other programs add is
 --   counted as far as it lies in a set that a member is added to.
 
@@ -10,8 +12,8 @@ local OTHER = '(other)'
 local DAY = 86400
 
 function operations.tally(i, keys, a)
-  local life, most = ARGV[a], tonumber(ARGV[a + 1])
-  a = a + 2
+  local life, most, step = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  a = a + 3
 
   -- How many members an hour of a group has, but for the one that was just added.
   local function counted(hash, key, hour)
@@ -30,16 +32,16 @@ function operations.tally(i, keys, a)
   end
 
   local function add(at, hour, first, last)
-    local key, fresh, of = hourly(at, hour, life)
+    local key, fresh, of = hourly(at + 1, hour, life, step == 7 and at + 5, true)
     if not key then return 'aged' end
-    local hash, before, members = KEYS[at + 4]
+    local hash, before, members = KEYS[at]
     for pair = first, last, 2 do
       local member, amount = ARGV[pair], ARGV[pair + 1]
       if call('ZINCRBY', key, amount, member) == amount and member ~= OTHER then
         if not members then
           local done, found = pcall(counted, hash, key, of)
           if not done then
-            reject_unkept(at + 4, found)
+            reject_unkept(at, found)
             found = call('ZCARD', key) - 1
           end
           before, members = found, found
@@ -55,14 +57,14 @@ function operations.tally(i, keys, a)
     if fresh then call('EXPIRE', key, life) end
     if members ~= before then
       local done, problem = pcall(note, hash, of, members)
-      if not done then reject_unkept(at + 4, problem) end
+      if not done then reject_unkept(at, problem) end
     end
   end
 
-  for at = i, i + keys - 1, 5 do
+  for at = i, i + keys - 1, step do
     local last = a + 1 + 2 * tonumber(ARGV[a + 1])
     local done, reason = pcall(add, at, tonumber(ARGV[a]), a + 2, last)
-    if reason then reject(at, reason) end
+    if reason then reject(at + 1, reason) end
     a = last + 1
   end
 end
