@@ -29,7 +29,7 @@ from redmeter.store.link import Link
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server
-from support.stores import server_time
+from support.stores import SetTime, server_time
 
 KEY = "common:test:info"
 RECENT = "recent:test:info"
@@ -372,9 +372,12 @@ def test_both_log_into_one_list_and_one_count(plain: Any, hour: int) -> None:
     assert int(plain.get(f"{KEY}:start")) == hour % DAY // HOUR
 
 
-def test_an_hour_that_they_began_is_moved_on_also_over_midnight(plain: Any, hour: int) -> None:
+def test_an_hour_that_they_began_is_moved_on_also_over_midnight(
+    plain: Any, hour: int, set_time: SetTime
+) -> None:
     """Theirs compares hours of the day, and stays where it is when they start again at 0."""
     this = hour % DAY // HOUR
+    set_time(hour + 1800)
     for ago in (1, 5, 23):
         plain.flushall()
         began = (this - ago) % 24
@@ -386,7 +389,7 @@ def test_an_hour_that_they_began_is_moved_on_also_over_midnight(plain: Any, hour
         assert int(plain.get(f"{KEY}:pstart")) == began
         assert int(plain.get(f"redmeter:bare:{KEY}:pstart")) == hour - ago * HOUR
         # From now on theirs counts into the hour that ours has begun.
-        listings.log_common(plain, "test", "new")
+        listings.log_common(plain, "test", "new", hour=this)
         assert counted(plain) == {"new": 2}
 
 

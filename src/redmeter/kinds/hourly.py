@@ -26,7 +26,7 @@ _ISO = late(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)", re.ASCII)
 
 _DAY = 86400
 #: How far the clock of a program that writes an hour of the day may be ahead of ours, seconds.
-_AHEAD = 300
+_AHEAD = 60
 
 
 def hour_of(text: bytes | str | None, now: float) -> int | None:
@@ -35,7 +35,7 @@ def hour_of(text: bytes | str | None, now: float) -> int | None:
     Args:
         text: as it is stored.
         now: Unix seconds; an hour of the day is the latest one that has come by then, or comes
-            within 5 minutes.
+            within a minute.
 
     Returns:
         None where the text means none.

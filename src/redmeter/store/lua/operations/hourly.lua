@@ -10,7 +10,7 @@
 
 local HOUR = 3600
 -- How far the clock of a program that writes an hour of the day may be ahead of the server's, seconds.
-local AHEAD = 300
+local AHEAD = 60
 local this_hour = math.floor(server / HOUR) * HOUR
 
 -- Days from 1970 to a date of the Gregorian calendar.
@@ -116,6 +116,8 @@ local function hourly(i, hour, life, t, create)
     if new_before ~= before then publish(KEYS[i + 3], KEYS[t + 1], KEYS[i + 2], life) end
   end
   -- Another program's data does not expire, so its date must not.
-  if call('TTL', KEYS[i]) == -1 then call('PERSIST', KEYS[i + 1]) end
+  if call('TTL', KEYS[i]) == -1 and call('TTL', KEYS[i + 1]) ~= -1 then
+    call('SET', KEYS[i + 1], call('GET', KEYS[i + 1]))
+  end
   return key, fresh, of
 end
