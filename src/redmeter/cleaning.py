@@ -246,7 +246,7 @@ def run(
         except AccessDenied:
             raise
         except StoreError as error:
-            logger.warning("cleaning is tried again in a minute: %s", error)
+            logger.warning("redmeter tries again to clean in a minute: %s", error)
         if cursor == 0:
             passes += 1
         # At least a second's rest, also after a pass that took longer than its minute.

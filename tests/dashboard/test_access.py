@@ -185,7 +185,7 @@ def test_a_function_that_fails_lets_nobody_pass(
     dashboard = Dashboard(server.url, access=broken)
     with asking(dashboard) as client:
         assert client.get("/api/marks").status_code == 403
-    assert "access= of the dashboard failed" in caplog.text
+    assert "redmeter: access= of the dashboard failed" in caplog.text
     caplog.clear()
 
 

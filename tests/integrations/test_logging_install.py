@@ -145,7 +145,7 @@ def test_an_environment_that_cannot_be_used_is_said_once(
     assert handler.meter is None
     said = [r.getMessage() for r in caplog.records if r.name == "redmeter"]
     assert len(said) == 1
-    assert said[0].startswith("messages are not counted: url: unknown scheme")
+    assert said[0].startswith("redmeter: messages are not counted: url: unknown scheme")
 
 
 def test_only_so_many_loggers_are_remembered(

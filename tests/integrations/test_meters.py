@@ -166,7 +166,7 @@ def test_a_meter_that_cannot_be_made_records_nothing(caplog: pytest.LogCaptureFi
     """The application starts all the same."""
     made = meter_of({"url": "http://wrong"})
     assert repr(made) == "<Meter off>"
-    assert "requests are not counted" in caplog.text
+    assert "redmeter does not count requests" in caplog.text
     assert not Requests(made).watched("/")
     assert not Requests(Meter("off")).watched("/")
 

@@ -117,7 +117,7 @@ async def ask(access: Access, request: HTTPConnection) -> Response | None:
         answer = _of_werkzeug_error(error, request)
         if answer is not None:
             return answer
-        logger.exception("access= of the dashboard failed; the request is refused")
+        logger.exception("redmeter: access= of the dashboard failed; the request is refused")
     raise forbidden()
 
 
@@ -128,8 +128,8 @@ def passes(said: object) -> bool:
     """
     if said is not True and said is not False and said is not None:
         logger.error(
-            "access= of the dashboard returned %s, which is neither True nor False nor an answer; "
-            "the request is refused",
+            "redmeter: access= of the dashboard returned %s, which is neither True nor False nor "
+            "an answer; the request is refused",
             type(said).__name__,
         )
     return said is True

@@ -70,7 +70,7 @@ def _said(access: Any, request: HttpRequest) -> Any:
     except (PermissionDenied, Http404, SuspiciousOperation):
         raise  # the project answers these by itself
     except Exception:  # noqa: BLE001  whatever the project raises: nobody may then
-        logger.exception("access= of the dashboard failed; the request is refused")
+        logger.exception("redmeter: access= of the dashboard failed; the request is refused")
         return False
     return said
 

@@ -30,7 +30,7 @@ class Cleaner:
         try:
             self._thread.start()
         except RuntimeError as error:  # a limit of the machine
-            logger.error("no thread for the cleaner: %s", error)
+            logger.error("redmeter cannot start a thread for its cleaner: %s", error)
             self._thread = None
 
     def stop(self, timeout: float = 1.0) -> None:
@@ -45,7 +45,7 @@ class Cleaner:
         try:
             cleaning.run(store, quit=self._quit.is_set)
         except RedmeterError as error:
-            logger.error("cleaning ends: %s", error)
+            logger.error("redmeter stops cleaning: %s", error)
 
 
 class CleanerOfEachProcess:

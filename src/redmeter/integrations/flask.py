@@ -98,7 +98,7 @@ class Redmeter:
         requests = requests_of(self._meter, self._options, app.config)
         app.extensions[_NAME] = self._last = requests.meter
         for text in strangers(app.config):
-            logger.error("passed over: %s", text)
+            logger.error("redmeter ignores a setting: %s", text)
         root = str(app.config.get("APPLICATION_ROOT") or "").rstrip("/")
         app.wsgi_app = _Middleware(app.wsgi_app, requests, root)  # type: ignore[method-assign]
         got_request_exception.connect(_failed)

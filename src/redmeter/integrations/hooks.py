@@ -27,7 +27,7 @@ def meter_for(meter: Meter | None, what: str) -> Meter | None:
     try:
         found = shared_meter({})
     except RedmeterError as error:
-        _log.error("%s: %s", what, error)
+        _log.error("redmeter: %s: %s", what, error)
         return None
     _held.add(found)
     return found

@@ -48,11 +48,11 @@ def resolved(name: str, given: Mapping[str, Any], framework: Mapping[str, Any]) 
             try:
                 return settings.resolve(name, value)
             except InvalidSetting as error:
-                logger.error("passed over: %s", error)
+                logger.error("redmeter ignores a setting: %s", error)
     try:
         return settings.resolve(name)
     except InvalidSetting as error:
-        logger.error("passed over: %s", error)
+        logger.error("redmeter ignores a setting: %s", error)
         return default(name)
 
 
@@ -101,7 +101,7 @@ def meter_of(given: Mapping[str, Any], framework: Mapping[str, Any] | None = Non
     try:
         return shared_meter(given, framework)
     except RedmeterError as error:
-        logger.error("requests are not counted: %s", error)
+        logger.error("redmeter does not count requests: %s", error)
         return off_meter()
 
 

@@ -267,7 +267,7 @@ class Requests:
             now = time.monotonic()
             if now - self._said >= LOG_SECONDS:
                 self._said = now
-                logger.warning("%s: %r (said once a minute)", doing, error)
+                logger.warning("redmeter: %s: %r (logged once a minute)", doing, error)
         except Exception:  # noqa: BLE001, S110 - an error without a text, or somebody's log handler
             pass
 

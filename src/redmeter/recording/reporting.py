@@ -74,7 +74,7 @@ class Reporter:
         if waiting and waiting != self._left:
             with contextlib.suppress(Exception):  # of somebody's filter or handler
                 logger.warning(
-                    "storing metrics: %d events are not stored, and lost if the process ends now",
+                    "redmeter: %d events are not stored, and are lost if the process ends now",
                     waiting,
                 )
         self._left = waiting
@@ -86,6 +86,6 @@ class Reporter:
         if time.monotonic() - self._said >= LOG_SECONDS:
             self._said = time.monotonic()
             waiting = self._tally.buffered
-            kept = f"{waiting} in memory until it is over" if waiting else "nothing is waiting"
+            kept = f"{waiting} events are waiting in memory" if waiting else "no event is waiting"
             with contextlib.suppress(Exception):  # of somebody's filter or handler
-                logger.warning("storing metrics: %s (events: %s)", error, kept)
+                logger.warning("redmeter cannot store metrics: %s (%s)", error, kept)

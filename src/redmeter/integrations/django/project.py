@@ -51,7 +51,7 @@ def requests() -> Requests:
         if not _made:
             given = _given()
             for text in strangers(given, OBJECTS):
-                _log.error("passed over: %s", text)
+                _log.error("redmeter ignores a setting: %s", text)
             functions = {option: _passed_over(name) for option, name in FUNCTIONS.items()}
             own: Meter | None = _passed_over(METER)
             made = own or meter_of({}, given)
@@ -99,7 +99,7 @@ def _passed_over(name: str) -> Any:
     try:
         return _object(name)
     except (ImportError, TypeError) as error:
-        _log.error("passed over: %s: %s", name, error)
+        _log.error("redmeter ignores a setting: %s: %s", name, error)
         return None
 
 
