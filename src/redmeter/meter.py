@@ -1,9 +1,10 @@
 """Meter: what an application uses. Records through recording/; what it answers is in asking.py."""
 
+import time
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from redmeter import settings
 from redmeter import store as stores
@@ -32,6 +33,14 @@ CLOSE_SECONDS = 2.0
 
 # See recording/cells.py: another 1, or True, takes the longer way.
 _ONE = 1
+
+
+class Helper(Protocol):
+    """A thread of an integration that uses a meter's store, such as its cleaner."""
+
+    def stop(self, timeout: float) -> None:
+        """End it, and wait at most so many seconds for that."""
+        ...
 
 
 class Meter(Asking):
@@ -132,6 +141,8 @@ class Meter(Asking):
             self._recorder = Recorder(self._store, interval=interval, rules=rules, **limits)
             # A meter that nobody holds any more still stores what it has.
             weakref.finalize(self, self._recorder.close_soon).atexit = False
+        #: Ended by close(). Replaced as a whole, never changed.
+        self._helpers: tuple[Helper, ...] = ()
         self._now = clock.wall
         self._monotonic = clock.monotonic
         self._by_name = self._recorder.by_name
@@ -151,11 +162,18 @@ class Meter(Asking):
         self.close()
 
     def close(self) -> None:
-        """Store what was recorded, for 2 s at most, and close the connections, unless yours.
+        """Store recorded events and close the connections, unless they are yours.
 
-        What is recorded afterwards starts everything again.
+        Takes 2 s at most. A cleaner that an integration started for this meter ends as well.
+        Recording another event starts everything again.
         """
+        helpers, self._helpers = self._helpers, ()
+        until = time.monotonic() + CLOSE_SECONDS
+        for helper in helpers:
+            helper.stop(0.0)  # it ends while events are stored
         self._recorder.close(CLOSE_SECONDS)
+        for helper in helpers:
+            helper.stop(max(0.0, until - time.monotonic()))
         if self._store is not None:
             self._store.close()
 

@@ -367,6 +367,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Web requests: whether a thread of each process that serves them removes old samples once "
         "a minute.",
     ),
+    Setting(
+        "app",
+        "",
+        _text("app"),
+        "",
+        "The application that `redmeter.integrations.asgi:from_env` and "
+        "`redmeter.integrations.wsgi:from_env` serve: `shop:app`, or `shop:create_app()`.",
+    ),
 )
 
 #: What Meter does not take: settings of web requests.
@@ -374,6 +382,9 @@ WEB = (
     *("include_paths", "ignore_paths", "count_paths", "exact_status"),
     *("sample_durations", "slow_request", "cleaner"),
 )
+
+#: What neither Meter nor an integration takes: read from the environment alone.
+ENVIRONMENT = ("app",)
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 

@@ -1,7 +1,10 @@
 """The thread that cleans a store beside an application's requests, on a private server."""
 
+import threading
+
 from redmeter import Meter
-from redmeter.integrations.cleaner import Cleaner
+from redmeter.integrations.cleaner import Cleaner, CleanerOfEachProcess
+from redmeter.integrations.wsgi import RedmeterMiddleware
 from support.servers import Server
 from support.waiting import eventually
 
@@ -28,3 +31,27 @@ def test_a_cleaner_of_a_meter_that_is_off_does_nothing() -> None:
     cleaner = Cleaner(Meter("off"))
     cleaner.start()
     assert cleaner._thread is None
+
+
+def test_closing_a_meter_ends_its_cleaner_and_the_next_request_starts_another(
+    server: Server,
+) -> None:
+    """Whoever started it; nothing is left to end once it was stopped by itself."""
+
+    def running() -> list[str]:
+        return [each.name for each in threading.enumerate() if each.name == "redmeter-cleaner"]
+
+    meter = Meter(server.url)
+    app = RedmeterMiddleware(lambda _, start: [], meter, cleaner=True)
+    for _ in range(2):
+        for _ in range(2):
+            app({"PATH_INFO": "/"}, lambda *_: lambda _: None)
+        assert len(running()) == 1
+        meter.close()
+        assert running() == []
+    other = CleanerOfEachProcess(meter)
+    other.see_to()
+    assert len(running()) == 1
+    other.stop()
+    assert (running(), meter._helpers) == ([], ())
+    meter.close()

@@ -29,7 +29,8 @@ def test_integrations_take_all_settings_by_their_names() -> None:
     functions = {"labels", "route"}
     assert Arguments.__annotations__.keys() == {*METER_SETTINGS, *settings.WEB, *functions}
     assert {each.name for each in fields(Options)} == {*settings.WEB, *functions}
-    assert {each.name for each in settings.SETTINGS} == {*METER_SETTINGS, *settings.WEB}
+    known = {*METER_SETTINGS, *settings.WEB, *settings.ENVIRONMENT}
+    assert {each.name for each in settings.SETTINGS} == known
 
 
 def test_a_setting_that_cannot_be_used_is_passed_over(

@@ -20,6 +20,8 @@ class Served(NamedTuple):
     #: The server's module and its options, but for the port.
     command: tuple[str, ...]
     env: Mapping[str, str] = {}
+    #: What the server is given to serve.
+    target: str = "application:app"
 
     def start(self, programs: Programs, port: int, **env: str) -> Program:
         """Start the server; it flushes once a minute, and at its end."""
@@ -33,7 +35,7 @@ class Served(NamedTuple):
         }
         store = {"REDMETER_URL": programs.url, "REDMETER_FLUSH_INTERVAL": "60"}
         return programs.command(
-            *(sys.executable, "-m", server, *options, *places[server], "application:app"),
+            *(sys.executable, "-m", server, *options, *places[server], self.target),
             env={**store, **self.env, **env},
         )
 

@@ -35,6 +35,7 @@ from typing import Any, Unpack
 
 from redmeter import Meter
 from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.loading import ASGI, load_application
 from redmeter.integrations.routes import Finder
 from redmeter.integrations.spent import Spent, begin_if_told
 from redmeter.integrations.web import (
@@ -288,6 +289,17 @@ class RedmeterMiddleware:
                 self.requests.meter.flush()
         except Exception as error:  # noqa: BLE001 - the server shall end as it would have
             self.requests.trouble("storing what was recorded of requests", error)
+
+
+def from_env() -> RedmeterMiddleware:
+    """Return the application that REDMETER_APP names, counted; all settings are the environment's.
+
+        REDMETER_APP=shop:app uvicorn --factory redmeter.integrations.asgi:from_env
+
+    Raises:
+        InvalidSetting: REDMETER_APP is not set, or names no ASGI application.
+    """
+    return RedmeterMiddleware(load_application(ASGI))
 
 
 _ENDS = frozenset(

@@ -11,31 +11,35 @@ logger = logging.getLogger("redmeter")
 
 
 class Cleaner:
-    """A thread that cleans a meter's store every minute, see cleaning.py.
+    """A thread that cleans a meter's store every minute, see cleaning.py. `meter.close()` ends it.
 
     Any number of processes may have one. Trouble is logged, and ends it where it does not pass.
     """
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
-        self._quit = threading.Event()
+        #: Whether it shall run no longer. Not an Event, whose lock a fork may copy while it is held.
+        self.stopped = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Start it, unless it runs."""
         if self._meter._store is None or (self._thread and self._thread.is_alive()):
             return
-        self._quit.clear()
+        self.stopped = False
         self._thread = threading.Thread(target=self._run, name="redmeter-cleaner", daemon=True)
         try:
             self._thread.start()
         except RuntimeError as error:  # a limit of the machine
             logger.error("redmeter cannot start a thread for its cleaner: %s", error)
             self._thread = None
+        else:
+            self._meter._helpers = (*self._meter._helpers, self)
 
     def stop(self, timeout: float = 1.0) -> None:
-        """Have it end, and wait for that, for so many seconds at most."""
-        self._quit.set()
+        """End it, and wait at most so many seconds for that."""
+        self.stopped = True
+        self._meter._helpers = tuple(each for each in self._meter._helpers if each is not self)
         if self._thread is not None:
             self._thread.join(timeout)
 
@@ -43,7 +47,7 @@ class Cleaner:
         store = self._meter._store
         assert store is not None, "start() looks"
         try:
-            cleaning.run(store, quit=self._quit.is_set)
+            cleaning.run(store, quit=lambda: self.stopped)
         except RedmeterError as error:
             logger.error("redmeter stops cleaning: %s", error)
 
@@ -51,7 +55,8 @@ class Cleaner:
 class CleanerOfEachProcess:
     """A cleaner of a meter's store for each process that serves requests.
 
-    It is started by the first request, as servers fork, and threads stay behind then.
+    It is started by the first request, as servers fork, and threads stay behind then; and by the
+    first request after it was stopped.
     """
 
     def __init__(self, meter: Meter) -> None:
@@ -62,7 +67,7 @@ class CleanerOfEachProcess:
     def see_to(self) -> None:
         """Start it, unless it runs in this process."""
         pid = os.getpid()
-        if pid != self._pid:
+        if pid != self._pid or self._cleaner.stopped:
             self._pid = pid
             self._cleaner = Cleaner(self._meter)
             self._cleaner.start()
@@ -70,5 +75,4 @@ class CleanerOfEachProcess:
     def stop(self) -> None:
         """End that of this process, see Cleaner.stop(). see_to() starts another one."""
         if self._pid == os.getpid():
-            self._pid = 0
             self._cleaner.stop()

@@ -25,7 +25,9 @@ from redmeter.errors import InvalidSetting, RedmeterError
 
 #: What of the table Meter takes.
 METER_SETTINGS = tuple(
-    setting.name for setting in settings.SETTINGS if setting.name not in settings.WEB
+    setting.name
+    for setting in settings.SETTINGS
+    if setting.name not in (*settings.WEB, *settings.ENVIRONMENT)
 )
 #: What says whose figures they are.
 _PLACE = ("url", "prefix")

@@ -31,11 +31,13 @@ application.
 Source: PEP 3333.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
 from redmeter import Meter
 from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.loading import WSGI, load_application
 from redmeter.integrations.spent import begin_if_told
 from redmeter.integrations.web import (
     DISCONNECTED,
@@ -294,6 +296,25 @@ class Watched:
         self._requests.record(method, path, route, status, seconds, environ, error, spent, began)
         # Whatever these hold may hold them.
         self._environ, self._error, self._route_of = {}, None, None
+
+
+def from_env() -> Application:
+    """Return the application that REDMETER_APP names, counted; all settings are the environment's.
+
+        REDMETER_APP=shop:app gunicorn 'redmeter.integrations.wsgi:from_env()'
+
+    A Flask application is counted by its routes, see flask.py.
+
+    Raises:
+        InvalidSetting: REDMETER_APP is not set, or names no WSGI application.
+    """
+    app = load_application(WSGI)
+    if (flask := sys.modules.get("flask")) is not None and isinstance(app, flask.Flask):
+        from redmeter.integrations.flask import Redmeter
+
+        Redmeter(app)
+        return app
+    return RedmeterMiddleware(app)
 
 
 class _Sized:
