@@ -1,36 +1,31 @@
 """The texts that the library logs within an application: each names Redmeter."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "redmeter"
 #: `warning: …` of a command needs no name; readings run in both and name keys of the store.
 WITHOUT = {"cli", "reading"}
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
-LOGGERS = {"logger", "_log"}
 
 
-def logged_texts() -> list[tuple[str, str]]:
-    """Return (place, format) of each call of a module's logger."""
-    found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        place = path.relative_to(PACKAGE)
-        if place.parts[0] in WITHOUT:
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in LEVELS
-                and isinstance(node.func.value, ast.Name)
-                and node.func.value.id in LOGGERS
-            ):
-                found.append((f"{place}:{node.lineno}", str(ast.literal_eval(node.args[0]))))
-    return found
+def calls_of_loggers(path: Path) -> Iterator[ast.Call]:
+    """Yield each call of a module's logger."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="logger" | "_log"), attr=name)):
+                if name in LEVELS:
+                    yield node
 
 
 def test_each_text_that_is_logged_names_redmeter() -> None:
     """An application's log often shows the message and not the logger's name."""
-    texts = logged_texts()
+    texts = [
+        (str(path.relative_to(PACKAGE)), str(ast.literal_eval(call.args[0])))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE).parts[0] not in WITHOUT
+        for call in calls_of_loggers(path)
+    ]
     assert len(texts) > 10
     assert [each for each in texts if "redmeter" not in each[1].lower()] == []

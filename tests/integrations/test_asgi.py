@@ -306,7 +306,7 @@ def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter) -> None:
     for before in (0.5, 2.0):
         ask(RedmeterMiddleware(app, memory), f"/?{before}")
     assert memory.observed("http_request_seconds", labels=GET_UNMATCHED) == [60.5, 62]
-    assert memory.logged("http", "warning") == ["slow request GET (unmatched): 2.000 s"]
+    assert memory.logged("http", "warning") == ["slow request GET (unmatched): 2.000 s, path /"]
 
 
 def test_many_requests_at_once_are_told_apart(memory: MemoryMeter) -> None:

@@ -71,6 +71,10 @@ def crash():
 def hang():
     time.sleep(30)
 
+@app.task(name="shop.leave")
+def leave():
+    raise SystemExit(3)
+
 @app.task(name="shop.late")
 def late():
     pass
@@ -86,6 +90,7 @@ if __name__ == "__main__":
     ask.delay()
     skip.delay()
     refuse.delay()
+    leave.delay()
     late.apply_async(expires=-1)
     app.send_task("shop.of_another")
 """
@@ -144,6 +149,7 @@ def test_a_worker_counts_what_became_of_each_task(
         ("shop.ask", "failure"): 1,
         ("shop.skip", "ignored"): 1,
         ("shop.refuse", "rejected"): 1,
+        ("shop.leave", "failure"): 1,
         ("shop.late", "expired"): 1,
         ("(unknown)", "unknown"): 1,
     }
@@ -171,6 +177,10 @@ def test_a_worker_counts_what_became_of_each_task(
         assert place.pop("shop.ask failed [ConnectionError at shop.py:33 in ask]") == 1
         again = "shop.ask will be tried again [ConnectionError at shop.py:33 in ask]"
         assert place.pop(again) == 2
+        (left,) = (each for each in place if each.startswith("shop.leave failed ["))
+        assert place.pop(left) == 1
+        took = meter.summary("task_seconds", precision=60, labels={"task": "shop.leave"})
+        assert took.count == runs(meter, "shop.leave", "failure")
         lost = "shop.crash failed [WorkerLostError", "shop.hang failed [TimeLimitExceeded"
         assert sum(each.startswith(lost) for each in place) == len(place)
         assert len(place) == 2 * (pool == "prefork")
@@ -199,6 +209,21 @@ def test_tasks_that_run_at_once_are_counted_too(app: Any, memory: MemoryMeter) -
     (text,) = memory.logged("celery", "error")
     assert text.startswith("shop.fail failed\n")
     assert text.endswith("KeyError: 'x'")
+
+
+def test_a_task_that_ends_its_thread_is_a_run_that_failed(app: Any, memory: MemoryMeter) -> None:
+    """By SystemExit, which passes on; there are as many runs as durations."""
+
+    @app.task(name="shop.leave")  # type: ignore[untyped-decorator]
+    def leave() -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        leave.delay()
+    assert runs(memory, "shop.leave", "failure") == 1
+    assert len(memory.observed("task_seconds", labels={"task": "shop.leave"})) == 1
+    (pattern,) = (each.pattern for each in memory.common("celery"))
+    assert pattern.startswith("shop.leave failed [SystemExit at test_celery.py:")
 
 
 def test_tasks_of_other_applications_are_left_alone(app: Any, memory: MemoryMeter) -> None:

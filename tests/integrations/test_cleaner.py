@@ -42,7 +42,7 @@ def test_closing_a_meter_ends_its_cleaner_and_the_next_request_starts_another(
         return [each.name for each in threading.enumerate() if each.name == "redmeter-cleaner"]
 
     meter = Meter(server.url)
-    app = RedmeterMiddleware(lambda _, start: [], meter, cleaner=True)
+    app = RedmeterMiddleware(lambda *_: [], meter, cleaner=True)
     for _ in range(2):
         for _ in range(2):
             app({"PATH_INFO": "/"}, lambda *_: lambda _: None)

@@ -6,7 +6,9 @@ import threading
 import time
 from typing import Any
 
+from redmeter.integrations.queries import Queries
 from redmeter.integrations.spent import begin, collecting, spend
+from redmeter.testing import MemoryMeter
 
 
 def test_what_is_spent_within_is_collected_by_kind() -> None:
@@ -47,7 +49,7 @@ def test_tasks_and_threads_with_a_copy_of_the_context_count() -> None:
     assert asyncio.run(serve()) == 20.0
 
 
-class Hesitant(dict[Any, float]):
+class Hesitant(dict[Any, tuple[float, int]]):
     """A dictionary that lets other threads go first between a look and what comes of it."""
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -104,3 +106,20 @@ def test_what_was_ended_in_another_task_is_not_around_anything() -> None:
         spent.end()  # type: ignore[attr-defined]
 
     contextvars.Context().run(asyncio.run, serve())  # in which nothing has begun
+
+
+def test_statements_are_counted_whoever_sends_them() -> None:
+    """One that was sent for many rows is one; one that failed counts as well."""
+    queries = Queries(MemoryMeter())
+
+    def work() -> None:
+        for error in (None, KeyError()):
+            queries.took("SELECT 1", 0.5, many=True, error=error)
+
+    with collecting() as spent:
+        assert spent.statements == 0
+        work()
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+        thread.start()
+        thread.join()
+    assert (spent.statements, spent["db"]) == (4, 2.0)

@@ -139,12 +139,34 @@ def test_a_slow_request_is_a_message_with_its_route(memory: MemoryMeter) -> None
     ask(requests, seconds=9.0, method="WEBSOCKET")
     ask(requests, seconds=9.0, error=ValueError())
     assert memory.logged("http", "warning") == [
-        "slow request GET /a: 2.000 s",
-        "slow request GET /a: 31.500 s",
+        "slow request GET /a: 2.000 s, path /a",
+        "slow request GET /a: 31.500 s, path /a",
     ]
     assert [each.pattern for each in memory.common("http", severity="warning")] == [
         "slow request GET /a"
     ]
+
+
+def test_a_slow_request_names_its_path_and_its_database_time_in_one_pattern(
+    memory: MemoryMeter,
+) -> None:
+    """Whatever paths strangers ask for; secrets in them are masked."""
+    requests = requests_of(memory, slow_request=2)
+    with collecting() as spent:
+        spend("db", 0.25)  # a connection
+        spend("db", 0.5, 1)
+    paths = [*(f"/users/{number}" for number in range(50)), "/users/token=s3cret-value"]
+    for path in paths:
+        requests.record("GET", path, "/users/{id}", 200, 3.0, spent=spent)
+        with collecting() as nothing:
+            pass
+        requests.record("GET", path, "/users/{id}", 200, 3.0, spent=nothing)
+    logged = memory.logged("http", "warning")
+    what = "slow request GET /users/{id}"
+    assert logged[0] == f"{what}: 3.000 s, database 0.750 s in 1 statement, path /users/0"
+    assert logged[99] == f"{what}: 3.000 s, path /users/49"
+    assert logged[-1] == f"{what}: 3.000 s, path /users/token=***"
+    assert [each.pattern for each in memory.common("http", severity="warning")] == [what]
 
 
 def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter) -> None:
@@ -153,8 +175,8 @@ def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter) -> None:
     for began in (0.5, 2.0, None):
         requests.record("GET", "/a", "/a", 200, 60.0, began=began)
     assert memory.logged("http", "warning") == [
-        "slow request GET /a: 2.000 s",
-        "slow request GET /a: 60.000 s",
+        "slow request GET /a: 2.000 s, path /a",
+        "slow request GET /a: 60.000 s, path /a",
     ]
 
 

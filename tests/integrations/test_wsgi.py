@@ -272,7 +272,7 @@ def test_a_stream_is_slow_by_when_it_began(memory: MemoryMeter, written: bool) -
         result: Any = RedmeterMiddleware(app, memory)(env, Server().start_response)
         list(result)
         result.close()
-    assert memory.logged("http", "warning") == ["slow request GET (unmatched): 2.000 s"]
+    assert memory.logged("http", "warning") == ["slow request GET (unmatched): 2.000 s, path /"]
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 2, 5])

@@ -185,7 +185,9 @@ class Guard:
         except Refusal as refusal:
             answer = refused(refusal)
         except Exception:
-            logger.exception("redmeter: the dashboard failed to answer %s", ascii(scope.get("path")))
+            logger.exception(
+                "redmeter: the dashboard failed to answer %s", ascii(scope.get("path"))
+            )
             if began:
                 raise
             fix = "look at the log of the process that serves it"

@@ -26,10 +26,12 @@ redmeter.integrations.logging they are also there, under `celery.app.trace`.
 Source: Celery, "Signals", task signals.
 """
 
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from billiard import process as billiard_process  # type: ignore[import-untyped]
 from celery import signals  # type: ignore[import-untyped]
 
 from redmeter import Meter
@@ -95,8 +97,10 @@ class _Watch:
 
     def _ended(self, task: Any, told: dict[str, Any]) -> None:
         name, state = self._name(task.name), told.get("state")
-        if state:  # else its process is being ended, of which the main process tells
+        if state:
             self._count(name, str(state).lower())
+        else:
+            self._ended_without_state(task, name)
         run = getattr(task.request, self._place, None)
         if run is None:
             return
@@ -108,6 +112,19 @@ class _Watch:
             spent.end()
             if spent:
                 self.meter.observe(DB_SECONDS, spent[DATABASE], labels={"task": name})
+
+    def _ended_without_state(self, task: Any, name: str) -> None:
+        """Count a run that SystemExit or another BaseException ended: Celery names no state then.
+
+        In a process of the prefork pool it ends the process, and the main process counts the run.
+        A greenlet that was killed was revoked, and is counted as that.
+        """
+        error = sys.exc_info()[1]
+        in_pool = billiard_process.current_process()._parent_pid is not None
+        if type(error).__name__ == "GreenletExit" or (in_pool and not task.request.is_eager):
+            return
+        self._count(name, "failure")
+        self._log("error", f"{name} failed", error)
 
     def _failed(self, task: Any, told: dict[str, Any]) -> None:
         name, error = self._name(task.name), told.get("exception")

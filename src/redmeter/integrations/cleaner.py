@@ -18,7 +18,7 @@ class Cleaner:
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
-        #: Whether it shall run no longer. Not an Event, whose lock a fork may copy while it is held.
+        #: Set by stop(). Not an Event: a fork may copy its lock while it is held.
         self.stopped = False
         self._thread: threading.Thread | None = None
 

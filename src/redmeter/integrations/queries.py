@@ -54,7 +54,7 @@ class Queries:
         """
         try:
             if not waiting():
-                spend(DATABASE, seconds)
+                spend(DATABASE, seconds, 1)
             name, observe = self._known.get((hash(sql), many)) or self._found(sql, many)
             observe(seconds)
             if error is not None:

@@ -9,9 +9,10 @@ that are started with a copy of the context, as Starlette, asgiref and asyncio.t
 
     with collecting() as spent:         # the middleware, around a request
         ...
-            spend("db", 0.012)          # the database's hook, somewhere within
+            spend("db", 0.012, 1)       # the database's hook, somewhere within
         ...
-    spent["db"]                         # 0.012
+    spent["db"]                         # 0.012 seconds
+    spent.statements                    # 1
 
 Where a `with` does not fit, `spent = begin()` and `spent.end()` do the same; begin_if_told() costs
 next to nothing where no hook is installed that tells of anything.
@@ -33,18 +34,24 @@ DATABASE = "db"
 
 
 class Spent:
-    """What was spent since begin(), by kind, seconds."""
+    """What was spent since begin(), by kind, seconds; and in how many statements."""
 
     __slots__ = ("_open", "_outer", "_parts")
 
     def __init__(self, outer: "Spent | None") -> None:
         self._outer = outer
-        self._parts: dict[tuple[str, int], float] = {}
+        #: (kind, thread) -> seconds, statements.
+        self._parts: dict[tuple[str, int], tuple[float, int]] = {}
         self._open = True
 
     def __getitem__(self, kind: str) -> float:
         """Return the seconds that were spent; 0.0 where nothing told of any."""
-        return sum([s for (found, _), s in list(self._parts.items()) if found == kind])
+        return sum([part[0] for (found, _), part in list(self._parts.items()) if found == kind])
+
+    @property
+    def statements(self) -> int:
+        """How many statements were sent to a database; 0 where nothing told of any."""
+        return sum([part[1] for part in list(self._parts.values())])
 
     def __bool__(self) -> bool:
         """Whether anything was spent: asked first, it makes the usual case cheap."""
@@ -95,11 +102,21 @@ def collecting() -> Iterator[Spent]:
         spent.end()
 
 
-def spend(kind: str, seconds: float) -> None:
-    """Tell that time was spent on a part of what is going on here, if anybody collects."""
+_NOTHING = 0.0, 0
+
+
+def spend(kind: str, seconds: float, statements: int = 0) -> None:
+    """Add time spent on a part of the request or task in this context, if anybody collects it.
+
+    Args:
+        kind: for example DATABASE.
+        seconds: how long it took.
+        statements: how many statements were sent to a database.
+    """
     spent = _current.get()
     while spent is not None:
         if spent._open:
             key, parts = (kind, get_ident()), spent._parts
-            parts[key] = parts.get(key, 0.0) + seconds
+            before = parts.get(key, _NOTHING)
+            parts[key] = before[0] + seconds, before[1] + statements
         spent = spent._outer

@@ -211,7 +211,7 @@ class Requests:
 
         Args:
             method: as it was sent, or WEBSOCKET.
-            path: compared with count_paths, and nothing else.
+            path: without the query; compared with count_paths, and part of slow requests' text.
             route: the template, in any of the frameworks' spellings; None: there is none.
             status: the number that was sent, or DISCONNECTED; None: none was sent.
             seconds: how long it took.
@@ -248,7 +248,8 @@ class Requests:
             if error is not None:
                 self._failed(method, route, error)
             elif seconds >= self._slow and method != WEBSOCKET:
-                self._may_be_slow(method, route, seconds if began is None else began)
+                took = seconds if began is None else began
+                self._may_be_slow(method, route, path, took, spent)
         except Exception as trouble:  # noqa: BLE001 - counting a request must not make it fail
             self.trouble("recording a request", trouble)
 
@@ -347,14 +348,23 @@ class Requests:
         what = f"{_method(method)} {_route(route)}"
         self._log("error", placed(what, place), f"{what}\n{told}")
 
-    def _may_be_slow(self, method: str, route: str | None, seconds: float) -> None:
+    def _may_be_slow(
+        self, method: str, route: str | None, path: str, seconds: float, spent: Spent | None
+    ) -> None:
         if seconds >= self._slow:
             what = f"slow request {method} {_route(route)}"
-            self._log("warning", what, f"{what}: {seconds:.3f} s")
+            database = f", {_database(spent)}" if spent else ""
+            # The path is last: where a long text is cut, nothing else is lost.
+            self._log("warning", what, f"{what}: {seconds:.3f} s{database}, path {path}")
 
     def _log(self, severity: str, pattern: Grouping, text: str) -> None:
         meter = self.meter
         meter._recorder.sink(LOGGER, severity).put_message(pattern, text, meter._now())
+
+
+def _database(spent: Spent) -> str:
+    count = spent.statements
+    return f"database {spent[DATABASE]:.3f} s in {count} statement{'s' * (count != 1)}"
 
 
 def _is_off(meter: Meter) -> bool:

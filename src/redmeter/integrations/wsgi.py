@@ -308,7 +308,7 @@ def from_env() -> Application:
     Raises:
         InvalidSetting: REDMETER_APP is not set, or names no WSGI application.
     """
-    app = load_application(WSGI)
+    app: Application = load_application(WSGI)
     if (flask := sys.modules.get("flask")) is not None and isinstance(app, flask.Flask):
         from redmeter.integrations.flask import Redmeter
 

@@ -188,7 +188,9 @@ print(time.monotonic())
     assert done.ended - float(done.out) < LATE + MACHINE
     if "handlers" not in ending:
         lost = {"with much in memory": [2000], "with several meters": [1] * 5, "after close": [2]}
-        said = re.findall(r"redmeter: (\d+) events are not stored, and are lost if the process ends", done.err)
+        said = re.findall(
+            r"redmeter: (\d+) events are not stored, and are lost if the process ends", done.err
+        )
         assert [int(number) for number in said] == lost.get(ending, [1])
 
 
