@@ -11,6 +11,7 @@ What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 #: What a sample is: int for counters; float for gauges, or None where there is a gap.
@@ -385,6 +386,9 @@ class RecorderHealth(NamedTuple):
     #: Trouble in the background: what -> how often; and the text of the last.
     troubles: Mapping[str, int]
     last_trouble: str
+    #: Of the events that are lost as `aged`, those whose time (`at=`) was already too long ago for
+    #: a precision when they were recorded: precision -> events.
+    past: Mapping[int, int] = MappingProxyType({})
 
     def lost(self) -> dict[str, dict[int, int]]:
         """Return the losses summed over all series: reason -> {precision: events}."""
@@ -414,4 +418,5 @@ class RecorderHealth(NamedTuple):
             "last_flush": self.last_flush,
             "troubles": dict(self.troubles),
             "last_trouble": self.last_trouble,
+            "past": {str(precision): events for precision, events in self.past.items()},
         }

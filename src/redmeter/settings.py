@@ -394,6 +394,11 @@ def variable_of(name: str) -> str:
     return _BY_NAME[name].variable
 
 
+def is_configured(name: str, given: Any = None) -> bool:
+    """Tell whether somebody chose a value: in code, on the command line or in the environment."""
+    return given is not None or variable_of(name) in os.environ
+
+
 def resolve(name: str, given: Any = None, environ: Mapping[str, str] | None = None) -> Any:
     """Return the value of a setting.
 

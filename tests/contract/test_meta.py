@@ -25,7 +25,7 @@ from support.writing import key
 def test_meta_is_made_once_and_its_retention_holds_for_everyone(
     client: Any, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The second process goes on with the store's, and says so once in the log."""
+    """A second process that is configured otherwise goes on with it, and warns once."""
     now = int(server_time(client))
     count(open_store(retention={60: 10, 3600: 5}), "x", now)
     made = client.hgetall("redmeter:meta:")
@@ -33,7 +33,7 @@ def test_meta_is_made_once_and_its_retention_holds_for_everyone(
     assert made[b"partitions"] == b"1"
     assert made[b"retention"] == b"60=10 3600=5"
     with caplog.at_level(logging.WARNING, logger="redmeter"):
-        other = open_store()
+        other = open_store(retention={60: 20})
         for _ in range(3):
             count(other, "y", now)
     assert client.hgetall("redmeter:meta:") == made
@@ -44,6 +44,26 @@ def test_meta_is_made_once_and_its_retention_holds_for_everyone(
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 1
     assert "60=10 3600=5" in said[0]
+
+
+def test_a_process_that_is_not_configured_adopts_the_retention_silently(
+    client: Any,
+    open_store: OpenStore,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also after a change; a variable in its environment is a choice, and worth a warning."""
+    now = int(server_time(client))
+    store = open_store()
+    count(store, "x", now)
+    store.change_retention([(60, 240)])
+    store.change_retention([(60, 24)], histograms=True)
+    count(open_store(), "x", now)
+    assert caplog.records == []
+    monkeypatch.setenv("REDMETER_HISTOGRAM_RETENTION", "60=120")
+    count(open_store(), "x", now)
+    (record,) = caplog.records
+    assert "of histograms" in record.getMessage()
 
 
 def test_a_process_that_agrees_with_the_store_says_nothing(

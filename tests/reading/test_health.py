@@ -312,7 +312,7 @@ def test_counters_of_other_programs_want_a_cleaner(store: Store, client: Any) ->
     assert only(health, "counters").text.startswith("1 of 9 hashes have no time to live")
     cleaner = only(health, "cleaner")
     assert cleaner.level == "warn"
-    assert cleaner.text == "has never run; 1 of 9 index entries have no hash any more"
+    assert cleaner.text == "has never run; 1 of 9 index entries are of series that are gone"
     assert cleaner.fix.startswith("run one: redmeter up")
     client.hset("redmeter:cleaned:", "redmeter:", int(time.time()) - 300)
     assert only(examine(store), "cleaner").level == "ok"
@@ -328,6 +328,17 @@ def test_a_cleaner_that_is_not_needed_so_far_is_no_warning(store: Store, client:
     assert only(examine(store), "cleaner") == Finding(
         "ok", "cleaner", "has never run (not needed so far: hashes expire by themselves)"
     )
+
+
+def test_a_series_that_rests_wants_no_cleaner(store: Store, client: Any) -> None:
+    """Its fine hashes have expired, and it uses their entries again; one that is gone wants one."""
+    hashes = [key.decode() for key in client.scan_iter("redmeter:count:*:hits")]
+    client.delete(*(key for key in hashes if ":86400:" not in key))
+    assert only(examine(store), "cleaner") == Finding(
+        "ok", "cleaner", "has never run (not needed so far: hashes expire by themselves)"
+    )
+    client.delete(*hashes)
+    assert only(examine(store), "cleaner").level == "warn"
 
 
 def test_counters_without_prefix_beside_want_a_cleaner(store: Store, client: Any) -> None:

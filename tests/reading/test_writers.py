@@ -20,6 +20,7 @@ from redmeter.reading.health import examine
 from redmeter.reading.writers import Writer, answers, read_writers
 from redmeter.store import Store
 from support.servers import Server
+from support.stores import opened_store
 from support.waiting import eventually
 
 NOW = 1_795_000_000.0
@@ -126,6 +127,22 @@ def test_lost_events_are_summed_by_reason_and_precision() -> None:
         "400 in charts by 5s; 400 in grand totals; by web-1 pid 7"
     )
     assert "count in larger units" in second.fix
+
+
+def test_events_that_were_recorded_as_of_the_past_are_no_alarm(server: Server, client: Any) -> None:
+    """Their program asked for it with at=; what only waited for too long is told."""
+    with Meter(server.url, flush_interval=60) as meter:
+        for minute in range(60):
+            meter.count("orders", 2, at=time.time() - 60 * minute)
+        assert meter.flush()
+        assert meter.health().lost()["aged"][1] >= 100
+    with opened_store(server.url) as store:
+        assert examine(store).findings
+        assert {f.level for f in examine(store).findings if f.topic == "writers"} == {"ok"}
+    lost = {"lost": {"aged": {"1": 30}}, "host": "h", "pid": 7}
+    for past, level in (({"1": 15}, {"ok"}), ({"1": 14}, {"ok", "warn"}), ({}, {"ok", "warn"})):
+        report = Writer("p", NOW, None, {**lost, "past": past})
+        assert {finding.level for finding in reports.writers(NOW, [report], 0)} == level
 
 
 def test_each_reason_of_ours_says_which_events_are_missing_and_what_to_do() -> None:

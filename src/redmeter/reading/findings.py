@@ -48,6 +48,8 @@ class Sample:
     bytes: int = 0
     #: Entries without a hash, hashes without a time to live, entries that are none, other types.
     bare: int = 0
+    #: Entries without a hash whose series has no hash at the widest precision either.
+    gone: int = 0
     endless: int = 0
     strange: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -302,10 +304,11 @@ def cleaner(
     lag = now - int(ended) if ended.isdecimal() else None
     fix = "run one: redmeter up, or redmeter clean from cron"
     text = "has never run" if lag is None else f"last complete pass {_age(lag)} ago"
-    if sample.bare:
-        text += f"; {sample.bare} of {sample.size} index entries have no hash any more"
+    if sample.gone:
+        text += f"; {sample.gone} of {sample.size} index entries are of series that are gone"
     late = lag is None or lag > CLEANER_LATE
-    needed = count > 0 and (sample.bare > 0 or sample.endless > 0)
+    # A series that rests has entries without a hash at fine precisions, and uses them again.
+    needed = count > 0 and (sample.gone > 0 or sample.endless > 0)
     if lag is None and uncleaned:
         text += "; the counters without prefix beside do not expire by themselves"
         fix += '; for those beside with --prefix ""'

@@ -111,7 +111,8 @@ def examine(store: Store) -> Health:
     usable = places.usable(keys.known)
     count = raised(number) if usable else 0
     members = [m for m in raised(drawn) if isinstance(m, bytes)] if usable else []
-    counters, beside = _Counters(members, keys), _Others(asked, keys, places)
+    counters = _Counters(members, keys, max(view.retention))
+    beside = _Others(asked, keys, places)
     by_precision = _precisions_asked(keys, view.retention)
     answers = store.ask([*by_precision, *counters.commands, *beside.commands])
     precisions, answers = answers[: len(by_precision)], answers[len(by_precision) :]
@@ -173,28 +174,35 @@ class _Counters:
 
     Args:
         members: of the index.
+        widest: the precision whose hashes live longest, seconds.
     """
 
-    def __init__(self, members: list[bytes], keys: Keys) -> None:
+    def __init__(self, members: list[bytes], keys: Keys, widest: int) -> None:
         self._members = members
         self.commands: list[Command] = []
         for member in members:
-            key = keys.count_of(member.decode(errors="surrogateescape")).encode(
-                errors="surrogateescape"
+            text = member.decode(errors="surrogateescape")
+            # A member that is no entry has no series; its own key will do.
+            _, _, name = text.partition(":")
+            key, lasting = (
+                keys.count_of(each).encode(errors="surrogateescape")
+                for each in (text, f"{widest}:{name}" if parse_entry(text) else text)
             )
             self.commands += [("MEMORY", "USAGE", key), ("TTL", key), ("TYPE", key)]
+            self.commands.append(("TYPE", lasting))
 
     def examined(self, replies: list[Reply]) -> Sample:
         """Sum up what the server replied to the commands."""
         sample = Sample(size=len(self._members))
         for at, member in enumerate(self._members):
-            size, ttl, kind = replies[3 * at : 3 * at + 3]
+            size, ttl, kind, lasting = replies[4 * at : 4 * at + 4]
             text = member.decode(errors="replace")
             parsed = parse_entry(text)
             if parsed is None:
                 sample.strange.append(text)
             elif kind == b"none":
                 sample.bare += 1
+                sample.gone += lasting == b"none"
             elif kind != b"hash" and not isinstance(kind, StoreError):  # an ACL may forbid to ask
                 sample.wrong.append(text)
             else:

@@ -92,7 +92,7 @@ def _lost(found: Sequence[Writer]) -> Iterator[Finding]:
     """Tell lost events by reason, those that cost most first."""
     lost: dict[str, dict[int, int]] = {}
     for writer in found:
-        for reason, some in writer.lost().items():
+        for reason, some in _unexpected(writer).items():
             sums = lost.setdefault(reason, {})
             for precision, events in some.items():
                 sums[precision] = sums.get(precision, 0) + events
@@ -100,7 +100,7 @@ def _lost(found: Sequence[Writer]) -> Iterator[Finding]:
     for reason in ordered[:SHOWN]:
 
         def amount(writer: Writer, reason: str = reason) -> int:
-            return max(writer.lost().get(reason, {}).values(), default=0)
+            return max(_unexpected(writer).get(reason, {}).values(), default=0)
 
         which = f"{_LOST.get(reason, 'events')} ({_plain(reason)})"
         yield Finding(
@@ -114,6 +114,18 @@ def _lost(found: Sequence[Writer]) -> Iterator[Finding]:
         more = f" … ({len(ordered) - 2 * SHOWN:,} more)" if len(ordered) > 2 * SHOWN else ""
         text = f"events are missing for further reasons: {rest}{more}"
         yield Finding("warn", "writers", text, _OTHERS)
+
+
+def _unexpected(writer: Writer) -> dict[str, dict[int, int]]:
+    """Return the losses of a writer that are worth a warning: reason -> {precision: events}.
+
+    Events of the past, recorded with at=, cannot be in charts that do not reach back so far: that
+    is what their program asked for. Events that were nearly too old may become so on their way,
+    so up to as many again are expected of such a program.
+    """
+    lost, past = writer.lost(), writer.past()
+    aged = {p: n for p, n in lost.pop("aged", {}).items() if n > 2 * past.get(p, 0)}
+    return {"aged": aged, **lost} if aged else lost
 
 
 def _summed(found: Sequence[Writer]) -> Iterator[Finding]:

@@ -7,11 +7,11 @@ cannot be read as a number or a text counts as 0 or "".
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from redmeter.expressions import late
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.reading.partly import there
 from redmeter.store import Store
@@ -22,6 +22,8 @@ from redmeter.store.replies import Command, Reply, pairs, raised, scored
 MAX_WRITERS = 1000
 #: Longest report, bytes, and most braces and brackets in one; usual are 1,000 bytes and 10.
 MAX_REPORT, MAX_BRACES = 65_536, 200
+
+_PRECISION = late("[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,14 @@ class Writer:
         found: dict[str, dict[int, int]] = {}
         for reason, some in _items(self.report.get("lost")):
             for precision, events in _items(some):
-                if (number := _number(events)) and re.fullmatch("[0-9]{1,10}", precision):
+                if (number := _number(events)) and _PRECISION.fullmatch(precision):
                     found.setdefault(reason, {})[int(precision)] = number
         return found
+
+    def past(self) -> dict[int, int]:
+        """Return what was too old when it was recorded: {precision: events}."""
+        found = self.counts("past")
+        return {int(text): number for text, number in found.items() if _PRECISION.fullmatch(text)}
 
 
 def read_writers(store: Store) -> list[Writer]:

@@ -204,7 +204,9 @@ class Buffer:
         width = widths.at(now - second)
         if width != widths.finest:
             gone = widths.lost(widths.finest, width)
-            self._tally.lose(AGED, name, gone, kind.events_of(value))
+            events = kind.events_of(value)
+            self._tally.lose(AGED, name, gone, events)
+            self._tally.past.update(dict.fromkeys(gone, events))
         start = second - second % width if width else 0
         levels = self._places[0] if self._number_of is None else self._levels(kind, name)
         self._merge(levels, kind, width, name, start, value)

@@ -31,6 +31,8 @@ class Tally:
         self.last_trouble = ""
         # By all precisions that lack the same events: one entry where there would be seven.
         self._losses: Counter[tuple[str, str, tuple[int, ...]]] = Counter()
+        #: Precision -> events that were already too old for it when they were recorded.
+        self.past: Counter[int] = Counter()
 
     @property
     def buffered(self) -> int:
@@ -109,6 +111,7 @@ class Tally:
             last_flush=self.last_flush,
             troubles=dict(self.troubles),
             last_trouble=self.last_trouble,
+            past=dict(self.past),
         )
 
     def _losses_each(self) -> tuple[Loss, ...]:

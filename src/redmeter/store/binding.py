@@ -57,26 +57,40 @@ def rank_of(version: str) -> tuple[int, int]:
 
 
 class Wish:
-    """What this process would keep; says so once where the store keeps something else."""
+    """What this process would keep in a new store.
 
-    def __init__(self, retention: Retention, histograms: Retention) -> None:
+    It warns once if the store keeps something else than was configured for this process. A process
+    for which nothing was configured adopts the store's retention silently.
+
+    Args:
+        configured: whether somebody chose the one, and the other.
+    """
+
+    def __init__(
+        self,
+        retention: Retention,
+        histograms: Retention,
+        configured: tuple[bool, bool] = (False, False),
+    ) -> None:
         self.binding = Binding(retention, histograms, "")
+        self._configured = configured
         #: What some partition is known to keep, the one that is right of them: see rank_of().
         self.known: Binding | None = None
         self._compared = False
 
     def compare(self, found: Binding) -> None:
-        """Log where the store's retention is used instead of the configured one."""
+        """Log if the store's retention is used instead of the configured one."""
         if self.known is None or found.rank > self.known.rank:
             self.known = found
         if self._compared:
             return
         self._compared = True
-        for what, ours, theirs in (
-            ("", self.binding.retention, found.retention),
-            (" of histograms", self.binding.histograms, found.histograms),
+        counters, histograms = self._configured
+        for configured, what, ours, theirs in (
+            (counters, "", self.binding.retention, found.retention),
+            (histograms, " of histograms", self.binding.histograms, found.histograms),
         ):
-            if ours != theirs:
+            if configured and ours != theirs:
                 logger.warning(
                     "the store keeps %s%s, this process is configured for %s and goes on with the "
                     "store's; `redmeter retention` changes it for all",

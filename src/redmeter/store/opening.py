@@ -63,6 +63,10 @@ def open(  # noqa: A001
         "prefix": settings.resolve("prefix", prefix),
         "retention": settings.resolve("retention", retention),
         "histograms": settings.resolve("histogram_retention", histogram_retention),
+        "configured": (
+            settings.is_configured("retention", retention),
+            settings.is_configured("histogram_retention", histogram_retention),
+        ),
         "timeout": seconds,
         "clock": clock,
     }

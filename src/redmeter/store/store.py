@@ -95,6 +95,8 @@ class Store:
         prefix: what stands before its keys.
         retention: what to keep of counters and gauges, should the store be new.
         histograms: what to keep of histograms, the same way.
+        configured: whether somebody chose either for this process, so that it is worth a warning
+            if the store keeps something else.
         timeout: how long a synchronous write is tried, seconds.
         clock: where the producer's time comes from.
         reader: makes the store that readings ask; None: this one is.
@@ -108,13 +110,14 @@ class Store:
         prefix: str,
         retention: Retention,
         histograms: Retention | None = None,
+        configured: tuple[bool, bool] = (False, False),
         timeout: float,
         clock: Clock = SYSTEM,
         reader: "Callable[[], Store] | None" = None,
         previous: "Store | None" = None,
     ) -> None:
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
-        wish = Wish(retention, of_histograms)
+        wish = Wish(retention, of_histograms, configured)
         #: The names of its keys, for who reads.
         self.keys: Keys
         #: How it is read.
