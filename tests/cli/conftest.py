@@ -1,74 +1,31 @@
 """The command on a private server: in this process where that tells enough, else in its own."""
 
 import io
-import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from redmeter import Meter
-from redmeter.cli import (
-    asking,
-    demonstrating,
-    forecasting,
-    keeping,
-    marking,
-    messages,
-    migrating,
-    output,
-    ranking,
-    replaying,
-    serving,
-    summarizing,
-)
+from redmeter.cli import output
 from redmeter.cli.app import app
 from support.commands import Done, Home
+from support.invoking import Run, invoking
 from support.servers import Server
-
-#: Importing them registers their commands.
-COMMANDS = (
-    asking,
-    demonstrating,
-    forecasting,
-    keeping,
-    marking,
-    messages,
-    migrating,
-    ranking,
-    replaying,
-    serving,
-    summarizing,
-)
-
-#: Runs a command in this process: call it with the command line's words.
-Run = Callable[..., Done]
 
 
 @pytest.fixture
 def redmeter(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """The command in this process, its output a pipe's."""
-    logger = logging.getLogger("redmeter")  # which commands set as they need, for their process
-    before, handlers = logger.level, logger.handlers[:]
     for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setenv("REDMETER_URL", server.url)
     monkeypatch.delenv("REDMETER_PREFIX", raising=False)
-    runner = CliRunner()
-
-    def run(*arguments: str, text: bytes = b"", **env: str) -> Done:
-        done = runner.invoke(app, list(arguments), input=text, env=env)
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return Done(done.exit_code, done.stdout, done.stderr)
-
-    yield run
-    logger.setLevel(before)
-    logger.handlers[:] = handlers
+    with invoking() as run:
+        yield run
 
 
 class Screen(io.TextIOWrapper):

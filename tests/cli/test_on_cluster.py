@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.conftest import Run
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.partitions import TAGS, partition_of
 from support.clusters import Cluster
 from support.commands import Done, Home
+from support.invoking import Run
 from support.nodes import Node
 from support.progress import partitions_on, slot_of
 from support.waiting import eventually

@@ -1,7 +1,8 @@
 """The users that docs/stored-format.md makes, read from its lines, and what each of them is for.
 
 A `Use` is one thing that a user does. It raises where something of it is denied: also where a
-reading would do without, or a writer would go on.
+reading would do without, or a writer would go on. What it compares with, it asks over the server's
+unix socket, so that `monitored` sees the user's own commands over TCP.
 """
 
 import re
@@ -10,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import redis
 
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
@@ -309,13 +312,13 @@ def _page(path: str) -> Callable[[Server, User], object]:
     def run(server: Server, user: User) -> None:
         found = _got(user.url(server), path)
         if path == "/api/health":
-            whole = _got(server.url, path)
+            whole = _got(server.unix_url, path)
             for name in ("bytes", "others", "series", "writers", "cleaner"):
                 assert found[name] == whole[name], name
             levels = [{(f["topic"], f["level"]) for f in one["findings"]} for one in (found, whole)]
             assert {some for some in levels[0] ^ levels[1] if some[0] not in SETTINGS} == set()
         elif path.startswith("/api/top"):
-            assert found["rows"] == _got(server.url, path)["rows"]
+            assert found["rows"] == _got(server.unix_url, path)["rows"]
 
     return run
 
@@ -350,7 +353,7 @@ def told(found: health.Health) -> dict[str, object]:
 
 
 def _examine(server: Server, user: User) -> None:
-    with opened_store(user.url(server)) as store, opened_store(server.url) as admin:
+    with opened_store(user.url(server)) as store, opened_store(server.unix_url) as admin:
         seen, whole = (told(health.examine(each)) for each in (store, admin))
         assert seen == whole
 
@@ -360,7 +363,7 @@ def _examine_both(server: Server, user: User) -> None:
     with Server(server.name) as other, other.client() as admin:
         fill(other)
         user.let_in(admin)
-        urls = (server.url, other.url), (user.url(server), user.url(other))
+        urls = (server.unix_url, other.url), (user.url(server), user.url(other))
         found = []
         for url, before in urls:
             with opened_store(url, previous_url=before) as store:
@@ -393,7 +396,7 @@ def _clean(server: Server, user: User) -> None:
     report = cleaning.clean(store, progress=lambda *_: None)
     assert (report.strange, report.complete) == ([], True)
     assert (report.entries_removed, report.compacted) == (3, 1)
-    with server.client() as admin:
+    with redis.Redis.from_url(server.unix_url) as admin:
         assert admin.ttl("redmeter:count:60:short") > 7000
         assert admin.hexists("redmeter:cleaned:", "redmeter:")
     store.close()

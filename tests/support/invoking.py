@@ -1,0 +1,65 @@
+"""The command `redmeter` in this process, for tests whose subject is not the process."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+
+from typer.testing import CliRunner
+
+from redmeter.cli import (
+    asking,
+    demonstrating,
+    forecasting,
+    keeping,
+    marking,
+    messages,
+    migrating,
+    ranking,
+    replaying,
+    serving,
+    summarizing,
+)
+from redmeter.cli.app import app
+from support.commands import Done
+
+#: Importing them registers their commands.
+COMMANDS = (
+    asking,
+    demonstrating,
+    forecasting,
+    keeping,
+    marking,
+    messages,
+    migrating,
+    ranking,
+    replaying,
+    serving,
+    summarizing,
+)
+
+#: Runs a command in this process: call it with the command line's words.
+Run = Callable[..., Done]
+
+
+@contextlib.contextmanager
+def invoking() -> Iterator[Run]:
+    """Return a function that runs a command, its output a pipe's; restore the loggers afterwards.
+
+    The function takes the words of the command line, its standard input as `text`, and environment
+    variables as keyword arguments.
+    """
+    logger = logging.getLogger("redmeter")  # which commands set as they need, for their process
+    before, handlers = logger.level, logger.handlers[:]
+    runner = CliRunner()
+
+    def run(*arguments: str, text: bytes = b"", **env: str) -> Done:
+        done = runner.invoke(app, list(arguments), input=text, env=env)
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Done(done.exit_code, done.stdout, done.stderr)
+
+    try:
+        yield run
+    finally:
+        logger.setLevel(before)
+        logger.handlers[:] = handlers
