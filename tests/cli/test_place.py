@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ import pytest
 from redmeter.cli import place
 from redmeter.cli.place import Place, State
 from redmeter.errors import InvalidSetting
+from redmeter.store import embedded
+from support.commands import Done
+
+Run = Callable[..., Done]
 
 URL = "redis://localhost:7000/0"
 
@@ -184,3 +189,47 @@ def test_what_is_written_is_read_by_the_shell() -> None:
     said = json.loads(mine.file.read_text())
     assert said == {"pid": os.getpid(), "ready": 1, "location": URL, "page": ""}
     release(mine)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("names",),
+        ("series", "hits"),
+        ("summary", "seconds"),
+        ("forecast", "hits"),
+        ("top", "hits", "--by", "route"),
+        ("logs",),
+        ("mark", "--list"),
+        ("mark", "--remove", "v1"),
+        ("doctor",),
+        ("retention",),
+        ("clean",),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_a_mistyped_path_is_an_error_of_commands_that_read(
+    redmeter: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """It is named with what to do; no folder is made there, and an existing one is left alone."""
+    for path in (tmp_path / "typo", tmp_path):
+        before = sorted(tmp_path.iterdir())
+        done = redmeter(*words, "--url", f"embedded://{path}")
+        assert (done.code, done.out) == (3, "")
+        assert f"embedded server in {path}: no data of a server are there" in done.err
+        assert "REDMETER_URL" in done.err
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_commands_that_read_start_the_server_of_data_that_are_there(
+    redmeter: Run, tmp_path: Path
+) -> None:
+    """Those of a program that recorded, or of a command that did."""
+    url = f"embedded://{tmp_path / 'data'}"
+    try:
+        assert redmeter("mark", "v1", "--url", url).code == 0
+        assert embedded.stop(tmp_path / "data")
+        done = redmeter("mark", "--list", "--json", "--url", url)
+        assert [mark["label"] for mark in json.loads(done.out)] == ["v1"]
+    finally:
+        embedded.stop(tmp_path / "data")

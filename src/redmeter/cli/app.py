@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import redmeter
+from redmeter import settings
 from redmeter import store as stores
 from redmeter.cli import output
 from redmeter.errors import (
@@ -26,7 +27,7 @@ from redmeter.errors import (
     StoreError,
     StoreRefused,
 )
-from redmeter.store import Store
+from redmeter.store import Store, urls
 from redmeter.store.replies import UNREADY
 
 NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
@@ -170,7 +171,12 @@ def fail(message: str, code: int, *, lines: bool = False) -> NoReturn:
 
 @contextlib.contextmanager
 def opened(
-    url: str | None, prefix: str | None, *, reading: bool = False, partly: bool | None = None
+    url: str | None,
+    prefix: str | None,
+    *,
+    reading: bool = False,
+    partly: bool | None = None,
+    create: bool = False,
 ) -> Iterator[Store]:
     """Open the store that the options name, and close it.
 
@@ -178,7 +184,11 @@ def opened(
         reading: only to ask: of a replica, where the setting `read_from` says so.
         partly: go on without what lies on servers that are away, and tell what is missing; None
             where the command has no such option.
+        create: make the directory of an embedded server that a URL names, if it is not there: for
+            commands that write.
     """
+    if not create:
+        _check_embedded(settings.resolve("url", url))
     store = stores.open(url, prefix=prefix)
     if store is None:
         raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
@@ -199,6 +209,25 @@ def opened(
                     output.note(f"warning: {told}: what lies there is missing")
     finally:
         store.close()
+
+
+def _check_embedded(url: str) -> None:
+    """Refuse a path that is no embedded server's: rather than to start an empty one there.
+
+    Raises:
+        EmbeddedServerError: there is none.
+    """
+    path = urls.parse(url).path
+    if path is None or url in ("", "embedded://"):  # the default one, which nobody mistypes
+        return
+    from redmeter.store import embedded  # who has a server elsewhere need not load it
+
+    if not embedded.exists(path):
+        raise EmbeddedServerError(
+            path,
+            "no data of a server are there: check the path in --url or REDMETER_URL; a program "
+            "that records, or `redmeter up`, creates it",
+        )
 
 
 def _others_answer(store: Store, error: StoreError) -> bool:

@@ -138,7 +138,7 @@ def retention(
 ) -> None:
     """Show or change how much is kept, for all processes at once."""
     wanted = parse_changes([_in_seconds(change) for change in changes or []])
-    with opened(url, prefix) as store:
+    with opened(url, prefix, create=bool(wanted)) as store:
         if wanted:
             before, _ = store.read()
             changed = store.change_retention(wanted, histograms=histograms)

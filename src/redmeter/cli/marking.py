@@ -63,7 +63,7 @@ def mark(
     if label is None:
         label = settings.resolve("release") or _described()
     text = kind.clean_label(label)
-    with opened(url, prefix) as store:
+    with opened(url, prefix, create=True) as store:
         time = store.clock.wall()
         part = store.part("")
         outcome = part.write(

@@ -16,7 +16,7 @@ from redmeter.cli.app import NOT_FOUND, STORE, AsJson, Prefix, command, fail
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Kept
 from redmeter.migrating.report import Report, Survey, differences, shown
-from redmeter.store import Store, urls
+from redmeter.store import Store, embedded, urls
 
 _FROM = "The store that is moved; its URL, as of --url elsewhere."
 _TO = "Where to; also redis+cluster://."
@@ -122,7 +122,7 @@ def _opened(
     # Not what the option has: an empty variable is none to that, and here it is the empty prefix.
     theirs = settings.resolve("previous_prefix", from_prefix)
     path = urls.parse(source).path
-    if path is not None and not path.is_dir():  # rather than to make one there
+    if path is not None and not embedded.exists(path):  # rather than to make one there
         raise InvalidSetting("FROM", f"there is no store in {path}")
     alone: dict[str, Any] = {"read_from": "master", "previous_url": ""}
     one = stores.open(source, prefix=own if theirs == settings.SAME else theirs, **alone)

@@ -82,7 +82,7 @@ def replay(
     report, brake, complete = door.Report(), _Brake(follow), False
     name = lines.STANDARD_INPUT if file == "-" else file
     try:
-        with opened(url, prefix) as store, _source(file, shift_to_now) as path:
+        with opened(url, prefix, create=True) as store, _source(file, shift_to_now) as path:
             _check_kind(path, file)
             shift = _shift(store, path) if shift_to_now else 0
             complete = _replay(store, path, name, shift, max_routes, brake, report)

@@ -103,7 +103,7 @@ def up(
         return
     output.log_warnings()
     _bound_log(place)
-    with opened(url, prefix) as store:
+    with opened(url, prefix, create=True) as store:
         page = None if no_page else options.page(store)
         store.read()  # the first connection: starts the embedded server, or says what is wrong
         with contextlib.suppress(KeyboardInterrupt):

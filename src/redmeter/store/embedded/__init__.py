@@ -23,7 +23,7 @@ Not done: Windows; TCP; a server shared by several machines or by several users.
 """
 
 from redmeter.store.embedded.binary import find_binary
-from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, make, running, stop
+from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, exists, make, running, stop
 from redmeter.store.embedded.paths import default_path
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Info",
     "default_path",
     "ensure",
+    "exists",
     "find_binary",
     "make",
     "running",

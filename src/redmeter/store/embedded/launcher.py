@@ -89,6 +89,17 @@ def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) 
                 SYSTEM.sleep(0.005)
 
 
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a server's data are in this directory, or are just being made there.
+
+    Raises:
+        EmbeddedServerError: the path cannot be used.
+    """
+    data = resolve(path)
+    with _in_words(data):
+        return any((data / name).exists() for name in (files.SERVER_LOCK, files.SUPERVISOR_LOCK))
+
+
 def make(path: str | os.PathLike[str]) -> None:
     """Make the data directory of a server that may be started later, for its owner alone.
 
