@@ -13,9 +13,9 @@ WORKERS ?= 4
 EXAMPLES ?= 2000
 # How long `make soak` takes, all stages together.
 SOAK_SECONDS ?= 3600
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # Tests start hundreds of Python processes; each would compile what is not cached.
 unexport PYTHONDONTWRITEBYTECODE
+PYTEST = $(BIN)/python -m compileall -q src && $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help up stop test nightly quick check format bench matrix mutants fuzz soak docs build clean
@@ -54,7 +54,7 @@ nightly: $(READY) $(PAGE) fuzz ## what takes too long for `make test`: a short s
 
 quick: WORKERS = 2
 quick: check $(PAGE) ## checks, unit and contract tests: one server, few examples, no clusters, nothing slow
-	REDMETER_TEST_SERVERS=valkey-9.1 $(PYTEST) -q -m "not slow and not nightly" --hypothesis-profile=quick \
+	export REDMETER_TEST_SERVERS=valkey-9.1; $(PYTEST) -q -m "not slow and not nightly" --hypothesis-profile=quick \
 		--ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo --ignore=tests/browser \
 		--ignore=tests/dashboard --ignore=tests/docs --ignore=tests/cli --ignore=tests/fuzz \
 		--ignore=tests/soak --ignore-glob='*/test_support_*' --ignore-glob='*/test_migrating*' \
@@ -86,7 +86,7 @@ matrix: ## tests on each Python; contract and fault tests on each server
 
 fuzz: WORKERS = 2
 fuzz: $(READY) ## try EXAMPLES inputs (2000) on each parser, for some minutes
-	REDMETER_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTEST) --timeout=0 tests/fuzz
+	export REDMETER_FUZZ_EXAMPLES=$(EXAMPLES); $(PYTEST) --timeout=0 tests/fuzz
 
 soak: $(READY) ## everything at once for SOAK_SECONDS (an hour); the result goes into docs/soak.md
 	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) --write docs/soak.md

@@ -59,6 +59,9 @@ def _prepared(version: str) -> str | None:
             command += [f"--python-version={version}", f"--target={folder}", *pins]
             subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
             (environment / "ready").touch()
+        # Else each program compiles all of it anew: what tests start writes no bytecode.
+        command = [str(found), "-m", "compileall", "-q", str(environment), str(ROOT / "src")]
+        subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT)
     return str(found)
 
 
