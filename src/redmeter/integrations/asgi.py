@@ -35,6 +35,7 @@ from typing import Any, Unpack
 
 from redmeter import Meter
 from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.frameworks import litestar_route, tell_routes
 from redmeter.integrations.loading import ASGI, load_application
 from redmeter.integrations.routes import Finder
 from redmeter.integrations.spent import Spent, begin_if_told
@@ -92,6 +93,7 @@ class RedmeterMiddleware:
         self._own = meter is None
         self._route_of = self.requests.options.route
         self._finder = Finder(app)
+        tell_routes(app)
         self._cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
 
     @property
@@ -259,6 +261,8 @@ class RedmeterMiddleware:
         try:
             if self._route_of is not None:
                 return self._route_of(scope)
+            if "litestar_app" in scope:
+                return scope.get(ROUTE) or litestar_route(scope)
             return scope.get(ROUTE) or self._finder.route(scope, app)
         except Exception as error:  # noqa: BLE001 - of the application's function, or its router
             self.requests.trouble("finding the route of a request", error)

@@ -28,7 +28,6 @@ Source: the documentation of Flask, "The Lifecycle of a Request", "Signals".
 """
 
 import logging
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
@@ -44,6 +43,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from redmeter import Meter
 from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.frameworks import rule_template
 from redmeter.integrations.meters import strangers
 from redmeter.integrations.web import WATCHED, Arguments, Requests, requests_of
 from redmeter.integrations.wsgi import (
@@ -53,7 +53,6 @@ from redmeter.integrations.wsgi import (
 )
 
 _NAME = "redmeter"
-_PARAMETER = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
 
 logger = logging.getLogger("redmeter")
 
@@ -160,7 +159,7 @@ def _route(environ: Environ, root: str) -> str | None:
             return None
     template = _templates.get((root, rule.rule))
     if template is None:
-        template = root + _PARAMETER.sub(r"{\1}", rule.rule)
+        template = root + rule_template(rule.rule)
         if len(_templates) < _RULES:
             _templates[root, rule.rule] = template
     return template

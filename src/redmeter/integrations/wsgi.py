@@ -33,10 +33,11 @@ Source: PEP 3333.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from redmeter import Meter
 from redmeter.integrations.cleaner import CleanerOfEachProcess
+from redmeter.integrations.frameworks import tell_routes
 from redmeter.integrations.loading import WSGI, load_application
 from redmeter.integrations.spent import begin_if_told
 from redmeter.integrations.web import (
@@ -74,6 +75,7 @@ class RedmeterMiddleware:
         self.app = app
         self.requests = requests_of(meter, options)
         self.cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
+        tell_routes(app)
         #: Returns the route of an environ, as soon as the response starts; None: there is none.
         self.route: Callable[[Environ], str | None] | None = self.requests.options.route
 
@@ -309,10 +311,10 @@ def from_env() -> Application:
         InvalidSetting: REDMETER_APP is not set, or names no WSGI application.
     """
     app: Application = load_application(WSGI)
-    if (flask := sys.modules.get("flask")) is not None and isinstance(app, flask.Flask):
+    if (flask := sys.modules.get("flask")) is not None and issubclass(type(app), flask.Flask):
         from redmeter.integrations.flask import Redmeter
 
-        Redmeter(app)
+        Redmeter(cast(Any, app))
         return app
     return RedmeterMiddleware(app)
 

@@ -1,0 +1,114 @@
+"""Routes of Litestar, Quart and Falcon, whose routers are not Starlette's.
+
+    Litestar    leaves the template in the scope; read in litestar_route()
+    Quart       knows the rule while it handles the request; its signals tell of it
+    Falcon      knows the template as an attribute of its request; a middleware of its own has that
+
+Idea: tell_routes() registers a listener with the application that a RedmeterMiddleware is put
+around, by the framework's public API: a signal, add_middleware(). The listener writes the template
+to `redmeter.route` in the scope or environ, as any application may. Nothing of a framework is
+imported unless the application is one of its own.
+
+    @get("/users/{user_id:int}")            Litestar    /users/{user_id}
+    @asgi("/files", is_mount=True)          Litestar    /files/{path}
+    @app.get("/users/<int:user_id>")        Quart       /users/{user_id}
+    app.add_route("/users/{user_id:int}")   Falcon      /users/{user_id}
+
+Bound: a signal or a call for each request, and one substitution.
+
+Not done: Litestar's and Quart's 405 is `(unmatched)`. An exception that Falcon or Litestar makes a
+response of is counted as 5xx, and is no message. Falcon's sinks and static routes have no template.
+
+Source: Quart, "Signals"; Falcon, "Middleware"; Litestar, types of the ASGI scope.
+"""
+
+import importlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from redmeter.integrations.web import FAILED, ROUTE
+
+#: Applications within applications that are looked into.
+_DEPTH = 10
+#: A parameter of a rule, with its converter: `<int:id>` of werkzeug, `{id:int}` of Falcon.
+_OF_RULE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
+_OF_TEMPLATE = re.compile(r"\{([^{}:]+):[^{}]*\}")
+
+
+def rule_template(rule: str) -> str:
+    """Return a rule of werkzeug as a template: `/users/<int:id>` is `/users/{id}`."""
+    return _OF_RULE.sub(r"{\1}", rule)
+
+
+def litestar_route(scope: Mapping[str, Any]) -> str | None:
+    """Return the template that Litestar found; None where it found none."""
+    template = scope.get("path_template")
+    if template != "":
+        return template
+    handler = scope.get("route_handler")
+    for route in scope["litestar_app"].routes:  # a mount
+        if getattr(route, "route_handler", None) is handler:
+            return f"{route.path_format.rstrip('/')}/{{path}}"
+    return None
+
+
+def tell_routes(app: Any) -> None:
+    """Have an application of Quart or Falcon tell its routes, also where middleware is around it.
+
+    Args:
+        app: the application, its `asgi_app`, or a middleware around it. Any other is left alone.
+    """
+    for _ in range(_DEPTH):
+        app = getattr(app, "__self__", app)
+        frameworks = {kind.__module__.partition(".")[0] for kind in type(app).__mro__}
+        if "quart" in frameworks and hasattr(app, "url_map"):
+            _listen_to_quart(app)
+        elif "falcon" in frameworks and hasattr(app, "add_middleware"):
+            app.add_middleware(_FalconRoutes())
+        app = getattr(app, "app", None)
+        if app is None:
+            return
+
+
+def _listen_to_quart(app: Any) -> None:
+    quart, signals = (importlib.import_module(name) for name in ("quart", "quart.signals"))
+
+    async def begins(_sender: object, **_: object) -> None:
+        request = quart.request if quart.has_request_context() else quart.websocket
+        if request.url_rule is not None:
+            request.scope[ROUTE] = rule_template(request.url_rule.rule)
+
+    async def fails(_sender: object, exception: BaseException, **_: object) -> None:
+        request = quart.request if quart.has_request_context() else quart.websocket
+        request.scope[FAILED] = exception
+
+    # Not weakly: nothing else holds these functions.
+    for signal in (signals.request_started, signals.websocket_started):
+        signal.connect(begins, app, weak=False)
+    for signal in (signals.got_request_exception, signals.got_websocket_exception):
+        signal.connect(fails, app, weak=False)
+
+
+class _FalconRoutes:
+    """A middleware of Falcon's, for WSGI and ASGI."""
+
+    def process_response(self, req: Any, _resp: object, _resource: object, _done: bool) -> None:
+        """Write down the template."""
+        self._tell(req, req.env)
+
+    async def process_response_async(
+        self, req: Any, _resp: object, _resource: object, _done: bool
+    ) -> None:
+        """Write down the template."""
+        self._tell(req, req.scope)
+
+    async def process_resource_ws(
+        self, req: Any, _socket: object, _resource: object, _parameters: object
+    ) -> None:
+        """Write down the template."""
+        self._tell(req, req.scope)
+
+    def _tell(self, req: Any, to: dict[str, Any]) -> None:
+        if req.uri_template:
+            to[ROUTE] = _OF_TEMPLATE.sub(r"{\1}", req.uri_template)
