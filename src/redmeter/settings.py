@@ -291,7 +291,8 @@ SETTINGS: tuple[Setting, ...] = (
         2_000,
         _whole("max_label_sets", 1, 10_000_000, "label sets"),
         "label sets",
-        'How many of one name; all further ones become one series, labelled overflow="true".',
+        'How many of one name; all further ones become one series, labelled overflow="true". Of '
+        "web requests only the application's own labels become (other).",
     ),
     Setting(
         "recent_messages",

@@ -15,6 +15,7 @@ from redmeter.integrations.spent import collecting, spend
 from redmeter.integrations.web import DISCONNECTED, Requests
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
+from support.servers import Server
 
 
 def series(meter: MemoryMeter, name: str) -> list[dict[str, str]]:
@@ -249,6 +250,31 @@ def test_a_function_may_add_labels(memory: MemoryMeter) -> None:
         assert sorted(each["plan"] for each in series(memory, name)) == ["free", "pro"]
     name = 'http_requests{method="GET",plan="pro",route="/a",status="2xx"}'
     assert memory.recorded(name) == 2
+
+
+def test_too_many_labels_of_the_application_hide_no_failure(server: Server) -> None:
+    """Method, route and status stay; only the function's labels become (other)."""
+    with Meter(server.url, flush_interval=3600, max_label_sets=3) as meter:
+        requests = requests_of(meter, labels=lambda user: {"user": str(user)} if user else {})
+        for user in range(1, 9):
+            ask(requests, "/b", "/b", request=user)
+        ask(requests, request=9, status=503)
+        ask(requests, "/c", "/c", request=None, status=503)
+        assert meter.flush()
+        failing = meter.top(
+            "http_requests",
+            precision=3600,
+            by="route",
+            order="failing",
+            failing={"status": "5xx"},
+        )
+        assert {row.key: row.value for row in failing if row.value} == {"/a": 1, "/c": 1}
+        lost = 'http_requests{method="GET",route="/b",status="2xx",user="(other)"}'
+        assert meter.total(lost) == 5
+        lost = 'http_request_seconds{method="GET",route="/a",user="(other)"}'
+        assert meter.summary(lost, precision=3600).count == 1
+        assert meter.total('http_requests{overflow="true"}') == 0
+        assert meter.health().overflowed > 0
 
 
 # What goes wrong

@@ -80,3 +80,35 @@ def test_what_is_refused_makes_no_series() -> None:
     with pytest.raises(InvalidValue):
         meter.count("a", -1, labels={"x": "1"})
     assert meter.health().series == 0
+
+
+def test_beyond_the_limit_only_extra_labels_become_others() -> None:
+    """What says what happened stays, and so do series without extra labels."""
+    known = registry()
+    status = {"status": "5xx"}
+    made = [known.counter("a", status, {"user": str(n)}) for n in range(6)]
+    within = [f'a{{status="5xx",user="{n}"}}' for n in range(3)]
+    assert [each.name for each in made] == [*within, *['a{status="5xx",user="(other)"}'] * 3]
+    assert [each.overflow for each in made] == [False] * 3 + [True] * 3
+    assert known.counter("a", status, {"user": "1"}) is made[1]
+    assert known.counter("a", {"status": "5xx", "user": "1"}) is made[1]
+    assert known.counter("a", status).name == 'a{status="5xx"}'
+    assert not known.counter("a", status).overflow
+
+
+def test_series_with_others_are_limited_as_well() -> None:
+    """A name has at most twice as many label sets, and one for all others."""
+    known = registry(max_series=100)
+    for n in range(20):
+        known.histogram("a", {"route": str(n)}, {"user": str(n)})
+    assert len(known) == 3 + 3 + 1
+    assert known.histogram("a", {"route": "19"}, {"user": "19"}).name == 'a{overflow="true"}'
+
+
+def test_extra_labels_for_which_there_is_no_room_as_others_are_left_out() -> None:
+    """The name would be too long."""
+    known = registry()
+    labels = {"route": "x" * 184}
+    for n in range(3):
+        known.counter("a", None, {"u": str(n)})
+    assert known.counter("a", labels, {"u": ""}).name == f'a{{route="{labels["route"]}"}}'

@@ -21,9 +21,10 @@ A client that went away before it had its answer is no error of the application:
 `disconnected` then.
 
 Bound: the dictionary holds HANDLES entries; what does not fit is looked up in the meter, which has
-limits of its own. Nothing here waits, opens a connection or raises: what goes wrong, e.g. in a
-function that makes labels, is counted as a trouble of the meter (`Meter.health()`), logged once a
-minute, and the request is recorded without it.
+limits of its own. Where an application adds labels with too many values, only these become
+`(other)`, see registry.py; method, route and status stay. Nothing here waits, opens a connection or
+raises: what goes wrong, e.g. in a function that makes labels, is counted as a trouble of the meter
+(`Meter.health()`), logged once a minute, and the request is recorded without it.
 
 Not done: requests that are running now are not counted, only those that have ended. The sizes of
 bodies are not measured.
@@ -306,12 +307,12 @@ class Requests:
         key = key or (method, route, status)
         if key in self._handles:
             return self._handles[key]
-        meter = self.meter
-        labels = {**more, "method": method, "route": _route(route)}
+        recorder = self.meter._recorder
+        labels = {"method": method, "route": _route(route)}
         timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
         found = (
-            meter.counter(REQUESTS, labels={**labels, "status": self._status(status)}).inc,
-            meter.histogram(SECONDS, labels=labels | timed).observe,
+            recorder.counter(REQUESTS, {**labels, "status": self._status(status)}, more).inc,
+            recorder.histogram(SECONDS, labels | timed, more).observe,
         )
         if len(self._handles) < HANDLES:
             self._handles[key] = found

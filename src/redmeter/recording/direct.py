@@ -23,6 +23,7 @@ from redmeter.recording.folding import received_event
 from redmeter.recording.grouping import Grouping
 from redmeter.recording.instance import NUMBER_SECONDS, for_each_process, needs_instance, spelled
 from redmeter.recording.observations import NOT_FINITE, Distributions, Histogram
+from redmeter.recording.registry import Labels
 from redmeter.recording.tally import AGED, Tally
 from redmeter.recording.widths import Widths
 from redmeter.store import Store
@@ -266,18 +267,18 @@ class DirectRecorder:
         assert self._instance is not None, "it was asked for"
         return self._instance
 
-    def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
-        """Return the counter of a series. See Meter.counter()."""
-        return DirectCounter(canonical(name, labels), self)
+    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
+        """Return the counter of a series. See Registry.counter(); nothing is limited here."""
+        return DirectCounter(canonical(name, {**(labels or {}), **(extra or {})}), self)
 
     def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
         series = canonical(name, labels)
         return DirectGauge(for_each_process(series) if per_process else series, self)
 
-    def histogram(self, name: str, labels: Mapping[str, str] | None = None) -> Histogram:
-        """Return the histogram of a series. See Meter.histogram()."""
-        return DirectHistogram(canonical(name, labels), self)
+    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
+        """Return the histogram of a series. See Registry.counter(); nothing is limited here."""
+        return DirectHistogram(canonical(name, {**(labels or {}), **(extra or {})}), self)
 
     def before_flush(self, look: Callable[[], None]) -> None:
         """Nothing is ever flushed."""

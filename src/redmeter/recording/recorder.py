@@ -37,7 +37,7 @@ from redmeter.recording.flusher import Failed, Flusher, Request, in_background
 from redmeter.recording.grouping import Grouping
 from redmeter.recording.messages import Messages
 from redmeter.recording.observations import Histogram
-from redmeter.recording.registry import Registry
+from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.reporting import Reporter
 from redmeter.recording.tally import Tally
 from redmeter.store import Store
@@ -135,9 +135,9 @@ class Recorder:
         event = (now if at is None else check_time(at), check_amount(amount))
         self.counter(name, labels).put(event, now)
 
-    def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
-        """Return the counter of a series, always the same one. See Meter.counter()."""
-        return self._registry.counter(name, labels)
+    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
+        """Return the counter of a series, always the same one. See Registry.counter()."""
+        return self._registry.counter(name, labels, extra)
 
     def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
@@ -188,9 +188,9 @@ class Recorder:
         event = (now if at is None else float(check_time(at)), check_value(value))
         self.histogram(name, labels).put(event, now)
 
-    def histogram(self, name: str, labels: Mapping[str, str] | None = None) -> Histogram:
-        """Return the histogram of a series, always the same one. See Meter.histogram()."""
-        return self._registry.histogram(name, labels)
+    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
+        """Return the histogram of a series, always the same one. See Registry.counter()."""
+        return self._registry.histogram(name, labels, extra)
 
     def attend(self, cell: Cell) -> None:
         """See that a flusher runs, and that the list stays short. See cells.py."""

@@ -3,6 +3,13 @@
 A name has one cell, however it is spelled and from wherever it is asked for. What has too many
 series gets one more for all the others: labelled overflow="true" for a name with too many label
 sets, (other) for all.
+
+Some series have labels of two kinds: those that say what happened, which have few values, and extra
+labels that an application adds. Label sets with extra labels have a limit of their own. Beyond it
+only the extra labels become (other), so that too many users do not hide a failed request:
+
+    http_requests{method="GET",route="/",status="5xx",user="7"}
+    http_requests{method="GET",route="/",status="5xx",user="(other)"}
 """
 
 from collections.abc import Callable, Mapping
@@ -21,6 +28,8 @@ from redmeter.recording.observations import Histogram, histogram_class
 #: What stands for the series of a name that has too many, and for all series that are too many.
 OVERFLOW_LABELS = {"overflow": "true"}
 OTHER = "(other)"
+#: Labels of a series, beside those in its name.
+Labels = Mapping[str, str] | None
 #: A kind of cell.
 C = TypeVar("C", bound=Cell)
 
@@ -72,20 +81,44 @@ class Registry:
         """Return all there are at the moment."""
         return list(self._cells.values())
 
-    def counter(self, name: str, labels: Mapping[str, str] | None = None) -> Counter:
-        """Return the counter of a series, always the same one. See Meter.counter()."""
+    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
+        """Return the counter of a series, always the same one. See Meter.counter().
+
+        Args:
+            name, labels: the series.
+            extra: more labels, which become (other) where there are too many label sets.
+        """
+        if extra:
+            return self._labelled(self._counter_class, name, labels or {}, extra)
         return self._spelled(self._counter_class, self.by_name, name, labels)
 
-    def histogram(self, name: str, labels: Mapping[str, str] | None = None) -> Histogram:
-        """Return the histogram of a series, always the same one. See Meter.histogram()."""
+    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
+        """Return the histogram of a series, always the same one. See counter()."""
+        if extra:
+            return self._labelled(self._histogram_class, name, labels or {}, extra)
         return self._spelled(self._histogram_class, self._histograms_by_name, name, labels)
+
+    def _labelled(
+        self, kind: type[C], name: str, labels: Mapping[str, str], extra: Mapping[str, str]
+    ) -> C:
+        series = canonical(name, {**labels, **extra})
+        found = self._cells.get((kind, series))
+        if found is None:
+            budget = f"{parse_name(series).base}{{"  # no name has a brace at its end
+            if self._label_sets.get(budget, 0) < self._max_label_sets:
+                found = self._admit(kind, series, budget)
+            else:
+                found = self._cell(kind, _without_values(name, labels, extra))
+                found.overflow = True
+        assert isinstance(found, kind), "it was made as one"
+        return found
 
     def _spelled(
         self,
         kind: type[C],
         by_name: dict[Any, C],
         name: str,
-        labels: Mapping[str, str] | None,
+        labels: Labels,
     ) -> C:
         try:
             spelling: Any = (name, tuple(labels.items())) if labels else name
@@ -100,7 +133,7 @@ class Registry:
             by_name[spelling] = cell
         return cell
 
-    def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
+    def gauge(self, name: str, labels: Labels, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
         series = canonical(name, labels)
         if per_process:
@@ -137,16 +170,22 @@ class Registry:
         found = self._cells.get((kind, series))
         return self._admit(kind, series) if found is None else found
 
-    def _admit(self, kind: type[Cell], series: str) -> Cell:
+    def _admit(self, kind: type[Cell], series: str, budget: str = "") -> Cell:
+        """Make the cell of a series, or return the one that stands for too many.
+
+        Args:
+            budget: with which label sets its own is counted; with those of the name, if not given.
+        """
         base, labels = parse_name(series)
-        if labels and self._label_sets.get(base, 0) >= self._max_label_sets:
+        budget = budget or base
+        if labels and self._label_sets.get(budget, 0) >= self._max_label_sets:
             return self._overflow(kind, base)
         if len(self._cells) >= self._max_series:
             return self._made(kind, OTHER, overflow=True)
         before = len(self._cells)
         cell = self._made(kind, series)
         if labels and len(self._cells) > before:
-            self._label_sets[base] = self._label_sets.get(base, 0) + 1
+            self._label_sets[budget] = self._label_sets.get(budget, 0) + 1
         return cell
 
     def _overflow(self, kind: type[Cell], base: str) -> Cell:
@@ -165,3 +204,10 @@ class Registry:
             cell = kind(series, self._attendant)
         cell.overflow = overflow
         return self._cells.setdefault((kind, series), cell)
+
+
+def _without_values(name: str, labels: Mapping[str, str], extra: Mapping[str, str]) -> str:
+    try:
+        return canonical(name, {**labels, **dict.fromkeys(extra, OTHER)})
+    except InvalidName:  # there is no room for the labels
+        return canonical(name, labels)
