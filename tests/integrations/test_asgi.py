@@ -6,6 +6,7 @@ import sys
 import threading
 from typing import Any
 
+import anyio
 import pytest
 
 from redmeter import Meter
@@ -20,6 +21,7 @@ from support.waiting import eventually
 START: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": []}
 
 
+WEBSOCKET = {k: v for k, v in http_scope("", "/", type="websocket").items() if k != "method"}
 GET_UNMATCHED = {"method": "GET", "route": "(unmatched)"}
 
 
@@ -267,6 +269,72 @@ def test_a_call_that_is_cancelled_is_disconnected(memory: MemoryMeter) -> None:
     asyncio.run(cancel())
     assert outcomes(memory) == [("GET", "(unmatched)", "disconnected")]
     assert memory.messages == []
+
+
+@pytest.mark.parametrize("scope", [http_scope("GET", "/"), WEBSOCKET])
+def test_a_task_of_its_own_that_was_cancelled_is_the_failure_of_the_application(
+    memory: MemoryMeter, scope: Any
+) -> None:
+    """The client is still there, and gets a 500; also where the task is one of a group."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        task = asyncio.create_task(asyncio.Event().wait())
+        await asyncio.sleep(0)
+        task.cancel()
+        if scope["path"] == "/":
+            await task
+        try:
+            await task
+        except asyncio.CancelledError as error:
+            raise BaseExceptionGroup("two", [error]) from None
+
+    for path in ("/", "/group"):
+        with pytest.raises((asyncio.CancelledError, BaseExceptionGroup)):
+            asyncio.run(call(RedmeterMiddleware(app, memory), {**scope, "path": path}, []))
+    method = scope.get("method", "WEBSOCKET")
+    assert outcomes(memory) == [(method, "(unmatched)", "5xx")] * 2
+    assert len(memory.logged("http", "error")) == 2
+
+
+def test_a_cancel_scope_around_the_call_disconnects_it(memory: MemoryMeter) -> None:
+    """As a server, or a middleware that runs the application in a task group, has one."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        with anyio.CancelScope() as own:
+            own.cancel()
+            await anyio.sleep_forever()
+        await anyio.sleep_forever()
+
+    async def cancel() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, RedmeterMiddleware(app, memory), http_scope("GET", "/"), [])
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+
+    anyio.run(cancel)
+    assert outcomes(memory) == [("GET", "(unmatched)", "disconnected")]
+    assert memory.messages == []
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize("root", ["/shop", "/shop/tea"])
+def test_patterns_are_compared_with_the_path_within_the_application(
+    memory: MemoryMeter, kind: str, root: str
+) -> None:
+    """Whatever the server puts before it: uvicorn --root-path, for instance."""
+    app = RedmeterMiddleware(
+        sending(),
+        memory,
+        include_paths=["/a*", "/", "/shop/a"],
+        ignore_paths="/a/health",
+        count_paths="/a/b=b /=home",
+    )
+    for path in (f"{root}/a/health", f"{root}/a/b", f"{root}/c", root, f"{root}s/a", "/a/b"):
+        scope = {**http_scope("GET", path, root_path=root), "type": kind}
+        asyncio.run(call(app, scope, []))
+    assert memory.recorded("hits") == 3
+    assert memory.recorded("b") == 2
+    assert memory.recorded("home") == 1
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])

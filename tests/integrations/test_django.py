@@ -1,6 +1,7 @@
 """The Django middleware: routes of all kinds, errors, streams, under WSGI and under ASGI."""
 
 import asyncio
+import contextlib
 import gc
 import io
 import logging
@@ -266,6 +267,37 @@ def test_a_client_that_left_under_asgi_is_seen(shop: MemoryMeter, path: str) -> 
     assert shop.messages == []
 
 
+@pytest.mark.skipif(django.VERSION < (5, 0), reason="Django itself does not look before 5.0")
+@pytest.mark.parametrize("path", ["/cancelled", "/cancelled?stream"])
+@pytest.mark.filterwarnings("ignore:Unclosed file:ResourceWarning")
+def test_a_task_of_its_own_that_was_cancelled_is_the_failure_of_the_project(
+    shop: MemoryMeter, path: str
+) -> None:
+    """The client is still there; a view or a stream awaits the task."""
+    with contextlib.suppress(asyncio.CancelledError):  # the view's, which some versions pass on
+        asyncio.run(ask_asgi(path))
+    gc.collect()
+    assert counted(shop) == [("/cancelled", "5xx")]
+    (told,) = shop.logged("http", "error")
+    assert "CancelledError" in told
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed file:ResourceWarning")
+def test_what_ends_a_worker_is_recorded_with_its_route(shop: MemoryMeter) -> None:
+    """Under WSGI and under ASGI, in Django's middleware and in one around it."""
+    outer = MemoryMeter()
+    with pytest.raises(SystemExit):
+        ask("/sleeping")
+    with pytest.raises(SystemExit):
+        wsgi.RedmeterMiddleware(WSGIHandler(), outer)(environ("/sleeping", "GET"), lambda *_: None)
+    for app in (ASGIHandler(), asgi.RedmeterMiddleware(ASGIHandler(), outer)):
+        with pytest.raises(django_project.Timeout):  # SystemExit ends the event loop
+            within_asgi(app, "/sleeping", b"timeout")
+    gc.collect()  # Django leaves the request's body open there
+    assert counted(shop) == counted(outer) == [("/sleeping", "5xx")] * 2
+    assert len(shop.messages) == len(outer.messages) == 2
+
+
 def test_a_file_is_handed_to_the_server_as_it_is(shop: MemoryMeter) -> None:
     """In the server's own wrapper; it is timed until that is closed."""
     env = environ("/download", "GET") | {"wsgi.file_wrapper": FileWrapper}
@@ -297,10 +329,23 @@ def test_where_a_project_is_mounted_is_told_by_the_project_alone(shop: MemoryMet
     assert counted(shop) == wanted
 
 
-def within_asgi(outer: Any, path: str) -> None:
+def test_patterns_are_compared_with_the_path_within_the_project(memory: MemoryMeter) -> None:
+    """As routes are written: with what the project says, without what a server says."""
+    given_ = {"REDMETER_METER": memory, "REDMETER_IGNORE_PATHS": "/get /shop/get"}
+    with override_settings(**given_, REDMETER_COUNT_PATHS="/api/*=api /shop/api/*=api"):
+        for path in ("/get", "/api/users/7/"):
+            ask(path, SCRIPT_NAME="/proxy")
+            within_asgi(ASGIHandler(), f"/proxy{path}", root_path="/proxy")
+            with override_settings(FORCE_SCRIPT_NAME="/shop/"):
+                ask(path)
+    assert memory.recorded("hits") == memory.recorded("api") == 3
+
+
+def within_asgi(outer: Any, path: str, query: bytes = b"", root_path: str = "") -> None:
     """Ask the project through a middleware of ASGI."""
-    environment = {"type": "http", "method": "GET", "path": path, "query_string": b""}
-    environment |= {"headers": [(b"host", b"shop")], "http_version": "1.1", "root_path": ""}
+    environment = {"type": "http", "method": "GET", "path": path, "query_string": query}
+    environment |= {"headers": [(b"host", b"shop")], "http_version": "1.1"}
+    environment |= {"root_path": root_path}
 
     async def receive() -> dict[str, Any]:
         if "asked" in environment:

@@ -11,13 +11,18 @@ import pytest
 from flask import Blueprint, Flask, Response, abort, request, send_file, stream_with_context
 from flask.testing import FlaskClient
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
-from werkzeug.test import Client
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.test import Client, create_environ, run_wsgi_app
 
 from redmeter import Meter
 from redmeter.integrations import wsgi
 from redmeter.integrations.flask import Redmeter
 from redmeter.names import parse_name
 from redmeter.testing import MemoryMeter
+
+
+class Timeout(BaseException):
+    """As that of gevent."""
 
 
 def shop() -> Flask:
@@ -49,6 +54,10 @@ def shop() -> Flask:
     @app.get("/broken")
     def broken() -> str:
         raise LookupError("no such plate")
+
+    @app.get("/timeout/<kind>")
+    def timeout(kind: str) -> str:
+        raise {"exit": SystemExit(1), "gevent": Timeout()}[kind]
 
     @app.get("/odd")
     def odd() -> str:
@@ -170,6 +179,31 @@ def test_an_exception_counts_once_though_flask_passes_it_on(
     assert len(memory.messages) == 1
 
 
+@pytest.mark.parametrize("kind", ["exit", "gevent"])
+@pytest.mark.parametrize("around", [False, True])
+def test_what_ends_a_worker_is_recorded_with_its_route(
+    app: Flask, memory: MemoryMeter, kind: str, around: bool
+) -> None:
+    """By the extension, and by a middleware around it."""
+    outer = MemoryMeter() if around else memory
+    served = wsgi.RedmeterMiddleware(app, outer) if around else app
+    with pytest.raises((SystemExit, Timeout)):
+        Client(served).get(f"/timeout/{kind}")
+    assert counted(outer) == [("/timeout/{kind}", "5xx")]
+    (logged,) = outer.messages
+    assert logged.pattern.startswith("GET /timeout/{kind} [")
+    assert memory.events == ([] if around else outer.events)
+
+
+def test_a_stream_that_is_left_is_no_failure(app: Flask, memory: MemoryMeter) -> None:
+    """Though the request's context ends with it."""
+    result = run_wsgi_app(app, create_environ("/stream"))[0]
+    next(iter(result))
+    result.close()  # type: ignore[attr-defined]
+    assert counted(memory) == [("/stream", "disconnected")]
+    assert memory.messages == []
+
+
 def test_a_page_of_ones_own_for_failures_is_still_a_failure(memory: MemoryMeter) -> None:
     """The exception is logged, and the status is a server's error, whatever the page says."""
     app = shop()
@@ -261,6 +295,21 @@ def test_what_is_before_a_path_is_no_part_of_its_route(memory: MemoryMeter) -> N
     for number in range(3):
         client_of(app).get("/users/1", environ_overrides={"SCRIPT_NAME": f"/secret{number}"})
     assert counted(memory) == [("/users/{user_id}", "2xx")] * 3
+
+
+def test_patterns_are_compared_with_the_path_within_the_application(memory: MemoryMeter) -> None:
+    """Behind a proxy that names a prefix; with the root that the application names itself."""
+    for root in ("/", "/branch"):
+        app = shop()
+        app.config["APPLICATION_ROOT"] = root
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign]
+        prefix = root.rstrip("/")
+        patterns = {"ignore_paths": f"{prefix}/teapot", "count_paths": f"{prefix}/users/*=users"}
+        Redmeter(app, memory, **patterns)  # type: ignore[arg-type]
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign]
+        for path in ("/teapot", "/users/1"):
+            client_of(app).get(path, headers={"X-Forwarded-Prefix": "/proxy"})
+    assert memory.recorded("hits") == memory.recorded("users") == 2
 
 
 @pytest.mark.parametrize("copied", [False, True])

@@ -1,5 +1,6 @@
 """The WSGI middleware: what it records, and that nobody sees it."""
 
+import contextlib
 import io
 import subprocess
 import sys
@@ -337,10 +338,13 @@ def test_an_exception_of_the_application_is_counted_and_passed_on(memory: Memory
     assert "no such plate" in logged.message.text
 
 
-def test_an_exception_on_the_way_is_counted_and_the_body_closed(memory: MemoryMeter) -> None:
+@pytest.mark.parametrize("error", [ValueError("half"), FileNotFoundError("half")])
+def test_an_exception_on_the_way_is_counted_and_the_body_closed(
+    memory: MemoryMeter, error: Exception
+) -> None:
     """Though the status was sent already: the response is broken."""
-    body = Body(b"a", ValueError("half"))
-    with pytest.raises(ValueError, match="half"):
+    body = Body(b"a", error)
+    with pytest.raises(type(error), match="half"):
         Server().ask(RedmeterMiddleware(answering(body), memory))
     assert body.closed == 1
     assert statuses(memory) == {"5xx": 1}
@@ -439,6 +443,87 @@ def test_a_write_that_fails_is_a_client_that_left(memory: MemoryMeter) -> None:
     assert statuses(memory) == {"disconnected": 1}
 
 
+@pytest.mark.parametrize("later", [ValueError("of the clean-up"), FileNotFoundError("of a file")])
+def test_another_error_after_a_write_that_failed_is_the_applications(
+    memory: MemoryMeter, later: Exception
+) -> None:
+    """Its own OSError as well."""
+
+    def app(env: dict[str, Any], start_response: Any) -> list[bytes]:
+        write = start_response("200 OK", PLAIN)
+        with contextlib.suppress(OSError):
+            write(b"a")
+        raise later
+
+    server = Server()
+    server.write_fails = BrokenPipeError()
+    with pytest.raises(type(later)):
+        server.ask(RedmeterMiddleware(app, memory))
+    assert statuses(memory) == {"5xx": 1}
+
+
+def test_a_write_of_what_is_no_bytes_is_the_applications_error(memory: MemoryMeter) -> None:
+    """The server's exception says so."""
+
+    def app(env: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", PLAIN)(None)
+        return []
+
+    server = Server()
+    server.write_fails = TypeError("bytes expected, not None")
+    with pytest.raises(TypeError):
+        server.ask(RedmeterMiddleware(app, memory))
+    assert statuses(memory) == {"5xx": 1}
+    assert len(memory.logged("http", "error")) == 1
+
+
+@pytest.mark.parametrize("piece", ["text", None, 7])
+def test_a_piece_that_is_no_bytes_is_the_applications_error(
+    memory: MemoryMeter, piece: Any
+) -> None:
+    """With a server that raises in Python, and one that closes without a word."""
+    app = RedmeterMiddleware(answering(iter([b"a", piece, b"b"])), memory)
+    served(app)
+    Server().ask(RedmeterMiddleware(answering(iter([piece, b"b"])), memory), pieces=1)
+    assert statuses(memory) == {"5xx": 2}
+    for told in memory.logged("http", "error"):
+        assert f"TypeError: a body consists of bytes, not {type(piece).__name__}" in told
+
+
+class ClientDisconnected(Exception):
+    """As waitress has it."""
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ConnectionResetError(), "disconnected"),
+        (TimeoutError(), "disconnected"),
+        (ClientDisconnected(), "disconnected"),
+        (SystemExit(1), "disconnected"),
+        (ValueError("more than Content-Length"), "5xx"),
+    ],
+)
+def test_a_piece_that_the_server_cannot_send_is_a_client_that_left_or_an_error(
+    memory: MemoryMeter, error: BaseException, status: str
+) -> None:
+    """By the exception with which the server closes the body."""
+    body: Any = RedmeterMiddleware(numbers, memory)(environ(), Server().start_response)
+
+    def send() -> None:
+        try:
+            for _ in body:
+                raise error
+        finally:
+            body.close()
+
+    with pytest.raises(type(error)):
+        send()
+    body.close()
+    assert statuses(memory) == {status: 1}
+    assert len(memory.logged("http", "error")) == (status == "5xx")
+
+
 @pytest.mark.parametrize("status", ["", "abc", "099 No", "2", None, 200])
 def test_a_status_that_is_none_is_other(memory: MemoryMeter, status: Any) -> None:
     """The server may do with it what it likes."""
@@ -508,12 +593,13 @@ def test_labels_come_from_the_environ(memory: MemoryMeter) -> None:
 
 
 def test_paths_are_compared_as_they_were_meant(memory: MemoryMeter) -> None:
-    """With where the application is mounted, and in UTF-8, not as WSGI spells them."""
-    app = RedmeterMiddleware(hello, memory, ignore_paths=["/shop/health", "/café"])
+    """Within the application, wherever it is mounted, and in UTF-8, not as WSGI spells them."""
+    app = RedmeterMiddleware(hello, memory, ignore_paths=["/health", "/café", "/"])
     Server().ask(app, environ("/health", SCRIPT_NAME="/shop"))
+    Server().ask(app, environ("", SCRIPT_NAME="/shop"))
     Server().ask(app, environ("/café".encode().decode("latin-1")))
     assert memory.events == []
-    Server().ask(app, environ("/health"))
+    Server().ask(app, environ("/shop/health"))
     Server().ask(app, environ("/\xff\u20ac"))
     assert memory.recorded("hits") == 2
 

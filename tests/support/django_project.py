@@ -90,12 +90,30 @@ async def forever(request: Any) -> HttpResponse:
     return HttpResponse("never")
 
 
+async def cancelled(request: Any) -> HttpResponse:
+    task = asyncio.ensure_future(asyncio.Event().wait())
+    await asyncio.sleep(0)
+    task.cancel()
+    if "stream" not in request.GET:
+        await task
+
+    async def pieces() -> AsyncIterator[str]:
+        yield "a"
+        await task
+
+    return StreamingHttpResponse(pieces())
+
+
 def download(request: Any) -> FileResponse:
     return FileResponse(io.BytesIO(b"x" * 9000), content_type="text/plain")
 
 
+class Timeout(BaseException):
+    """As that of gevent."""
+
+
 def sleeping(request: Any) -> HttpResponse:
-    raise SystemExit(3)
+    raise Timeout if "timeout" in request.GET else SystemExit(3)
 
 
 def template(request: Any) -> HttpResponse:
@@ -122,6 +140,7 @@ urlpatterns = [
     path("apage/<int:number>", apage),
     path("abroken", abroken),
     path("forever", forever),
+    path("cancelled", cancelled),
     path("download", download),
     path("sleeping", sleeping),
     path("template", template),

@@ -15,8 +15,9 @@ A websocket is recorded when its connection ends, with the connection's duration
 WEBSOCKET and with status 101, the one by which it began.
 
 What counts as disconnected: the server said `http.disconnect` before the last byte was there, or
-refused a message with an OSError, or ended the call (CancelledError). Nothing is asked of the
-server for that: a client that left unnoticed by the application had its answer, as far as anybody
+refused a message with an OSError, or cancelled the task that serves the request. A CancelledError
+without that is the application's own failure, see cancelling.py. Nothing is asked of the server for
+that: a client that left unnoticed by the application had its answer, as far as anybody
 knows. A websocket is disconnected where it ended without a code, or before it was accepted.
 
 A request is counted once, by the outermost middleware, however many there are around it.
@@ -34,10 +35,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Unpack
 
 from redmeter import Meter
+from redmeter.integrations.cancelling import is_cancelled
 from redmeter.integrations.cleaner import CleanerOfEachProcess
 from redmeter.integrations.frameworks import litestar_route, tell_routes
 from redmeter.integrations.loading import ASGI, load_application
-from redmeter.integrations.routes import Finder
+from redmeter.integrations.routes import Finder, path_within
 from redmeter.integrations.spent import Spent, begin_if_told
 from redmeter.integrations.web import (
     DISCONNECTED,
@@ -108,19 +110,21 @@ class RedmeterMiddleware:
         """Serve a request as the application does."""
         kind = scope["type"]
         if kind == "http":
-            if WATCHED not in scope and self.requests.watched(scope["path"]):
-                await self._serve(scope, receive, send)
+            path = path_within(scope)
+            if WATCHED not in scope and self.requests.watched(path):
+                await self._serve(scope, path, receive, send)
                 return
         elif kind == "websocket":
-            if WATCHED not in scope and self.requests.watched(scope["path"]):
-                await self._serve_websocket(scope, receive, send)
+            path = path_within(scope)
+            if WATCHED not in scope and self.requests.watched(path):
+                await self._serve_websocket(scope, path, receive, send)
                 return
         elif kind == "lifespan":
             await self._live(scope, receive, send)
             return
         await self.app(scope, receive, send)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: Scope, path: str, receive: Receive, send: Send) -> None:
         requests, now = self.requests, self.requests.now
         app = scope.get("app")
         status: int | None = None
@@ -158,7 +162,7 @@ class RedmeterMiddleware:
             if last and not recorded:
                 recorded = True
                 outcome = DISCONNECTED if gone else status
-                self._record(scope, app, outcome, now() - start, None, spent, began)
+                self._record(scope, path, app, outcome, now() - start, None, spent, began)
 
         try:
             await self.app(scope, received, sent)
@@ -169,21 +173,21 @@ class RedmeterMiddleware:
                 if failed:
                     requests.failed(scope["method"], self._route(scope, app), error)
             elif failed:
-                self._record(scope, app, status, seconds, error, spent, began)
+                self._record(scope, path, app, status, seconds, error, spent, began)
             else:
-                self._record(scope, app, DISCONNECTED, seconds, None, spent, began)
+                self._record(scope, path, app, DISCONNECTED, seconds, None, spent, began)
             raise
         else:
             if not recorded:
                 # Without any status, what the server answers for it.
                 outcome = DISCONNECTED if gone else 500 if status is None else status
-                self._record(scope, app, outcome, now() - start, None, spent, began)
+                self._record(scope, path, app, outcome, now() - start, None, spent, began)
         finally:
             refused = None  # it holds these frames
             if spent is not None:
                 spent.end()  # in the context in which it began
 
-    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_websocket(self, scope: Scope, path: str, receive: Receive, send: Send) -> None:
         requests = self.requests
         app = scope.get("app")
         status: int | str | None = None
@@ -228,14 +232,14 @@ class RedmeterMiddleware:
         except BaseException as error:
             seconds = requests.now() - start
             if not _left(error, refused):
-                self._record(scope, app, status, seconds, error, spent)
+                self._record(scope, path, app, status, seconds, error, spent)
             else:
                 outcome = status if closed else DISCONNECTED
-                self._record(scope, app, outcome, seconds, None, spent)
+                self._record(scope, path, app, outcome, seconds, None, spent)
             raise
         else:
             outcome = 500 if status is None else status
-            self._record(scope, app, outcome, requests.now() - start, None, spent)
+            self._record(scope, path, app, outcome, requests.now() - start, None, spent)
         finally:
             refused = None  # it holds these frames
             if spent is not None:
@@ -244,6 +248,7 @@ class RedmeterMiddleware:
     def _record(
         self,
         scope: Scope,
+        path: str,
         app: object,
         status: int | str | None,
         seconds: float,
@@ -251,8 +256,7 @@ class RedmeterMiddleware:
         spent: Spent | None,
         began: float | None = None,
     ) -> None:
-        method, path = scope.get("method", WEBSOCKET), scope["path"]
-        route = self._route(scope, app)
+        method, route = scope.get("method", WEBSOCKET), self._route(scope, app)
         if FAILED in scope:
             error = scope.pop(FAILED)
         self.requests.record(method, path, route, status, seconds, scope, error, spent, began)
@@ -317,10 +321,14 @@ def _left(error: BaseException, refused: BaseException | None) -> bool:
     Args:
         refused: the exception by which the server refused a message.
     """
-    return all(
-        each is refused or type(each).__name__ in (_LEFT if isinstance(each, Exception) else _ENDED)
-        for each in _members(error)
-    )
+    return all(each is refused or _is_end(each) for each in _members(error))
+
+
+def _is_end(error: BaseException) -> bool:
+    kind = type(error).__name__
+    if isinstance(error, Exception):
+        return kind in _LEFT
+    return kind in _ENDED and (kind != "CancelledError" or is_cancelled())
 
 
 def _members(error: BaseException) -> Iterator[BaseException]:

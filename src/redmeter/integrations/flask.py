@@ -20,7 +20,9 @@ the response starts (werkzeug puts it there, and Flask takes it away when its co
     a rule for this path, none for the method       the rule's, with 405
     no rule                                         (unmatched)
 
-An exception that no errorhandler takes is told by a signal, also where a page for 500 is shown.
+A signal reports an exception that no errorhandler takes, also where a page for 500 is shown. Flask
+sends none for what is not an Exception, e.g. the SystemExit by which gunicorn ends a worker that
+takes too long. Its route is read when Flask tears the request's context down, which comes first.
 
 Not done: a redirect to the path with a slash at its end is `(unmatched)`, as no rule matched.
 
@@ -38,6 +40,7 @@ from flask import (
     has_app_context,
     has_request_context,
     request,
+    request_tearing_down,
 )
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
@@ -101,6 +104,7 @@ class Redmeter:
         root = str(app.config.get("APPLICATION_ROOT") or "").rstrip("/")
         app.wsgi_app = _Middleware(app.wsgi_app, requests, root)  # type: ignore[method-assign]
         got_request_exception.connect(_failed)
+        request_tearing_down.connect(_torn_down)
 
     @property
     def meter(self) -> Meter:
@@ -125,6 +129,7 @@ class _Middleware(RedmeterMiddleware):
 
     def __init__(self, app: Any, requests: Requests, root: str) -> None:
         self.app = app
+        self.root = root
         self.requests = requests
         self.cleaner = CleanerOfEachProcess(self.meter) if requests.options.cleaner else None
         own = requests.options.route
@@ -147,6 +152,13 @@ def _failed(_sender: object, exception: object = None, **_: object) -> None:
     watched = request.environ.get(WATCHED) if has_request_context() else None
     if type(watched) is Watched and isinstance(exception, BaseException):
         watched.failed(exception)
+
+
+def _torn_down(_sender: object, exc: object = None, **_: object) -> None:
+    """Find the route of a request that ends with SystemExit or the like, without another signal."""
+    watched = request.environ.get(WATCHED) if exc is not None and has_request_context() else None
+    if type(watched) is Watched:
+        watched.ending()
 
 
 def _route(environ: Environ, root: str) -> str | None:

@@ -45,8 +45,8 @@ class Arguments(TypedDict, total=False):
 class Options:
     """What is recorded of requests; see settings.py for those that are in the table.
 
-    Patterns are compared with the whole path, as the server hands it over: decoded, without the
-    query. `*` stands for any characters, slashes included.
+    Patterns are compared with the path within the application, decoded, without the query and
+    without what a server or a proxy has put before it. `*` stands for any characters, slashes included.
     """
 
     #: Patterns, separated by spaces: of these paths alone. Empty: of all.

@@ -97,7 +97,7 @@ class Finder:
         routes = self._look_up(scope, endpoint) if found is None else found[1]
         route = routes[0]
         if len(routes) > 1:
-            path = _path(scope)
+            path = path_within(scope)
             route = next((each for each in routes if each.matches(path)), route)
         if route.template is None and route.mount:
             # None of the routes within matched, or a middleware there has answered.
@@ -143,7 +143,7 @@ class Finder:
 
 def _matched(routes: Sequence[Route], scope: Mapping[str, Any]) -> str | None:
     """Return the template that a router would have found by the path, and the method."""
-    path, method = _path(scope), _method(scope)
+    path, method = path_within(scope), _method(scope)
     other: str | None = None
     for each in routes:
         # A host says nothing of the path.
@@ -163,10 +163,15 @@ def _method(scope: Mapping[str, Any]) -> str | None:
     return next((value.decode("latin-1") for value in wanted), None)
 
 
-def _path(scope: Mapping[str, Any]) -> str:
-    """Return the path within the application, see starlette.routing.get_route_path()."""
+def path_within(scope: Mapping[str, Any]) -> str:
+    """Return the path within the application, without what a server or a proxy has put before it.
+
+    Servers differ in whether `path` begins with `root_path`; the specification says that it does.
+    """
     path, root = str(scope["path"]), scope.get("app_root_path", scope.get("root_path", ""))
-    return path[len(root) :] if root and path.startswith(f"{root}/") else path
+    if not root or not path.startswith(root):
+        return path
+    return path[len(root) :] if path.startswith("/", len(root)) else path if path != root else "/"
 
 
 class _Above(NamedTuple):

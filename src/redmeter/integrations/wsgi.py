@@ -16,10 +16,14 @@ piece on, unread, and that is recorded when the server closes it.
 
     it ended                              the status that was sent
     it raised, or the application did     500, and the exception; it goes on to the server
+    the server refused a piece            500, and why: a `str`, more than Content-Length
     closed after some pieces, no error    `disconnected`: the client has gone
+    write() raised an OSError             the same, unless the application raised another error
     closed before anything was asked for  the status: nobody wanted a body, for a HEAD for instance
 
-The status is the last that the server accepted, so one that was replaced by way of exc_info counts.
+An OSError that the application itself raises, such as FileNotFoundError, is a failure like any
+other. The status is the last that the server accepted, so one that was replaced by way of exc_info
+counts.
 
 A request is counted once, by the outermost middleware of those around it, however many there are.
 
@@ -49,6 +53,9 @@ from redmeter.integrations.web import (
     requests_of,
 )
 
+#: What waitress and Starlette's WSGIMiddleware raise in place of an OSError when a client left.
+_LEFT = frozenset({"ClientDisconnected", "BrokenResourceError", "ClosedResourceError"})
+
 Environ = dict[str, Any]
 Application = Callable[[Environ, Any], Iterable[bytes]]
 
@@ -73,6 +80,8 @@ class RedmeterMiddleware:
         **options: Unpack[Arguments],
     ) -> None:
         self.app = app
+        #: Where the application says that it is mounted; it begins all paths and routes.
+        self.root = ""
         self.requests = requests_of(meter, options)
         self.cleaner = CleanerOfEachProcess(self.meter) if self.requests.options.cleaner else None
         tell_routes(app)
@@ -89,7 +98,7 @@ class RedmeterMiddleware:
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         """Answer a request, as the application does."""
-        path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
+        path = f"{self.root}{environ.get('PATH_INFO') or '/'}"
         if not path.isascii():
             path = path.encode("latin-1", "replace").decode("utf-8", "replace")
         if WATCHED in environ or not self.requests.watched(path):
@@ -120,9 +129,9 @@ class Watched:
     """
 
     __slots__ = (
-        *("_began", "_body", "_environ", "_error", "_gone", "_next", "_path", "_pending"),
-        *("_requests", "_route", "_route_of", "_spent", "_start", "_start_response"),
-        *("_status", "_write"),
+        *("_began", "_body", "_environ", "_error", "_given", "_next", "_path"),
+        *("_pending", "_refused", "_requests", "_route", "_route_of", "_spent", "_start"),
+        *("_start_response", "_status", "_write"),
     )
 
     def __init__(
@@ -141,8 +150,10 @@ class Watched:
         self._route: str | None = None
         self._status: str | None = None
         self._error: BaseException | None = None
-        #: Whether the server could not send what it was given by write().
-        self._gone = False
+        #: By which exception the server said that it cannot send what it was given by write().
+        self._refused: OSError | None = None
+        #: The class of the last piece.
+        self._given: type = bytes
         #: Whether pieces were asked for, and more may come.
         self._pending = False
         self._body: Any = None
@@ -174,8 +185,8 @@ class Watched:
             self._began = self._requests.now()
         try:
             return self._write(data)
-        except BaseException:
-            self._gone = True
+        except OSError as error:
+            self._refused = error
             raise
 
     # What integrations tell
@@ -184,6 +195,11 @@ class Watched:
         """Take note of an exception that nobody handled, which the server will not see."""
         self._error = error
         if self._route_of is not None:
+            self._find_route()
+
+    def ending(self) -> None:
+        """Find the route of a request that ends without a response, while it is still known."""
+        if self._status is None and self._route_of is not None:
             self._find_route()
 
     def routed_by(self, route: Callable[[Environ], str | None], environ: Environ) -> None:
@@ -255,6 +271,7 @@ class Watched:
         except BaseException as error:
             self._error = error
             raise
+        self._given = type(piece)
         if self._began is None:
             self._began = self._requests.now()
         return piece
@@ -262,6 +279,8 @@ class Watched:
     def close(self) -> None:
         """Close the response, and record the request. Called again, it does nothing."""
         body, self._body, self._next = self._body, None, _nothing
+        if self._pending and self._error is None and self._environ:
+            self._error = _refusal(self._given)
         try:
             close = getattr(body, "close", None)
             if close is not None:
@@ -284,7 +303,11 @@ class Watched:
             self._find_route()
         status: int | str | None = None
         error = error or self._error
-        if self._gone or (error is None and self._pending and method != "HEAD"):
+        if error is None:
+            gone = self._refused is not None or (self._pending and method != "HEAD")
+        else:
+            gone = error is self._refused
+        if gone:
             status, error = DISCONNECTED, None
         elif self._status is not None:
             try:
@@ -297,7 +320,7 @@ class Watched:
         path, spent = self._path, self._spent
         self._requests.record(method, path, route, status, seconds, environ, error, spent, began)
         # Whatever these hold may hold them.
-        self._environ, self._error, self._route_of = {}, None, None
+        self._environ, self._error, self._refused, self._route_of = {}, None, None, None
 
 
 def from_env() -> Application:
@@ -334,6 +357,20 @@ class _Sized:
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._watched)
+
+
+def _refusal(given: type) -> BaseException | None:
+    """Return why a server closes a response before its end; None where its client has left.
+
+    Args:
+        given: the class of the piece that it got last.
+    """
+    if not issubclass(given, bytes | bytearray | memoryview):
+        return TypeError(f"a body consists of bytes, not {given.__name__}")
+    raised = sys.exc_info()[1]
+    if isinstance(raised, OSError) or not isinstance(raised, Exception):
+        return None
+    return None if type(raised).__name__ in _LEFT else raised
 
 
 def _nothing() -> bytes:

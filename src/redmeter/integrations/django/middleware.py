@@ -35,6 +35,7 @@ from django.conf import settings  # type: ignore[import-untyped]
 from django.core.exceptions import MiddlewareNotUsed  # type: ignore[import-untyped]
 from django.core.signals import got_request_exception  # type: ignore[import-untyped]
 
+from redmeter.integrations.cancelling import is_cancelled
 from redmeter.integrations.django.project import cleaner
 from redmeter.integrations.django.project import requests as project_requests
 from redmeter.integrations.django.routes import readable
@@ -85,7 +86,7 @@ class RedmeterMiddleware:
                 return self.get_response(request)
             finally:
                 self._tell(request, outer)
-        if not self.requests.watched(request.path):
+        if not self.requests.watched(_path(request)):
             return self.get_response(request)
         if self._cleaner is not None:
             self._cleaner.see_to()
@@ -105,18 +106,18 @@ class RedmeterMiddleware:
                 return await answer
             finally:
                 self._tell(request, outer)
-        if not self.requests.watched(request.path):
+        if not self.requests.watched(_path(request)):
             return await answer
         if self._cleaner is not None:
             self._cleaner.see_to()
         spent, start = begin_if_told(), self.requests.now()
         try:
             response = await answer
-        except asyncio.CancelledError:
-            self._end(request, start, spent, DISCONNECTED, None)
-            raise
         except BaseException as error:
-            self._end(request, start, spent, None, error)
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                self._end(request, start, spent, DISCONNECTED, None)
+            else:
+                self._end(request, start, spent, None, error)
             raise
         return self._answered(request, response, start, spent)
 
@@ -148,7 +149,7 @@ class RedmeterMiddleware:
         try:
             error = request.__dict__.pop(_ERROR, None) or error
             route = self._route(request)
-            method, path = request.method or "", request.path
+            method, path = request.method or "", _path(request)
             requests.record(method, path, route, status, seconds, request, error, spent, began)
         except Exception as trouble:  # noqa: BLE001 - a request or a route of a strange class
             requests.trouble("recording a request", trouble)
@@ -237,9 +238,11 @@ class _Stream:
         try:
             async for piece in body:
                 yield piece
-        except (GeneratorExit, asyncio.CancelledError):
+        except GeneratorExit:
             raise
         except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
             self._error = error
             self._end()  # under ASGI Django does not close it
             raise
@@ -266,7 +269,7 @@ def _note(request: Any = None, **_: object) -> None:
             return
         outer = _outer(request)
         if outer is None:
-            if project_requests().watched(request.path):
+            if project_requests().watched(_path(request)):
                 setattr(request, _ERROR, error)
         elif type(outer[WATCHED]) is Watched:
             outer[WATCHED].failed(error)
@@ -280,6 +283,12 @@ def _outer(request: Any) -> dict[str, Any] | None:
     """Return environ or scope of a request that is counted already, by what is around Django."""
     outer: dict[str, Any] = getattr(request, "scope", request.META)
     return outer if WATCHED in outer else None
+
+
+def _path(request: Any) -> str:
+    """Return the path as routes are written: with the mount of the project, not the server's."""
+    mount: str = settings.FORCE_SCRIPT_NAME or ""
+    return f"{mount.rstrip('/')}{request.path_info}"
 
 
 def _route(request: Any) -> str | None:
