@@ -46,7 +46,8 @@ class Options:
     """What is recorded of requests; see settings.py for those that are in the table.
 
     Patterns are compared with the path within the application, decoded, without the query and
-    without what a server or a proxy has put before it. `*` stands for any characters, slashes included.
+    without what a server or a proxy has put before it. `*` stands for any characters, slashes
+    included.
     """
 
     #: Patterns, separated by spaces: of these paths alone. Empty: of all.
