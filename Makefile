@@ -77,9 +77,9 @@ format: $(READY) ## format the code, write the generated docs
 	tools/npm run --silent types
 	tools/npm run --silent format
 
-bench: $(READY) ## measure against the listings of the book, and exporters; one table
+bench: $(READY) ## measure against the listings of the book, and exporters; SMOKE=1: each row at a tiny size
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python benchmarks/run.py
+	$(if $(SMOKE),REDMETER_BENCH_SMOKE=1 )$(BIN)/python benchmarks/run.py
 
 matrix: ## tests on each Python; contract and fault tests on each server
 	tools/matrix

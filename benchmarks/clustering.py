@@ -23,13 +23,15 @@ from support.history import check
 from support.progress import at_risk, goes_on, partitions_on, replicated
 from support.progress import read as read_all
 from support.writers import Writers
-from table import Row, milli
+from table import Row, milli, sized
 
 #: Series of a flush.
-SERIES = 2_000
+SERIES = sized(2_000, 100)
 #: Series that events of the past are of, and seconds of each.
-PAST, SECONDS = 500, 100
-ROUNDS = 15
+PAST, SECONDS = sized(500, 20), sized(100, 5)
+ROUNDS = sized(15, 1)
+#: Masters that are killed, one after the other.
+KILLED = sized(2, 1)
 
 
 @contextmanager
@@ -133,7 +135,7 @@ def failover(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     with Cluster("valkey-9.1") as cluster, Writers(cluster.url, processes=1) as writers:
         goes_on(cluster)
         died: list[tuple[frozenset[int], dict[str, int], float]] = []
-        for master in cluster.masters()[:2]:
+        for master in cluster.masters()[:KILLED]:
             died.append(
                 (partitions_on(cluster, master), replicated(cluster, master), time.monotonic())
             )

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import pytest
 import redis
 
 from redmeter import store as stores
@@ -23,36 +24,42 @@ from redmeter.dashboard.parsing import parse
 from redmeter.keys import DEFAULT_RETENTION, Keys, entry
 from redmeter.names import canonical
 from redmeter.store import Store
-from redmeter.store.link import Link
 from support import chromium
 from support.observed import put_observed
-from table import Row, milli, turns
+from support.stores import exchanges
+from table import Row, milli, sized, turns
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
 
 #: Seconds for which a page is watched.
-WATCHED = 20.0
+WATCHED = sized(20.0, 1.0)
+#: Counters of the smaller and of the larger store, and how often the overview is asked for.
+FEW, MANY, ASKED = sized(1_000, 400), sized(20_000, 500), sized(40, 2)
+#: Series that are visible at once, and how many times others are.
+VISIBLE, REFRESHES = 50, sized(14, 1)
 
 
 def overview(conn: redis.Redis, url: str) -> Iterator[Row]:
-    """The overview's JSON, compressed, at 1,000 and at 20,000 counters; 300 of them are pages'."""
+    """The overview's JSON, compressed, with FEW and with MANY counters; 300 of them are pages'."""
     p95: dict[int, float] = {}
-    for number in (1_000, 20_000):
+    for number in (FEW, MANY):
         conn.flushall()
         with _opened(url) as store:
             _fill(conn, number)
             with _trips() as trips:
-                taken = [_answering(Answers(store), "overview") for _ in range(40)]
+                taken = [_answering(Answers(store), "overview") for _ in range(ASKED)]
             watched = Answers(store)
-            again = statistics.median(_answering(watched, "overview") for _ in range(10))
+            again = statistics.median(_answering(watched, "overview") for _ in range(sized(10, 1)))
             before = _cpu(conn)
             for _ in range(10):
                 _answer(Answers(store), "overview")
             server = (_cpu(conn) - before) / 10
-        p95[number] = sorted(taken)[37]
-        note = f"{len(trips) / 40:.1f} round trips, server {milli(server)}; watched {milli(again)}"
-        ratio = None if number == 1_000 else p95[number] / p95[1_000]
+        p95[number] = sorted(taken)[ASKED * 37 // 40]
+        note = (
+            f"{len(trips) / ASKED:.1f} round trips, server {milli(server)}; watched {milli(again)}"
+        )
+        ratio = None if number == FEW else p95[number] / p95[FEW]
         target = "told" if ratio is None else "<= 3"
         yield Row(
             f"overview of {number:,} counters, p95", milli(p95[number]), "", ratio, target, note
@@ -60,10 +67,14 @@ def overview(conn: redis.Redis, url: str) -> Iterator[Row]:
 
 
 def visible(conn: redis.Redis, url: str) -> Iterator[Row]:
-    """50 visible series of 120 samples: one request, and 50 requests for one each, by HTTP."""
-    _fill(conn, 1_000)
-    names = [f"name=shop_{n % 40:02}_events%7Bkind%3D%22{n}%22%7D" for n in range(700)]
-    parts = [names[at : at + 50] for at in range(0, 700, 50)]  # each is asked once: none is cached
+    """VISIBLE series of 120 samples: one request, and 50 requests for one each, by HTTP."""
+    _fill(conn, FEW)
+    names = [
+        f"name=shop_{n % 40:02}_events%7Bkind%3D%22{n}%22%7D" for n in range(VISIBLE * REFRESHES)
+    ]
+    parts = [
+        names[at : at + VISIBLE] for at in range(0, len(names), VISIBLE)
+    ]  # each is asked once: none is cached
     with _served(url) as address, _connected(address) as get:
         get(names[-1])
         rounds = [(_taken(get, ["&".join(some)]), _taken(get, some)) for some in parts]
@@ -79,8 +90,10 @@ def visible(conn: redis.Redis, url: str) -> Iterator[Row]:
             rounds=15,
             calls=3,
         )
-    note = f"{number} round trip; without HTTP {milli(one)}, {milli(other)}: {within:.2f}"
-    yield Row("50 visible series, one refresh", milli(mine), milli(theirs), ratio, "<= 0.4", note)
+    note = f"round trips: {number}; without HTTP {milli(one)}, {milli(other)}: {within:.2f}"
+    yield Row(
+        f"{VISIBLE} visible series, one refresh", milli(mine), milli(theirs), ratio, "<= 0.4", note
+    )
 
 
 def page(conn: redis.Redis, url: str) -> Iterator[Row]:
@@ -91,11 +104,11 @@ def page(conn: redis.Redis, url: str) -> Iterator[Row]:
         return
     from playwright.sync_api import sync_playwright
 
-    _fill(conn, 1_000)
+    _fill(conn, FEW)
     with _served(url) as address, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=path, args=chromium.flags())
         ready, sizes = [], []
-        for _ in range(7):
+        for _ in range(sized(7, 1)):
             context = browser.new_context(viewport={"width": 1280, "height": 900})
             tab = context.new_page()
             began = time.perf_counter()
@@ -205,6 +218,7 @@ def _cpu(conn: redis.Redis) -> float:
 def _opened(url: str) -> Iterator[Store]:
     store = stores.open(url)
     assert store is not None
+    store.bind()  # as the first write does
     try:
         yield store
     finally:
@@ -239,18 +253,8 @@ def _taken(get: Callable[[str], None], queries: Iterable[str]) -> float:
 @contextmanager
 def _trips() -> Iterator[list[int]]:
     """Record each round trip."""
-    seen: list[int] = []
-    whole = Link.exchange
-
-    def counted(self: Link, commands: Any, *take: Any) -> Any:
-        seen.append(len(commands))
-        return whole(self, commands, *take)
-
-    Link.exchange = counted  # type: ignore[assignment, method-assign]
-    try:
+    with pytest.MonkeyPatch.context() as patch, exchanges(patch) as seen:
         yield seen
-    finally:
-        Link.exchange = whole  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import redis
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from redmeter.analysis.forecast import forecast
 from redmeter.analysis.horizons import LEVEL
@@ -43,9 +44,9 @@ from redmeter.demo import shape
 from redmeter.demo.past import PAGES
 from redmeter.formats import access_log
 from redmeter.model import Series
-from table import Row
+from support.realdata import REAL_LOG
+from table import Row, sized
 
-LOG = Path(__file__).parents[2] / "shared" / "data" / "apache_access.log"
 MINUTE, HOUR, DAY = 60, 3600, 86400
 #: Samples that are kept, and of the short log those that the first forecast is made from.
 KEPT, FEWEST = 120, 36
@@ -93,9 +94,9 @@ class Score(NamedTuple):
 
 def cases() -> Iterator[Case]:
     hours = (1, 3, 6, 12, 24)
-    if LOG.exists():
+    if REAL_LOG.exists():
         hits, missing = Counter[int](), Counter[int]()
-        for line in LOG.read_text("utf-8", "replace").splitlines():
+        for line in REAL_LOG.read_text("utf-8", "replace").splitlines():
             hit = access_log.parse(line)
             if hit is not None:
                 hits[int(hit.time) // HOUR * HOUR] += 1
@@ -210,7 +211,7 @@ def holt_winters(season: int) -> Forecaster | None:
 def milliseconds() -> float:
     """Return the time of one forecast of a full series, the best of many."""
     case, best = demo("", HOUR, 5, BUSY, 1, 24, ()), math.inf
-    for _ in range(50):
+    for _ in range(sized(50, 1)):
         started = time.perf_counter()
         ours(HOUR)(case.values, case.start, 24)
         best = min(best, time.perf_counter() - started)
@@ -221,7 +222,7 @@ def forecasting(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     """Mean absolute errors against the better of the two naive forecasts, for `make bench`."""
     yield Row("a forecast of 120 samples", f"{milliseconds():.1f} ms", "", None, "told")
     for case in cases():
-        for one in scores(case, ours(case.precision), every=1):
+        for one in scores(case, ours(case.precision), every=sized(1, 100)):
             if one.ahead in (1, 6, 24, 7, 12):
                 told = f"held {one.held:.0%}, interval score x "
                 told += f"{one.interval / one.interval_of_others:.2f}"

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import hiredis
 import redis
@@ -22,9 +21,14 @@ from redmeter.reading.series import read_series
 from redmeter.store import Store
 from redmeter.store import open as open_store
 from redmeter.store.packing import pack
+from support.realdata import REAL_LOG, any_log
 from support.stores import store_all
+from table import sized
 
-LOG = Path(__file__).parents[2] / "shared" / "data" / "apache_access.log"
+#: What is replayed: the real log, and in the smoke run the small one where there is no other.
+LOG = sized(REAL_LOG, any_log())
+#: How long a counter is written to: first by the hour, then by the minute; seconds.
+BEFORE, WEEK = sized(114 * 86400, 86400), sized(7 * 86400, 3600)
 
 
 def updates(conn: redis.Redis, url: str) -> dict[str, Callable[[], object]]:
@@ -158,7 +162,7 @@ def replay(url: str) -> tuple[int, float]:
     with lines.read(LOG) as source:
         report = door.replay(store, source, shift=int(time.time()) - int(newest))
     seconds = time.perf_counter() - started
-    assert report.kept == report.lines, "everything is stored"
+    assert report.kept == report.hits > 0, "every hit is stored"
     store.close()
     return report.lines, seconds
 
@@ -169,7 +173,10 @@ def parse_only() -> float:
     with lines.read(LOG) as source:
         for batch in source:
             for line in batch:
-                access_log.parse(line)
+                try:  # noqa: SIM105 - suppress() would take longer than the parsing
+                    access_log.parse(line)
+                except access_log.MalformedLine:
+                    pass
             count += len(batch)
     return (time.perf_counter() - started) / count
 
@@ -181,7 +188,7 @@ def memory_full(conn: redis.Redis, url: str, count: int) -> tuple[float, float]:
     now = int(time.time())
     # The script is loaded once, whatever is counted, and what the server's Lua leaves behind grows
     # for a while.
-    for number in range(100):
+    for number in range(sized(100, 3)):
         store_all(store, {f"before:{number}": _full(now)})
     before = _used(conn)
     for number in range(1, count + 1):
@@ -243,16 +250,16 @@ def memory_week(conn: redis.Redis, url: str) -> tuple[float, float]:
     """Bytes of a counter's hashes after a week of an event a second, without a cleaner.
 
     The week is simulated by a producer whose clock is set back and moved forward; before it come
-    120 days at the coarse precisions.
+    114 days at the coarse precisions.
     """
     _empty(conn)
     now = int(time.time())
-    clock = ManualClock(now - 121 * 86400)
+    clock = ManualClock(now - BEFORE - WEEK)
     store = _store(url, clock=clock)
-    while clock.wall() < now - 7 * 86400:
+    while clock.wall() < now - WEEK:
         store_all(store, {"page": {int(clock.wall()): 1}})
         clock.advance(3600)
-    clock.set_wall(now - 7 * 86400)
+    clock.set_wall(now - WEEK)
     while clock.wall() < now:
         second = int(clock.wall())
         store_all(store, {"page": {second - age: 1 for age in range(60)}})

@@ -10,16 +10,16 @@ import redis
 from redmeter import Meter
 from redmeter.integrations.logging import RedmeterHandler
 from support import listings
-from table import Row, micro
+from table import Row, micro, sized
 
 #: Log calls of one turn; every other one is by a format, the rest are texts that differ.
-CALLS = 10_000
+CALLS = sized(10_000, 100)
 
 
 def logging_calls(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Log calls through the handler, until all are stored, beside the listing's log_common."""
     rounds = []
-    for _ in range(7):
+    for _ in range(sized(7, 1)):
         conn.flushall()
         with Meter(url) as meter:
             handler = RedmeterHandler(meter)

@@ -10,9 +10,9 @@ from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.migrating import migrate
 from redmeter.store import Store, opening
 from support.servers import Server
-from table import Row
+from table import Row, sized
 
-COUNTERS, SLICES = 20_000, 6
+COUNTERS, SLICES = sized(20_000, 100), 6
 
 
 def fill(conn: redis.Redis) -> None:
@@ -38,11 +38,11 @@ def _open(url: str) -> Store:
 
 
 def moving(conn: redis.Redis, url: str) -> Iterator[Row]:
-    """20,000 counters at seven precisions, to another server of the same machine."""
+    """Counters at seven precisions, to another server of the same machine."""
     with Server("valkey-9.1") as other:
         fill(conn)
         with measures.pinging(url) as alone:
-            time.sleep(3)
+            time.sleep(sized(3.0, 0.2))
         source, target = _open(url), _open(other.unix_url)
         with measures.pinging(url) as waits, measures.slowest_call(conn) as calls:
             report = migrate(source, target)
@@ -50,7 +50,7 @@ def moving(conn: redis.Redis, url: str) -> Iterator[Row]:
         whole = report.total()
         assert whole.taken == whole.stored + whole.aged, "nothing is lost"
         yield Row(
-            f"migrate, 20,000 counters, {SLICES} samples each",
+            f"migrate, {COUNTERS:,} counters, {SLICES} samples each",
             f"{report.seconds:.1f} s",
             f"PING {max(waits) * 1e3:.1f} ms",
             None,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import prometheus_client
+import pytest
 import redis
 
 from measures import _empty, _store, _used, memory_full
@@ -21,11 +22,15 @@ from redmeter.reading.rankings import rank
 from redmeter.reading.summaries import read_summaries
 from redmeter.recording.bulk import Bulk
 from redmeter.recording.observations import Distributions
-from redmeter.store.link import Link
-from table import Row, milli, nano, seconds, turns
+from support.stores import exchanges
+from table import Row, milli, nano, seconds, sized, turns
 
 #: Values a second of the series whose memory is measured.
-RATES = (0.1, 1.0, 10.0)
+RATES = sized((0.1, 1.0, 10.0), (0.1,))
+#: Values of each kind of hard data, routes that are ranked, and series whose memory is measured.
+HARD, ROUTES, SERIES = sized(20_000, 200), sized(1_000, 50), sized(50, 2)
+#: Seconds whose writing is measured.
+WRITTEN = sized(90, 3)
 
 
 def observing(_conn: redis.Redis, url: str) -> Iterator[Row]:
@@ -69,7 +74,7 @@ def _hard() -> dict[str, list[float]]:
         ),
         "powers": lambda: 2.0 ** rng.randint(-300, 300),
     }
-    return {name: [make() for _ in range(20_000)] for name, make in kinds.items()}
+    return {name: [make() for _ in range(HARD)] for name, make in kinds.items()}
 
 
 def _worst_quantile(values: list[float]) -> float:
@@ -85,7 +90,7 @@ def _worst_quantile(values: list[float]) -> float:
 
 def timers(conn: redis.Redis, url: str) -> Iterator[Row]:
     """What a series takes, and what writing costs the server."""
-    counter, _ = memory_full(conn, url, 150)
+    counter, _ = memory_full(conn, url, sized(150, 3))
     rng = random.Random(1)
     for rate in RATES:
         taken = _memory_of_series(conn, rng, rate)
@@ -97,13 +102,13 @@ def timers(conn: redis.Redis, url: str) -> Iterator[Row]:
             "<= 20",
             "a full counter",
         )
-    share = statistics.median(_share_of_core(conn, url, rng) for _ in range(3))
+    share = statistics.median(_share_of_core(conn, url, rng) for _ in range(sized(3, 1)))
     yield Row("writing 50 timers x 100 values/s", f"{share:.2%}", "a core", share, "<= 0.015")
 
 
 def _memory_of_series(conn: redis.Redis, rng: random.Random, rate: float) -> float:
     """Bytes of a series of log-normal values (sigma 1), its retention full."""
-    keys, now, series = Keys(), int(time.time()), 50
+    keys, now = Keys(), int(time.time())
     slices = {
         precision: [
             (str(now // precision * precision - age * precision), one)
@@ -117,7 +122,7 @@ def _memory_of_series(conn: redis.Redis, rng: random.Random, rate: float) -> flo
     members |= {"sumsq": hour.sumsq, "n": hour.count, "mean": hour.mean, "m2": hour.m2}
     _empty(conn)
     before = _used(conn)
-    for number in range(series):
+    for number in range(SERIES):
         name, pipe = f"took_seconds:{number}", conn.pipeline(transaction=False)
         for precision, some in slices.items():
             hashes = (
@@ -136,7 +141,7 @@ def _memory_of_series(conn: redis.Redis, rng: random.Random, rate: float) -> flo
         for key in (start_key, pstart):
             pipe.set(key, now, ex=LIFE)
         pipe.execute()
-    return (_used(conn) - before) / series
+    return (_used(conn) - before) / SERIES
 
 
 def _times(rng: random.Random, expected: float) -> int:
@@ -153,7 +158,7 @@ def _drawn(rng: random.Random, count: int) -> Distribution:
 def _share_of_core(conn: redis.Redis, url: str, rng: random.Random) -> float:
     """Return the server's processor time by the time of which there were values.
 
-    Ninety seconds, written one after the other as fast as it goes, with a flush for each. The hour
+    WRITTEN seconds, one one after the other as fast as it goes, with a flush for each. The hour
     has been running before, so that its slice is full.
     """
     _empty(conn)
@@ -169,16 +174,16 @@ def _share_of_core(conn: redis.Redis, url: str, rng: random.Random) -> float:
             bulk._buffer.add(Distributions, name, second, one, second)
         bulk.write(10.0, second)
 
-    write(now - 105, _drawn(rng, 200_000))
-    for second in range(now - 104, now - 90):
+    write(now - WRITTEN - 15, _drawn(rng, 10 * HARD))
+    for second in range(now - WRITTEN - 14, now - WRITTEN):
         write(second)
     started = _processor_time(conn)
-    for second in range(now - 90, now):
+    for second in range(now - WRITTEN, now):
         write(second)
     used = _processor_time(conn) - started
     assert not bulk.health().losses, "everything was stored"
     store.close()
-    return used / 90
+    return used / WRITTEN
 
 
 def _processor_time(conn: redis.Redis) -> float:
@@ -190,6 +195,7 @@ def summary(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Fifty series of 120 slices, of a hundred values each."""
     names = _observed(conn, [f"took_seconds:{number}" for number in range(50)], 60, 100)
     store = _store(url)
+    store.bind()  # as the first write does
     trips = _round_trips(lambda: read_summaries(store, names, 60))
     whole = seconds(lambda: read_summaries(store, names, 60), 3)
     each = seconds(
@@ -201,24 +207,34 @@ def summary(conn: redis.Redis, url: str) -> Iterator[Row]:
         pipe.hgetall(keys.hist(60, name))
         pipe.hgetall(keys.moments(60, name))
     floor = f"the replies alone {milli(seconds(lambda: pipe.execute(), 1))}"
-    yield Row("summary, 120 slices x 50 series", milli(whole), f"{trips} trip", None, "told", floor)
-    yield Row("the same, and slice by slice", milli(each), f"{trips} trip", None, "told", floor)
+    yield Row(
+        "summary, 120 slices x 50 series",
+        milli(whole),
+        f"round trips: {trips}",
+        None,
+        "told",
+        floor,
+    )
+    yield Row(
+        "the same, and slice by slice", milli(each), f"round trips: {trips}", None, "told", floor
+    )
     store.close()
 
 
 def ranking(conn: redis.Redis, url: str) -> Iterator[Row]:
     """The slowest 20 of 1,000 routes over the last two hours."""
-    names = [f'http_seconds{{route="/page/{number}"}}' for number in range(1_000)]
+    names = [f'http_seconds{{route="/page/{number}"}}' for number in range(ROUTES)]
     _observed(conn, names, 60, 20)
     store = _store(url)
+    store.bind()
     for order in ("p95", "total", "count"):
 
         def run(order: str = order) -> object:
             return rank(store, "http_seconds", 60, by="route", slices=120, limit=20, order=order)
 
         trips = _round_trips(run)
-        what = f"20 of 1,000 routes by {order}, 2 h"
-        yield Row(what, milli(seconds(run, 3)), f"{trips} trips", None, "told")
+        what = f"20 of {ROUTES:,} routes by {order}, 2 h"
+        yield Row(what, milli(seconds(run, 3)), f"round trips: {trips}", None, "told")
     store.close()
 
 
@@ -253,19 +269,9 @@ def _hour(drawn: list[Distribution], first: int, count: int) -> tuple[str, str]:
 
 def _round_trips(function: Callable[[], object]) -> int:
     """Return how many exchanges with the server a function takes."""
-    seen, exchange = 0, Link.exchange
-
-    def counted(link: Link, commands: object) -> object:
-        nonlocal seen
-        seen += 1
-        return exchange(link, commands)  # type: ignore[arg-type]
-
-    Link.exchange = counted  # type: ignore[method-assign,assignment]
-    try:
+    with pytest.MonkeyPatch.context() as patch, exchanges(patch) as seen:
         function()
-    finally:
-        Link.exchange = exchange  # type: ignore[method-assign]
-    return seen
+    return len(seen)
 
 
 ROWS = {"observing": observing, "timers": timers, "summary": summary, "ranking": ranking}

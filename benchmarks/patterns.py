@@ -37,8 +37,10 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from redmeter.analysis import patterns
+from support.realdata import REAL_LOG
 
 #: (format, text)
 Message = tuple[str, str]
@@ -170,9 +172,8 @@ def measure(name: str, group: Grouper, messages: Sequence[Message]) -> None:
 
 
 def main() -> None:
-    data = Path(__file__).parents[2] / "shared/data/apache_access.log"
     parser = argparse.ArgumentParser()
-    parser.add_argument("--access-log", type=Path, default=data)
+    parser.add_argument("--access-log", type=Path, default=REAL_LOG)
     parser.add_argument("--records", type=Path)
     chosen = parser.parse_args()
     sets = {"formats of installed packages, filled": rendered(formats())}

@@ -16,10 +16,12 @@ from redmeter import Meter
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION
 from redmeter.recording.recorder import Recorder
-from table import Row, micro, nano, turns
+from table import Row, micro, nano, sized, turns
 
 #: Calls of one turn, in the application.
-CALLS = 200_000
+CALLS = sized(200_000, 50_000)
+#: Events that are stored, series of a flush, and seconds for which a server's commands are counted.
+EVENTS, SERIES, WATCHED = sized(1_000_000, 10_000), sized(1_000, 20), sized(12.0, 0.5)
 
 
 def repeated(statement: str, calls: int = CALLS, **names: object) -> Callable[[], None]:
@@ -101,24 +103,23 @@ def _in_tasks(statement: str, names: dict[str, object]) -> Callable[[], None]:
 def storing(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Events recorded and stored, until the last is acknowledged."""
     rounds = []
-    events = 1_000_000
-    for _ in range(3):
+    for _ in range(sized(3, 1)):
         conn.flushall()
         with Meter(url) as meter:
             counters = [meter.counter("hits", labels={"page": str(n)}) for n in range(100)]
             counters[0].inc()
             meter.flush()  # connected, and the script is known
-            burst = repeated("for c in counters: c.inc()", events // 100, counters=counters)
+            burst = repeated("for c in counters: c.inc()", EVENTS // 100, counters=counters)
             started = time.perf_counter()
             burst()
             assert meter.flush(30)
-            mine = (time.perf_counter() - started) / events
-            assert meter.health().stored == events + 1
+            mine = (time.perf_counter() - started) / EVENTS
+            assert meter.health().stored == EVENTS + 1
         pages = [f"page:{n}" for n in range(100)]
         started = time.perf_counter()
-        for n in range(1_000):
+        for n in range(SERIES):
             listings.update_counter(conn, pages[n % 100])
-        rounds.append((mine, (time.perf_counter() - started) / 1_000))
+        rounds.append((mine, (time.perf_counter() - started) / SERIES))
     mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(b / a for a, b in rounds)
     floor = "the ratio is of events a second"
@@ -129,17 +130,17 @@ def storing(conn: redis.Redis, url: str) -> Iterator[Row]:
 def flushing(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Processor time of a flush of 1,000 series of which every slice is new, both sides."""
     for what, existing in (("new series", False), ("new slices", True)):
-        rounds = [_flush_both(conn, url, existing) for _ in range(5)]
+        rounds = [_flush_both(conn, url, existing) for _ in range(sized(5, 1))]
         for side, target, at in (("client", "<= 0.167", 0), ("server", "<= 0.6", 2)):
             mine = statistics.median(r[at] for r in rounds)
             theirs = statistics.median(r[at + 1] for r in rounds)
             ratio = statistics.median(r[at] / r[at + 1] for r in rounds)
-            name = f"flush of 1,000 {what}, {side}"
+            name = f"flush of {SERIES:,} {what}, {side}"
             floor = "a series"
             if side == "server":
                 share = statistics.median(r[4] / r[at + 1] for r in rounds)
                 floor += f"; scripts that only HINCRBY: {share:.2f}"
-            yield Row(name, micro(mine / 1000), micro(theirs / 1000), ratio, target, floor)
+            yield Row(name, micro(mine / SERIES), micro(theirs / SERIES), ratio, target, floor)
 
 
 #: The least that a flush can be: the same keys and numbers, and nothing but the counting.
@@ -149,7 +150,7 @@ HINCRBY = "for i = 1, #KEYS do redis.call('HINCRBY', KEYS[i], ARGV[i], 1) end"
 def _flush_both(conn: redis.Redis, url: str, existing: bool) -> tuple[float, ...]:
     """Return processor seconds: our client, the listing's, our server, the listing's, the floor."""
     conn.flushall()
-    names = [f"page:{n}" for n in range(1_000)]
+    names = [f"page:{n}" for n in range(SERIES)]
     if existing:
         _fill(conn, names)
     with Meter(url, flush_interval=3600) as meter:
@@ -160,7 +161,7 @@ def _flush_both(conn: redis.Redis, url: str, existing: bool) -> tuple[float, ...
         before, own = _server_cpu(conn), time.process_time()
         meter.flush(30)
         ours, ours_server = time.process_time() - own, _server_cpu(conn) - before
-        assert meter.health().stored == 1_001
+        assert meter.health().stored == SERIES + 1
     before, own = _server_cpu(conn), time.process_time()
     for name in names:
         listings.update_counter(conn, name)
@@ -213,7 +214,7 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     recorder = meter._recorder
     assert isinstance(recorder, Recorder), "it is not sync"
     recorder._flusher.start = lambda: True  # type: ignore[method-assign]  # it is us who collects
-    names = [f"page:{n}" for n in range(1_000)]
+    names = [f"page:{n}" for n in range(SERIES)]
     for _ in range(60):
         for name in names:
             meter.count(name)
@@ -225,26 +226,30 @@ def buffering(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     told = meter.health().buffer_bytes
     text = f"{taken / 1e6:.2f} MB"
     yield Row(
-        "buffer, 1,000 series, 1 min away", text, "", None, "<= 2 MB", f"told: {told / 1e6:.2f} MB"
+        f"buffer, {SERIES:,} series, 1 min away",
+        text,
+        "",
+        None,
+        "<= 2 MB",
+        f"told: {told / 1e6:.2f} MB",
     )
 
 
 def commanding(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Commands a second on the server: idle, and with 100 active series."""
-    seconds = 12.0
     with Meter(url) as meter:
         meter.count("x")
         meter.flush()
         before = _commands(conn)
-        time.sleep(seconds)
-        idle = (_commands(conn) - before) / seconds
+        time.sleep(WATCHED)
+        idle = (_commands(conn) - before) / WATCHED
         counters = [meter.counter("hits", labels={"page": str(n)}) for n in range(100)]
-        before, until = _commands(conn), time.monotonic() + seconds
+        before, until = _commands(conn), time.monotonic() + WATCHED
         while time.monotonic() < until:
             for counter in counters:
                 counter.inc()
             time.sleep(0.05)
-        active = (_commands(conn) - before) / seconds
+        active = (_commands(conn) - before) / WATCHED
     yield Row("commands a second, idle", f"{idle:.2f}", "", None, "near none")
     yield Row("commands a second, 100 series", f"{active:.2f}", "", None, "told")
 

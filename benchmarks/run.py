@@ -1,6 +1,7 @@
 """Measure against the listings of the book and prometheus_client, and print one table.
 
     python benchmarks/run.py [WORD …] [--server valkey-9.1]
+    REDMETER_BENCH_SMOKE=1 python benchmarks/run.py         each row once, at tiny sizes
 
 Each row is our figure, the other side's from the same run on the same private server, their ratio,
 what it is meant to be, and the floor: what the same exchange costs when it does nothing. The two
@@ -33,7 +34,10 @@ import recording  # noqa: E402
 import web  # noqa: E402
 import web_wsgi  # noqa: E402
 from support.servers import Server  # noqa: E402
-from table import Row, micro, milli, seconds, turns  # noqa: E402
+from table import SMOKE, Row, micro, milli, seconds, sized, turns  # noqa: E402
+
+#: Counters of a cleaning pass, half of them stale, and series that are read.
+CLEANED, READ = sized(3_000, 30), sized(1_000, 20)
 
 
 def update(conn: redis.Redis, url: str) -> Iterator[Row]:
@@ -50,15 +54,15 @@ def clean(conn: redis.Redis, url: str) -> Iterator[Row]:
         rounds = []
         waits: list[float] = []
         calls: list[float] = []
-        for _ in range(3):
-            measures.fill_for_cleaning(conn, 3_000, samples)
+        for _ in range(sized(3, 1)):
+            measures.fill_for_cleaning(conn, CLEANED, samples)
             mine = seconds(measures.our_pass(conn), 1)
-            measures.fill_for_cleaning(conn, 3_000, samples)
+            measures.fill_for_cleaning(conn, CLEANED, samples)
             with measures.pinging(url) as longest_wait, measures.slowest_call(conn) as longest_call:
                 measures.our_pass(conn)()
             waits += longest_wait
             calls += longest_call
-            measures.fill_for_cleaning(conn, 3_000, samples)
+            measures.fill_for_cleaning(conn, CLEANED, samples)
             rounds.append((mine, seconds(measures.listing_pass(conn), 1)))
         mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
         ratio = statistics.median(a / b for a, b in rounds)
@@ -66,16 +70,16 @@ def clean(conn: redis.Redis, url: str) -> Iterator[Row]:
             time.sleep(3 * mine)
         floor = f"longest call {max(calls) * 1e3:.1f} ms, PING beside it {max(waits) * 1e3:.1f} ms"
         floor += f" (alone {max(alone) * 1e3:.1f} ms)"
-        what = f"cleaning 3,000 x 7, {samples} samples each"
+        what = f"cleaning {CLEANED:,} x 7, {samples} samples each"
         yield Row(what, milli(mine), milli(theirs), ratio, target, floor)
 
 
 def read(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Read 1,000 series of 120 samples."""
-    ours, theirs, floor = measures.readings(conn, url, 1_000)
+    ours, theirs, floor = measures.readings(conn, url, READ)
     mine, other, ratio = turns(ours, theirs, rounds=7, calls=1)
     yield Row(
-        "reading 1,000 series of 120 samples",
+        f"reading {READ:,} series of 120 samples",
         milli(mine),
         milli(other),
         ratio,
@@ -90,7 +94,7 @@ def replay(conn: redis.Redis, url: str) -> Iterator[Row]:
         print(f"left out: replay ({measures.LOG} is not there)", file=sys.stderr)
         return
     rounds = []
-    for _ in range(5):
+    for _ in range(sized(5, 1)):
         conn.flushall()
         lines, taken = measures.replay(url)
         rounds.append((taken / lines, 2 * seconds(measures.listing_update(conn), 1_000)))
@@ -102,7 +106,7 @@ def replay(conn: redis.Redis, url: str) -> Iterator[Row]:
 
 def memory(conn: redis.Redis, url: str) -> Iterator[Row]:
     """What a full counter takes."""
-    ours, theirs = measures.memory_full(conn, url, 150)
+    ours, theirs = measures.memory_full(conn, url, sized(150, 3))
     yield Row(
         "memory, a full counter (7 x 120)",
         f"{ours:,.0f} B",
@@ -126,7 +130,7 @@ def importing(_conn: redis.Redis, _url: str) -> Iterator[Row]:
         return float(subprocess.run(command, check=True, stdout=-1).stdout)
 
     load("redmeter")  # compiles what is not
-    rounds = [(load("redmeter"), load("redis")) for _ in range(15)]
+    rounds = [(load("redmeter"), load("redis")) for _ in range(sized(15, 1))]
     mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(a / b for a, b in rounds)
     yield Row("import redmeter / import redis", milli(mine), milli(theirs), ratio, "<= 1.3")
@@ -171,9 +175,11 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help=f"rows to measure: {' '.join(ROWS)}")
     parser.add_argument("--server", default="valkey-9.1", help="as in tests/support/binaries.py")
     options = parser.parse_args()
+    if SMOKE:
+        print("a smoke run: its figures mean nothing")
     # What is started here imports compiled modules, as pip installs them: it has to keep them.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    line = "{:<38} {:>10} {:>11} {:>8} {:>9}   {}"
+    line = "{:<38} {:>10} {:>14} {:>8} {:>9}   {}"
     with private_server(options.server) as (conn, url):
         print(line.format("", "ours", "other", "ratio", "target", "floor"))
         for name, measure in ROWS.items():

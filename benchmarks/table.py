@@ -1,9 +1,27 @@
-"""The table that run.py prints, and how two sides are timed."""
+"""The table that run.py prints, and how two sides are timed.
 
+`make bench SMOKE=1` runs every row once, at tiny sizes: it shows that a row still runs, and its
+figures mean nothing.
+"""
+
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Whether this is the smoke run. An environment variable, for the processes that rows start.
+SMOKE = os.environ.get("REDMETER_BENCH_SMOKE", "") == "1"
+#: Rounds, and calls of a round, that the smoke run makes at most.
+SMOKE_ROUNDS, SMOKE_CALLS = 1, 5
+
+
+def sized(full: T, tiny: T) -> T:
+    """Return the size of what is measured: the first, or the second in the smoke run."""
+    return tiny if SMOKE else full
 
 
 @dataclass
@@ -26,12 +44,14 @@ def turns(
     Returns:
         Median seconds a call of each, and the median of the rounds' ratios.
     """
+    rounds = sized(rounds, SMOKE_ROUNDS)
     pairs = [(seconds(ours, calls), seconds(other, calls)) for _ in range(rounds)]
     mine, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
     return mine, theirs, statistics.median(a / b for a, b in pairs)
 
 
 def seconds(function: Callable[[], object], calls: int) -> float:
+    calls = sized(calls, min(calls, SMOKE_CALLS))
     started = time.perf_counter()
     for _ in range(calls):
         function()

@@ -23,15 +23,15 @@ from typing import Any
 import redis
 
 from redmeter import Meter
-from table import Row, micro
+from table import Row, micro, sized
 
 #: Calls of one turn, and turns.
-CALLS, TURNS = 2_000, 15
+CALLS, TURNS = sized(2_000, 20), sized(15, 1)
 #: Routes of the shop; asked for is the one in the middle.
 ROUTES = [f"/part{number}/{{id}}" for number in range(11)]
 PATH = ROUTES[5].replace("{id}", "7")
 #: Requests after which a worker's memory is looked at.
-SERVED = 5_000
+SERVED = sized(5_000, 50)
 
 #: Makes the seconds that one call takes, over so many of them.
 Timed = Callable[[int], float]
@@ -45,7 +45,7 @@ def compared(what: str, sides: Mapping[str, Timed], target: str = "<= 0.5") -> R
     """
     others = [name for name in sides if name not in ("bare", "ours")]
     for timed in sides.values():
-        timed(200)
+        timed(sized(200, 5))
     rounds: list[dict[str, float]] = []
     for _ in range(TURNS):
         gc.collect()
@@ -195,7 +195,7 @@ def memory_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
     if missing("starlette_exporter", "prometheus_fastapi_instrumentator"):
         return
     taken = {
-        side: statistics.median(memory_of(side, url) for _ in range(3))
+        side: statistics.median(memory_of(side, url) for _ in range(sized(3, 1)))
         for side in ("bare", "ours", "starlette_exporter", "instrumentator")
     }
     bare = taken.pop("bare")

@@ -20,7 +20,7 @@ import prometheus_client
 import redis
 
 from redmeter import Meter
-from table import Row
+from table import Row, sized
 from web import PATH, ROUTES, SERVED, Timed, compared, missing
 
 ENVIRON = {
@@ -210,7 +210,8 @@ def memory_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
         if missing(exporter):
             continue
         bare, ours, theirs = (
-            statistics.median(taken(framework, side) for _ in range(3)) / 2**20 for side in sides
+            statistics.median(taken(framework, side) for _ in range(sized(3, 1))) / 2**20
+            for side in sides
         )
         added = ours - bare, theirs - bare
         floor = f"other: {exporter}; bare application {bare:.1f} MB"

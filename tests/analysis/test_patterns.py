@@ -212,6 +212,7 @@ def test_a_number_told_at_a_glance_is_what_the_rules_say(word: str) -> None:
     assert patterns._word(word) == pattern_of(word) == "<n>"
 
 
+@pytest.mark.realdata
 def test_the_requests_of_the_real_log_are_a_handful_of_patterns() -> None:
     """As texts that come formatted: 10,000 lines, told apart by method and protocol."""
     lines = real_log().read_text(encoding="utf-8", errors="replace").splitlines()

@@ -7,7 +7,6 @@ page anew. A test fails where the browser's console says anything.
 import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -23,7 +22,7 @@ from playwright.sync_api import (
 from redmeter import Meter
 from support import chromium
 from support.commands import Home, Running
-from support.realdata import real_log
+from support.realdata import any_log
 
 #: Opens the page at a query, e.g. "?range=60", in a window of some size.
 Open = Callable[..., Page]
@@ -91,11 +90,9 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
 
 @pytest.fixture(scope="session")
 def site(homes: Homes) -> Site:
-    """A store with the real access log in it, and with something of everything there is."""
+    """A store with an access log in it, and with something of everything there is."""
     site = serve(homes("site"))
-    own = Path(__file__).parents[1] / "data" / "access.log"
-    log = real_log_or_own(own)
-    done = site.home.run("replay", str(log), "--shift-to-now", timeout=120.0)
+    done = site.home.run("replay", str(any_log()), "--shift-to-now", timeout=120.0)
     assert done.code == 0, done.err
     with site.meter() as meter:
         meter.count("signups", 3, labels={"plan": "pro"})
@@ -107,14 +104,6 @@ def site(homes: Homes) -> Site:
         meter.log("shop", "stock is low", severity="warning")
         meter.mark("v1.4.2")
     return site
-
-
-def real_log_or_own(own: Path) -> Path:
-    """Return the real access log; where it is not there, and this is not CI, our own small one."""
-    try:
-        return real_log()
-    except pytest.skip.Exception:
-        return own
 
 
 @pytest.fixture

@@ -24,13 +24,12 @@ from redmeter.store.parcel import Parcel
 from redmeter.store.partition import Partition
 from support.commands import Done, Home, is_clean
 from support.proxy import Proxy
-from support.realdata import real_log
+from support.realdata import OWN_LOG, real_log
 from support.servers import Server
 from support.waiting import eventually
 
 Run = Any
 
-OWN_LOG = Path(__file__).parents[1] / "data" / "access.log"
 
 #: A line of a log: time, path.
 LINE = '192.0.2.7 - - [{time}] "GET {path} HTTP/1.1" 200 5 "-" "-"\n'
@@ -132,6 +131,7 @@ def test_a_log_compressed_otherwise_is_refused_with_what_writes_it_out(
 
 
 @pytest.mark.slow
+@pytest.mark.realdata
 def test_totals_of_the_real_log_equal_an_independent_count(redmeter: Run, meter: Meter) -> None:
     """By route, by method and class of status, and by hour: nothing is lost or invented."""
     log = real_log()
@@ -261,6 +261,7 @@ def test_an_old_log_keeps_nothing_and_says_so(redmeter: Run, client: Any, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.realdata
 def test_the_real_log_is_of_2015_and_keeps_nothing_unshifted(redmeter: Run) -> None:
     """All 10,000 lines are too old."""
     report = report_of(redmeter("replay", str(real_log()), "--json"))

@@ -537,6 +537,7 @@ def sizes() -> list[int]:
     return found
 
 
+@pytest.mark.realdata
 def test_response_sizes_of_the_real_log_are_told_right(
     client: Any, open_meter: OpenMeter, sizes: list[int]
 ) -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from redmeter.errors import RedmeterError
 from redmeter.formats.access_log import LINE_LIMIT, METHODS, REASONS, Hit, MalformedLine, parse
-from support.realdata import real_log
+from support.realdata import OWN_LOG, real_log
 
-OWN_LOG = Path(__file__).parents[1] / "data/access.log"
 #: 17 May 2015, 10:05:03 UTC
 MOMENT = 1431857103.0
 STAMP = "17/May/2015:10:05:03 +0000"
@@ -297,6 +296,7 @@ def test_the_small_log_is_read_as_its_author_counted() -> None:
     assert not any("secret" in hit.path or "FAKE" in hit.path for hit in hits)
 
 
+@pytest.mark.realdata
 def test_every_line_of_the_real_log_is_a_hit_and_the_totals_are_right() -> None:
     """Also line 8899, the one that is cut off: it ends within the name of the browser.
 
