@@ -34,6 +34,36 @@ uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[at])
 """
 
 
+def test_who_has_no_cookie_signs_in_by_a_form(
+    homes: Homes, open_page: Open, allowed: list[str]
+) -> None:
+    """By the keyboard alone and without scripts; the view that was asked for comes next."""
+    allowed.append("status of 401")  # the browser's own words
+    home = homes("token")
+    home.env["REDMETER_TOKEN"] = "a-token-of-my-own"
+    site = serve(home)
+    for scheme in ("light", "dark"):
+        page = open_page(
+            "?range=60", of=site, width=360, java_script_enabled=False, color_scheme=scheme
+        )
+        expect(page.get_by_role("heading", name="Sign in to Redmeter")).to_be_visible()
+        field = page.get_by_label("Token")
+        expect(field).to_be_focused()
+        expect(field).to_have_accessible_description(re.compile("REDMETER_TOKEN"))
+        field.fill("none-of-mine")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_have_text("This token is not valid.")
+        expect(field).to_be_empty()
+        box = page.locator("main").bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < box["x"] + box["width"] <= 360
+    page = open_page("?range=60", of=site)
+    page.get_by_label("Token").fill("a-token-of-my-own")
+    page.get_by_role("button", name="Sign in").click()
+    ready(page)
+    assert page.url == f"{site.url}?range=60"
+
+
 @pytest.fixture
 def mounted(server: Server, tmp_path: Path) -> Iterator[str]:
     """The address of an application that has the page below /ops/metrics."""

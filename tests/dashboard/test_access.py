@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import hashlib
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import flask
@@ -326,6 +328,116 @@ def test_a_cookie_goes_encrypted_where_the_page_does(server: Server) -> None:
         refused = client.get("/metrics/", headers={"Cookie": "x=1"})
         assert refused.headers["www-authenticate"] == 'Bearer realm="redmeter"'
     dashboard.close()
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+#: What a browser sends that opens a page.
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+@pytest.fixture
+def signing(server: Server) -> Iterator[httpx.Client]:
+    """A client of a dashboard that asks for a token."""
+    dashboard = Dashboard(server.url, access=Login([TOKEN, f"{TOKEN}-2"]))
+    with asking(dashboard) as client:
+        yield client
+    dashboard.close()
+
+
+def is_form(answer: httpx.Response) -> bool:
+    """Whether an answer is the form, under the policy of all answers but for its own needs."""
+    if not answer.headers["content-type"].startswith("text/html"):
+        return False
+    assert answer.status_code == 401
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["www-authenticate"] == 'Bearer realm="redmeter"'
+    assert answer.headers["x-frame-options"] == "DENY"
+    policy = dict(
+        part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; ")
+    )
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert policy["form-action"] == "'self'"
+    assert "script-src" not in policy
+    style = answer.text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy["style-src"] == f"'sha256-{digest}'"
+    return True
+
+
+def test_a_browser_is_asked_for_the_token_by_a_form(signing: httpx.Client) -> None:
+    """On the page alone; it says where a token may come from. Programs get JSON."""
+    answer = signing.get("/?range=60", headers=BROWSER)
+    assert is_form(answer)
+    for text in ('<label for="token">', "redmeter up", "REDMETER_TOKEN", "--token-file"):
+        assert text in answer.text
+    assert 'role="alert"' not in answer.text
+    assert "<script" not in answer.text
+    for path in PATHS[1:]:
+        assert error_of(signing.get(path, headers=BROWSER))["code"] == "login-needed"
+    error = error_of(signing.get("/"))
+    assert "REDMETER_TOKEN" in error["fix"]
+    assert "sign in" in error["fix"]
+    assert "token=" not in str(error)
+
+
+@pytest.mark.parametrize("token", [TOKEN, f"{TOKEN}-2"])
+def test_the_form_becomes_a_cookie_and_the_page_that_was_asked_for(
+    token: str, signing: httpx.Client
+) -> None:
+    """The address holds no token, and is of this site."""
+    answer = signing.post("/?range=60&name=%C3%A4&token=x", data={"token": f" {token}\n"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?range=60&name=%C3%A4")
+    cookie = answer.headers["set-cookie"]
+    assert token not in cookie
+    for part in ("HttpOnly", "SameSite=strict", "Path=/"):
+        assert part in cookie
+    assert signing.get("/api/marks").status_code == 200
+    for evil in ("/?next=//evil.example", "/?url=https://evil.example/"):
+        where = signing.post(evil, data={"token": token}).headers["location"]
+        assert where.startswith("/?")
+
+
+@pytest.mark.parametrize("sent", ["wrong", "", "ä", "\x00", TOKEN[:-1], f"{TOKEN} {TOKEN}"])
+def test_a_wrong_token_gets_the_form_again_with_a_message(sent: str, signing: httpx.Client) -> None:
+    """And is not repeated; nor is one in the address."""
+    for answer in (
+        signing.post("/", data={"token": sent}, headers=BROWSER),
+        signing.get("/", params={"token": sent or "wrong"}, headers=BROWSER),
+    ):
+        assert is_form(answer)
+        assert 'role="alert">This token is not valid.' in answer.text
+        assert 'aria-invalid="true"' in answer.text
+        assert "set-cookie" not in answer.headers
+        assert TOKEN[:-1] not in answer.text
+    assert signing.get("/api/marks").status_code == 401
+
+
+def test_nothing_but_the_form_is_taken(signing: httpx.Client, locked: httpx.Client) -> None:
+    """Not from other sites, not of any size, and nowhere else; nor where there is no token."""
+    form = {"token": TOKEN}
+    for site in ("cross-site", "same-site"):
+        answer = signing.post("/", data=form, headers={"Sec-Fetch-Site": site})
+        assert (answer.status_code, error_of(answer)["code"]) == (403, "cross-site")
+        assert "set-cookie" not in answer.headers
+    answer = signing.post("/", data={"token": "x" * 5000})
+    assert (answer.status_code, error_of(answer)["code"]) == (413, "form-too-large")
+    answer = signing.post("/", json=form)
+    assert (answer.status_code, error_of(answer)["code"]) == (415, "not-a-form")
+    for path in PATHS[1:]:
+        assert signing.post(path, data=form).status_code == 405
+    assert signing.put("/", data=form).status_code == 405
+    assert signing.post("/", content=b"&" * 50, headers=FORM).status_code == 401
+
+
+def test_without_a_token_there_is_no_form(server: Server) -> None:
+    """The browser itself asks for names and passwords; applications have forms of their own."""
+    for access in (Login(users={"ada": "correct-horse"}), only_ada, "open"):
+        dashboard = Dashboard(server.url, access=access)
+        with asking(dashboard) as client:
+            assert client.post("/", data={"token": TOKEN}).status_code == 405
+            if access != "open":
+                assert error_of(client.get("/", headers=BROWSER))["code"] != ""
+        dashboard.close()
 
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "/\\evil.example", "///x"])

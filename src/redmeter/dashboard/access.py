@@ -4,8 +4,9 @@ On its own, the rule goes by the address that is bound: on loopback there is no 
 there is one, whoever asks and whatever a proxy says of him. Mounted, the application says who may,
 by a callable that is given the request; or that everybody may, by the word "open".
 
-A token opens the page by a link: it is exchanged for a cookie, and the address is left without it.
-Programs send it as `Authorization: Bearer`. Names and passwords are `Authorization: Basic`.
+A token opens the page by a link, or by the form of signin.py for browsers without a cookie. It is
+exchanged for a cookie, and the address is left without it. Programs send it as
+`Authorization: Bearer`. Names and passwords are `Authorization: Basic`.
 
 Comparisons take as long whatever is given: digests of a secret key are compared, all of them.
 """
@@ -31,6 +32,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
+from redmeter.dashboard import signin
 from redmeter.dashboard.refusals import Refusal
 from redmeter.errors import InvalidSetting
 
@@ -259,7 +261,7 @@ class Login:
         return hmac.digest(self._key, text.encode(errors="replace"), "sha256")
 
     def __call__(self, request: Request) -> Answer:
-        """Let a request pass, answer it, or refuse it.
+        """Let a request pass, answer it, or refuse it: a browser by the form to sign in.
 
         Raises:
             Refusal: 401.
@@ -279,7 +281,23 @@ class Login:
         ]
         if any(passed):
             return True
-        raise self._refusal()
+        return self._refused(request)
+
+    @property
+    def has_form(self) -> bool:
+        """Whether one may sign in by a form: with a token."""
+        return bool(self._tokens)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Answer the form: by the page and a cookie, or by the form again.
+
+        Raises:
+            Refusal: it is no such form.
+        """
+        token = await signin.read_token(request)
+        if not self._is_one(token, self._tokens):
+            return signin.page(self._refusal().headers, wrong=True)
+        return self._admit(request, token)
 
     def _is_one(self, text: str, known: list[bytes]) -> bool:
         digest = self._digest(text)
@@ -287,7 +305,27 @@ class Login:
 
     def _exchange(self, request: Request, token: str) -> Response:
         if not self._is_one(token, self._tokens):
-            raise self._refusal()
+            return self._refused(request, wrong=True)
+        return self._admit(request, token)
+
+    def _refused(self, request: Request, *, wrong: bool = False) -> Response:
+        """Return the form for a browser that asks for the page.
+
+        Raises:
+            Refusal: 401, for all others.
+        """
+        refusal = self._refusal()
+        root = request.scope.get("root_path", "")
+        if (
+            self.has_form
+            and request.scope["path"] in ("/", f"{root}/")
+            and signin.is_wanted(request)
+        ):
+            return signin.page(refusal.headers, wrong=wrong)
+        raise refusal
+
+    def _admit(self, request: Request, token: str) -> Response:
+        """Return the page's address without a token, and the cookie."""
         name = self._named[self._digest(token)]
         left = [(k, v) for k, v in request.query_params.multi_items() if k != "token"]
         root = quote(request.scope.get("root_path", "")) + "/"
@@ -312,7 +350,10 @@ class Login:
         ways = ['Basic realm="redmeter", charset="UTF-8"'] if self._users else []
         if self._tokens and not ways:  # beside the other one no browser would ask for a password
             ways = ['Bearer realm="redmeter"']
-        fix = "open the address with the token that `redmeter up` printed"
+        fix = (
+            "send the token (Authorization: Bearer), or open the page and sign in: it is the one "
+            "that `redmeter up` printed, or that REDMETER_TOKEN or --token-file set"
+        )
         if self._users:
             fix = "send name and password (Authorization: Basic)"
         return Refusal(

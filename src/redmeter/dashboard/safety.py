@@ -2,7 +2,7 @@
 
 The Host header has to name us: a page elsewhere could have its own name point to this machine and
 then read what is answered to it ("DNS rebinding"). Nothing here changes state, so every method but
-GET and HEAD is refused; were there another one, it had to come from this origin.
+GET and HEAD is refused, except for the form to sign in, which has to come from this origin.
 
 Answers say to browsers: scripts and styles from here alone and from files alone, no frames around
 it, no guessing of types, nothing of it for other origins, and no address of it for others.
@@ -178,7 +178,7 @@ class Guard:
             await send(message)
 
         try:
-            answer = await self._checked(scope, authority)
+            answer = await self._checked(Request(scope, receive), authority)
             if answer is None:
                 await self._app(scope, receive, guarded)
                 return
@@ -194,11 +194,9 @@ class Guard:
             answer = refused(Refusal(500, "internal-error", "the dashboard failed", fix))
         await answer(scope, receive, guarded)
 
-    async def _checked(
-        self, scope: MutableMapping[str, Any], authority: str | None
-    ) -> Response | None:
+    async def _checked(self, request: Request, authority: str | None) -> Response | None:
         """Check a request; an answer where it shall go no further."""
-        request = Request(scope)
+        scope = request.scope
         hosts = request.headers.getlist("host")
         if len(hosts) < 2 and authority is not None:
             hosts = [authority]  # what stands in the target counts (RFC 9112, section 3.2.2)
@@ -213,6 +211,9 @@ class Guard:
                 "open it by its own address; `redmeter up --allow-host NAME` allows a name, "
                 "where it is mounted allowed_hosts=[NAME] does",
             )
+        login = self._access if isinstance(self._access, rule.Login) else None
+        if request.method == "POST" and login and login.has_form and route_path(scope) == "/":
+            return await login.sign_in(request)
         if request.method not in METHODS:
             allow = ", ".join(METHODS)
             raise Refusal(
