@@ -76,7 +76,7 @@ def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
     assert len(home.processes()) == 3  # up, the server and its supervisor
     again = home.run("up", "--detach")
     assert again == Done(0, done.out.replace("is up:", f"runs already (pid {pid}):"), "")
-    assert home.run("up") == again
+    assert home.invoke("up") == again
     assert (ups(home), server_of(home)) == ([pid], server)
     # The first hint works as it stands.
     (home.work / "access.log").write_text(
@@ -84,12 +84,12 @@ def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
     )
     assert home.run(*hints[0].split()[2:]).code == 0
     for hint in hints[1:]:
-        assert home.run(*hint.split()[1:]).code == 0
+        assert home.invoke(*hint.split()[1:]).code == 0
     done = home.run("stop")
     said = f"stopped: redmeter up (pid {pid}), the embedded server in {home.data}\n"
     assert done == Done(0, said, "")
     assert home.processes() == {}
-    assert home.run("stop") == Done(0, "nothing was running\n", "")
+    assert home.invoke("stop") == Done(0, "nothing was running\n", "")
     assert "hits\tcounter\t1\n" in home.run("names").out  # the data stay
 
 
@@ -161,7 +161,7 @@ def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
     assert sum(done.out.startswith("redmeter is up: ") for done in said) == 1
     assert sum(done.out.startswith("redmeter runs already (pid ") for done in said) == 3
     eventually(lambda: len(ups(home)) == 1)
-    assert home.run("stop").out.startswith("stopped: redmeter up (pid ")
+    assert home.invoke("stop").out.startswith("stopped: redmeter up (pid ")
     assert home.processes() == {}
 
 
@@ -178,7 +178,7 @@ def test_up_in_the_foreground_ends_cleanly(lone_home: Home, how: signal.Signals)
     assert done.err == (
         "cleaning every minute; Ctrl-C ends it\nended; redmeter stop ends the embedded server too\n"
     )
-    done = lone_home.run("stop")
+    done = lone_home.invoke("stop")
     assert done.out == f"stopped: the embedded server in {lone_home.data}\n"
     assert lone_home.processes() == {}
 
@@ -193,7 +193,7 @@ def test_up_survives_the_death_of_its_server(lone_home: Home) -> None:
     os.kill(server.pid, signal.SIGKILL)
     eventually(lambda: (now := embedded.running(home.data)) and now.pid != server.pid, 15)
     assert child.child.poll() is None
-    done = home.run("stop")
+    done = home.invoke("stop")
     assert done.out.startswith(f"stopped: redmeter up (pid {child.pid}), the embedded server")
     done = child.finish()
     assert (done.code, "Traceback" in done.err) == (0, False)
@@ -225,7 +225,7 @@ def test_stop_signals_nobody_whom_a_stale_file_names(home: Home, server: Server)
         os.kill(said["pid"], signal.SIGKILL)
         eventually(lambda: not ups(home))
         file.write_text(json.dumps(said | {"pid": innocent.pid}))
-        assert home.run("stop") == Done(0, "nothing was running\n", "")
+        assert home.invoke("stop") == Done(0, "nothing was running\n", "")
         assert innocent.poll() is None
         innocent.communicate(b"\n")
 
@@ -239,7 +239,7 @@ def test_up_with_a_url_starts_no_server(home: Home, server: Server) -> None:
     assert not home.data.exists()
     with server.client() as client:
         eventually(lambda: client.hget("redmeter:cleaned:", "redmeter:"))
-    assert home.run("stop").out.startswith("stopped: redmeter up (pid ")
+    assert home.invoke("stop").out.startswith("stopped: redmeter up (pid ")
     assert home.processes() == {}
     assert server.running
 
@@ -252,9 +252,9 @@ def test_stop_ends_every_prefix_of_its_store_and_no_other_store(home: Home, serv
     other = server.url.removesuffix("/0") + "/1"
     home.run("up", "-d", "--url", other)
     assert len(ups(home)) == 3
-    assert home.run("stop").out.count("redmeter up (pid ") == 2
+    assert home.invoke("stop").out.count("redmeter up (pid ") == 2
     assert len(ups(home)) == 1
-    assert home.run("stop", "--url", other).out.count("redmeter up (pid ") == 1
+    assert home.invoke("stop", "--url", other).out.count("redmeter up (pid ") == 1
 
 
 @pytest.mark.slow
@@ -359,7 +359,7 @@ def test_a_password_is_in_no_list_of_processes_and_in_no_file(home: Home, server
     assert server.url in texts[0] and server.url in texts[1]  # noqa: PT018  one statement
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     assert stat.S_IMODE(home.state.stat().st_mode) == 0o700
-    assert home.run("stop", "--url", server.url).out.startswith("stopped: ")
+    assert home.invoke("stop", "--url", server.url).out.startswith("stopped: ")
 
 
 @pytest.mark.slow
@@ -374,7 +374,7 @@ def test_up_tells_its_log_of_trouble_and_goes_on(home: Home, server: Server) -> 
     server.start()
     with server.client() as client:
         eventually(lambda: client.hget("redmeter:cleaned:", "redmeter:"), 15)
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
 
 
 @pytest.mark.slow
@@ -418,7 +418,7 @@ def test_no_page_is_served_where_none_is_wanted(home: Home) -> None:
     done = home.run("up", "-d", "--no-page")
     assert "page:" not in done.out
     assert state(home)["page"] == ""
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
 
 
 @pytest.mark.slow
@@ -433,11 +433,11 @@ def test_beyond_loopback_a_token_is_made_up_and_printed_once(home: Home) -> None
     with pytest.raises(httpx.HTTPStatusError, match="401"):
         asked(local)
     assert asked(local, Authorization=f"Bearer {token}")["marks"] == []
-    again = home.run("up")
+    again = home.invoke("up")
     assert address in again.out
     texts = [file.read_text() for file in home.state.iterdir() if file.is_file()]
     assert token not in "".join([again.out, again.err, *texts, *home.processes().values()])
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
 
 
 @pytest.mark.slow
@@ -448,11 +448,11 @@ def test_credentials_come_from_files_and_the_environment(home: Home, tmp_path: P
     assert "a-token-of-mine" not in done.out
     address = state(home)["page"]
     assert asked(f"{address}api/marks", Authorization="Bearer a-token-of-mine")["marks"] == []
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
     done = home.run("up", "-d", env={"REDMETER_USERS": "ada:correct-horse"})
     right = "Basic " + base64.b64encode(b"ada:correct-horse").decode()
     assert asked(f"{state(home)['page']}api/marks", Authorization=right)["marks"] == []
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
 
 
 @pytest.mark.slow
@@ -460,22 +460,22 @@ def test_a_second_up_says_that_its_options_do_not_hold(home: Home, tmp_path: Pat
     """Where credentials are among them it fails: who gave them would take the page for locked."""
     assert home.run("up", "-d", "--port", "0").code == 0
     for detached in ([], ["-d"]):
-        again = home.run("up", *detached, "--host", "0.0.0.0", "--allow-host", "x.example")
+        again = home.invoke("up", *detached, "--host", "0.0.0.0", "--allow-host", "x.example")
         assert again.code == 0
         assert "without --host 0.0.0.0 --allow-host x.example: " in " ".join(again.err.split())
         assert "stop comes first" in " ".join(again.err.split())
         (tmp_path / "secret").write_text("ada:correct-horse\n")
         env = {"REDMETER_TOKEN": "a-token-of-mine"}
         for done in (
-            home.run("up", *detached, "--users-file", str(tmp_path / "secret")),
-            home.run("up", *detached, "--token-file", str(tmp_path / "secret")),
-            home.run("up", *detached, env=env),
+            home.invoke("up", *detached, "--users-file", str(tmp_path / "secret")),
+            home.invoke("up", *detached, "--token-file", str(tmp_path / "secret")),
+            home.invoke("up", *detached, **env),
         ):
             assert done.code == 2
             assert "credentials given now do not hold" in " ".join(done.err.split())
             assert "correct-horse" not in done.err
             assert "a-token" not in done.err
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
 
 
 @pytest.mark.slow
@@ -501,7 +501,7 @@ def test_strangers_can_neither_shut_the_page_out_nor_fill_the_disk(home: Home) -
     finally:
         for one in sockets:
             one.close()
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
 
 
 @pytest.mark.slow
@@ -512,7 +512,7 @@ def test_a_log_is_begun_anew_while_it_runs(home: Home) -> None:
     with log.open("ab") as file:
         file.write(b"x" * 2_000_000)
     eventually(lambda: log.stat().st_size < 1_000_000, 20.0)
-    assert home.run("stop").code == 0
+    assert home.invoke("stop").code == 0
 
 
 @pytest.mark.slow

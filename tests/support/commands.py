@@ -107,6 +107,13 @@ class Home:
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def invoke(self, *arguments: str, **env: str) -> Done:
+        """Run a command in this process, where a process of its own is not what is tested."""
+        from support.invoking import invoking  # imports this module
+
+        with contextlib.chdir(self.work), invoking() as run:
+            return run(*arguments, **self.env | env)
+
     def of_up(self, kind: str) -> list[Path]:
         """Return the files of that kind (`lock` or `log`) of all processes of `up`."""
         return [f for folder in (self.state, self.data) for f in folder.glob(f"up-*.{kind}")]
