@@ -58,6 +58,14 @@ plain_forms = st.sampled_from(
         ("(?token=abc). Next", "(?token=***). Next"),
         ("password: abc, user: bob", "password: ***, user: bob"),
         ("Cookie: a=b; c=d\nnext", "Cookie: ***\nnext"),
+        ("[parameters: ('a]', {'b': [1]})]\nnext", "[parameters: ***]\nnext"),
+        ("[parameters: [{'a': 1}, {'a': 2}]]", "[parameters: ***]"),
+        ("x [parameters: (1,)] and what follows", "x [parameters: ***"),
+        (
+            "'[parameters: (1, \\'a)]\\\\nb\\')]\\n(Background on this error at: h)'",
+            "'[parameters: ***]\\n(Background on this error at: h)'",
+        ),
+        ("[parameters: ", "[parameters: "),
         ("secret=" + PEM + " ok", "secret=*** ok"),
         (PEM + " ok", "*** ok"),
         (f"user {JWT} came", "user *** came"),
@@ -309,6 +317,7 @@ PIECES = [
     "[]", "%5B", "%5D", "%3A", "%22", "&quot;", "&#34;", "\\u003d", "\\u0022", '""', "''",
     "value", "&value=", '"value":', "_old", "_1", "requirepass ", "masterauth", "AUTH ", "'AUTH', ",
     "SETUSER bob ", " >", "|\n ", "\n  ", "client_assertion", "subscription-key", "functions_key",
+    "[parameters: ", ")]", "\n(Background on ",
 ]  # fmt: skip
 mixtures = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 
@@ -361,6 +370,7 @@ def test_a_masked_text_can_be_cleaned_and_masked_again(text: str, limit: int) ->
      "'AUTH', '", "'AUTH', 'a', '", "setuser ", "setuser >", "setuser '", "password:\n ", "''a",
      "password: |\n", "password=" + 3 * "'", 'password=""a', "password&value=", "password%3A%22",
      "password\\u0022:\\u0022", "&#34;token&#34;:",
+     "[parameters: ", ")]", "[parameters: ]",
      "sig=", "---", "--a=", "password 'a", "authorization=Hawk ", "\\\\'"],
 )  # fmt: skip
 def test_a_megabyte_of_hostile_text_is_masked_in_linear_time(piece: str) -> None:

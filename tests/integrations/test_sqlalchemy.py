@@ -108,6 +108,28 @@ def test_a_statement_for_many_rows_is_told_apart(engine: sa.Engine, memory: Memo
     assert not found
 
 
+@pytest.mark.parametrize("values", [["QZ"], ["QZ 1", "QZ)]\n2"], [f"QZ{n}" for n in range(99)]])
+def test_values_of_a_statement_that_fails_are_not_stored(
+    engine: sa.Engine, memory: MemoryMeter, values: list[str]
+) -> None:
+    """The statement is, and what the database said; by log() as by logging the error's text."""
+    many = [{"id": 1, "note": value} for value in values]
+    with engine.begin() as connection:
+        connection.execute(ORDERS.insert(), {"id": 1, "note": "a"})
+        with pytest.raises(sa.exc.IntegrityError) as raised:
+            connection.execute(ORDERS.insert(), many if len(many) > 1 else many[0])
+    assert "QZ" in str(raised.value)
+    memory.log("shop", "failed", exception=raised.value)
+    memory.log("shop", f"failed: {raised.value}")
+    memory.log("shop", "failed: %s", repr(str(raised.value)))
+    for text in [each.message.text for each in memory.messages]:
+        assert "UNIQUE constraint failed: orders.id" in text
+        assert "[SQL: INSERT INTO orders (id, note) VALUES (?, ?)]" in text
+        assert "[parameters: ***]" in text
+        assert "(Background on this error at: " in text
+    assert "QZ" not in repr(memory.messages)
+
+
 def test_a_statement_that_fails_is_timed_and_counted(
     engine: sa.Engine, memory: MemoryMeter
 ) -> None:

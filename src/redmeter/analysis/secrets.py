@@ -21,6 +21,7 @@ Idea: find a secret by what stands before it, or by its looks.
     user[password][]=a%26b&x=1            user[password][]=***&x=1
     %22token%22%3A%22a%22                 %22token%22%3A%22***%22   (so do &quot; and \u0022)
     ['AUTH', 'bob', 'hunter2']            ['AUTH', 'bob', '***']    (requirepass, masterauth …)
+    [parameters: ('bob', 7)]              [parameters: ***]         (values bound by SQLAlchemy)
     eyJhbGciOi….eyJzdWIiOi….SflKxw…       ***       (JWT; so are AWS key ids, PEM private keys)
     ghp_… glpat-… xoxb-… sk_live_…        ***       (so are sk-… AIza… npm_ pypi- SG. hvs. dop_v1_)
 
@@ -31,6 +32,8 @@ private, account, encryption, signing, shared, master, session, functions, subsc
 plurals, but for a plain number (max_tokens=100). As words of their own: pass, csrf, xsrf, sig,
 signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that may be harmless (code,
 sid, session) need = and 16 characters with a digit.
+
+Bound values end at a bracket that closes the line; without one, at the end of the text.
 
 Where a value ends: a quoted one at its quote, escapes inside and newlines included; one that begins
 with a bracket, or calls something with a literal, at the bracket that closes it. Where the quote or
@@ -59,7 +62,8 @@ the first word goes; JSON in JSON in JSON, from an escaped quote on; passwords i
 unescaped slash, question mark or hash, which no client would parse either; `pin=` and a bare
 `key=`; `["password", "letters"]`, which is a list of names more often than a pair; what repr()
 makes of a value with both quotes, within JSON, from the second kind of quote on; tokens that stand
-alone and look like none of the above.
+alone and look like none of the above; values that are part of a statement's text, or of a driver's
+message, as in PostgreSQL's `Key (email)=(bob@example.com) already exists`.
 A harmless `pwd=/home` is masked, and so is the second of `("password", "email")`: better that than
 the other way around.
 
@@ -80,6 +84,7 @@ _TRIGGERS: Final = (
     *("pass", "pwd", "token", "secret", "key", "cookie", "authorization", "credential", "sess"),
     *("://", "bearer", "otp", "srf", "signature", "identified by", "eyj", "akia", "asia", "aiza"),
     *("masterauth", "setuser", "client_assertion", "client-assertion", "clientassertion"),
+    "[parameters:",
 )
 #: Nor does one with these, where the character before them is missing.
 _RARE_TRIGGERS: Final = (
@@ -99,7 +104,7 @@ _RARE_TRIGGERS: Final = (
 #: What each form begins with, in lower case.
 _BEGINNINGS: Final = late(
     r"""
-    :// | - (?: u | -(?=\w) ) | -----begin | [(\[][ ]?b?\\{0,7}["'](?=[\w-])
+    :// | \[parameters: | - (?: u | -(?=\w) ) | -----begin | [(\[][ ]?b?\\{0,7}["'](?=[\w-])
   | a (?: uthoriz | uth[ \t"'] | pi | ccess | ccount | kia | sia | iza | ssertion ) | bearer
   | c (?: ookie | redential | srf | ode= ) | do[opr]_ | e (?: yj | ncryption )
   | functions | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. )
@@ -138,6 +143,9 @@ _FORMS: Final = r"""
   | (?P<bearer>
       (?<!\w) bearer [ \t]++ )
     (?: (?=[a-z._~+/-]*+\d) [\w.~+/-]{16,}+ =* | [\w.~+/-]++ =* CUT_HERE )
+  | (?P<bound>
+      \[parameters:[ ] (?!\*{3}) )
+    (?: [^\]]++ | (?! BOUND_END ) \] )++
   | (?P<code>
       (?<![\w-]) (?:code|sid|session) = )
     (?: (?=[a-z._~%+/-]*+\d) [\w.~%+/-]{16,}+ =* | [\w.~%+/-]++ =* CUT_HERE )
@@ -204,6 +212,8 @@ _FORMS: Final = r"""
     |(?(nested)  (?=.) | (?: \*{3} | UNQUOTED++ ) )))) )
 """
 _PARTS: Final = {
+    # Values have their newlines escaped; where the whole text has, the words behind tell it.
+    "BOUND_END": r"""(?<=[)\]}]) \] (?: \n | \Z | \\{1,7}n\(Background\ on )""",
     "ENTITY": r"(?: &quot; | &apos; | &\#3[49]; | %2[27] | \\u002[27] )",
     # An indented one, of YAML for instance, that is none of a list and has no name of its own.
     "NEXT_LINE": r"""(?: [ \t]*+ (?: [|>][+-]? [ \t]*+ )? \n [ \t]++
