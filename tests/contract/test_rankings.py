@@ -373,7 +373,33 @@ def test_a_group_of_all_label_sets_that_one_process_may_write_is_ranked(
         (row,) = meter.top("x", by="a", precision=60, since=newest, order="p50")
     assert row.count == number
     assert near(row.value, number / 2)
-    assert len(seen) == 2 + number // 500
+    assert len(seen) == 1 + number // 1000 + number // 500
+
+
+@pytest.mark.parametrize(("kind", "number"), [("count", 20_000), ("observe", 2_400)])
+def test_no_exchange_of_a_ranking_is_about_more_than_a_thousand_series(
+    kind: str, number: int, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where as many are ranked as may be, and with the same result."""
+    with server.client() as client:
+        newest = slice_start(server_time(client), 60)
+        with Meter(server.url, sync=True) as meter:
+            meter.count("none")  # the store is there
+            names = [f'x{{a="{n % 4}",b="{n}"}}' for n in range(number)]
+            if kind == "count":
+                with client.pipeline(transaction=False) as pipe:
+                    pipe.zadd("redmeter:known:", {f"60:{name}": 0 for name in names})
+                    for n, name in enumerate(names):
+                        pipe.hset(f"redmeter:count:60:{name}", str(newest), n % 4 + 1)
+                    pipe.execute()
+            else:
+                put_observed(client, {n: [(newest, 1.0)] for n in names}, histograms={60: 120})
+            with exchanges(monkeypatch) as seen:
+                rows = meter.top("x", by="a", precision=60, since=newest)
+    assert max(seen) <= 1000
+    assert sum(seen) >= number
+    each = [number // 4 * (n + 1 if kind == "count" else 1) for n in range(4)]
+    assert {row.key: row.count for row in rows} == {str(n): each[n] for n in range(4)}
 
 
 def test_candidates_are_those_of_the_largest_bounds() -> None:

@@ -1,5 +1,6 @@
 """The docs are true: what they show runs, what they name exists, what exists is named."""
 
+import base64
 import fcntl
 import importlib
 import importlib.util
@@ -17,9 +18,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from redmeter.settings import SETTINGS
 from redmeter.store import embedded
+from support.asking import asking
 from support.servers import Server
 
 ROOT = Path(__file__).parents[2]
@@ -148,6 +151,30 @@ def test_the_python_of_the_docs_runs(code: str, server: Server, home: dict[str, 
         timeout=30.0,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/dashboard.md"])
+def test_the_page_of_the_examples_is_shown_to_who_logged_in(
+    page: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the session that the application signs, and by nothing that any client may send."""
+    monkeypatch.setenv("REDMETER_URL", server.url)
+    (code,) = (c for c in blocks(ROOT / page, "python") if "FastAPI()" in c and "Dashboard(" in c)
+    found: dict[str, Any] = {}
+    exec(code, found)  # noqa: S102
+    app = found["app"]
+
+    def login(role: str, request: Request) -> None:
+        request.session["role"] = role
+
+    app.get("/login/{role}")(login)
+    with asking(app) as client:
+        forged = base64.b64encode(b'{"role":"admin"}').decode()
+        for sent in ({}, {"x-role": "admin"}, {"Cookie": f"session={forged}.x.y"}):
+            assert client.get("/metrics/?role=admin", headers=sent).status_code == 403
+        for role, status in (("guest", 403), ("admin", 200)):
+            client.get(f"/login/{role}")
+            assert client.get("/metrics/api/marks").status_code == status
 
 
 def test_a_promised_value_that_is_wrong_is_found() -> None:

@@ -35,7 +35,8 @@ main { width: 100%; max-width: 400px; padding: 24px; background: var(--surface);
   border: 1px solid var(--line); border-radius: 10px; }
 h1 { margin: 0 0 8px; font-size: 20px; }
 p { margin: 0 0 16px; color: var(--text-2); font-size: 14px; overflow-wrap: anywhere; }
-code { color: var(--text); white-space: nowrap; font-family: ui-monospace, Menlo, Consolas, monospace; }
+code { color: var(--text); white-space: nowrap;
+  font-family: ui-monospace, Menlo, Consolas, monospace; }
 p.problem { padding: 8px 12px; border-radius: 6px; color: var(--bad); background: var(--bad-soft); }
 label { display: block; margin-bottom: 4px; font-size: 14px; font-weight: 600; }
 input, button { width: 100%; min-height: 44px; padding: 8px 12px; border-radius: 6px;

@@ -28,7 +28,7 @@ from redmeter.kinds.packed import MAX_COUNT
 from redmeter.reading.partly import readable
 from redmeter.reading.summaries import MAX_MERGED, merged_slices
 from redmeter.store import Store
-from redmeter.store.replies import Command
+from redmeter.store.replies import Command, Reply
 
 #: Groups of which percentiles are read, for each row.
 CANDIDATES = 4
@@ -36,6 +36,8 @@ CANDIDATES = 4
 MAX_READ = 200
 #: Series of which histograms are read at most.
 MAX_SERIES = MAX_MERGED
+#: Series that one exchange is about at most, where many are read.
+PAGE = 1_000
 
 #: By how much of itself a bound may be off: what is read of a bucket, and the rounding of sums.
 _SLACK = RELATIVE_ERROR + 1e-6
@@ -94,7 +96,7 @@ class Sum:
 def read_sums(
     store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
 ) -> dict[str, Sum]:
-    """Read the sums of many series in one round trip; those without a value are left out.
+    """Read the sums of many series, 1,000 at a time; those without a value are left out.
 
     Args:
         fields: precision -> starts of the slices that are added up.
@@ -105,8 +107,8 @@ def read_sums(
         for name in names
         for precision, starts in texts.items()
     ]
-    replies = store.ask(commands) if commands else []
     each = len(fields)
+    replies = ask_in_pages(store, commands, each)
     by_name = {n: replies[at * each : (at + 1) * each] for at, n in enumerate(names)}
     found = {}
     for name, some in readable(by_name).items():
@@ -114,6 +116,19 @@ def read_sums(
         if whole.count:
             found[name] = whole
     return found
+
+
+def ask_in_pages(store: Store, commands: Sequence[Command], each: int = 1) -> list[Reply]:
+    """Return the replies to commands about many series, asked of PAGE series at a time.
+
+    Thus neither side has to hold the answer about all of them, and others are served in between.
+
+    Args:
+        each: how many commands a series has.
+    """
+    size = max(1, PAGE * each)
+    pages = (store.ask(commands[at : at + size]) for at in range(0, len(commands), size))
+    return [reply for page in pages for reply in page]
 
 
 def sum_of_all(texts: Iterable[bytes]) -> Sum:

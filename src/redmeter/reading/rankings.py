@@ -19,7 +19,7 @@ from redmeter.kinds.counter import count_of
 from redmeter.model import Ranked, Ranking
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
-from redmeter.reading.observed import Sum, percentiles, read_sums
+from redmeter.reading.observed import Sum, ask_in_pages, percentiles, read_sums
 from redmeter.reading.partly import readable
 from redmeter.reading.summaries import check_labels, check_whole, cover, has_labels, window_of
 from redmeter.store import Store
@@ -82,9 +82,9 @@ def rank(
 ) -> Ranking:
     """Rank by what happened within a window: of the newest slices, or of any that are kept.
 
-    Two round trips: which series there are, and their slices; of percentiles one more for
-    each 500 series. Series under whose keys another program keeps something else are left out: see
-    partly.py.
+    A round trip for which series there are, and one for the slices of each 1,000; of percentiles
+    one more for each 500 series. Series under whose keys another program keeps something else are
+    left out: see partly.py.
 
     Args:
         name: with `by`, a name without labels, all of whose label sets are added up by that
@@ -221,7 +221,7 @@ def _counts(store: Store, names: Sequence[str], window: range) -> dict[str, int]
     commands: list[Command] = [
         ("HMGET", store.keys.count(window.step, series), *fields) for series in names
     ]
-    replies = store.ask(commands) if commands else []
+    replies = ask_in_pages(store, commands)
     found = readable({series: [reply] for series, reply in zip(names, replies, strict=True)})
     counts = {}
     for series, (reply,) in found.items():
