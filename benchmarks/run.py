@@ -32,6 +32,7 @@ import moving  # noqa: E402
 import observing  # noqa: E402
 import recording  # noqa: E402
 import web  # noqa: E402
+import web_memory  # noqa: E402
 import web_wsgi  # noqa: E402
 from support.servers import Server  # noqa: E402
 from table import SMOKE, Row, micro, milli, seconds, sized, turns  # noqa: E402
@@ -148,6 +149,7 @@ ROWS = {
     **observing.ROWS,
     **web.ROWS,
     **web_wsgi.ROWS,
+    **web_memory.ROWS,
     **forecasting.ROWS,
     **dashboard.ROWS,
     **clustering.ROWS,

@@ -5,33 +5,31 @@ sides take turns, and what one adds is its time less that of the bare applicatio
 
 The exporters are those of the extra `bench`; rows whose exporter is not there are left out.
 
-    python benchmarks/web.py memory SIDE        what run.py starts: prints this process' memory
+Nothing of Redmeter or redis-py is imported before it is needed: web_memory.py measures the memory
+of these applications without either.
 """
 
 import asyncio
 import gc
 import importlib.util
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from operator import itemgetter
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import redis
-
-from redmeter import Meter
 from table import Row, micro, sized
+
+if TYPE_CHECKING:
+    import redis
+
+    from redmeter import Meter
 
 #: Calls of one turn, and turns.
 CALLS, TURNS = sized(2_000, 20), sized(15, 1)
 #: Routes of the shop; asked for is the one in the middle.
 ROUTES = [f"/part{number}/{{id}}" for number in range(11)]
 PATH = ROUTES[5].replace("{id}", "7")
-#: Requests after which a worker's memory is looked at.
-SERVED = sized(5_000, 50)
 
 #: Makes the seconds that one call takes, over so many of them.
 Timed = Callable[[int], float]
@@ -106,7 +104,7 @@ def fastapi_app() -> Any:
     return app
 
 
-def with_ours(app: Any, meter: Meter) -> Any:
+def with_ours(app: Any, meter: "Meter") -> Any:
     from redmeter.integrations.asgi import RedmeterMiddleware
 
     app.add_middleware(RedmeterMiddleware, meter=meter)
@@ -158,8 +156,10 @@ def asgi(app: Any) -> Timed:
     return lambda calls: asyncio.run(ask(calls))
 
 
-def asgi_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
+def asgi_rows(_conn: "redis.Redis", url: str) -> Iterator[Row]:
     """What a request of an ASGI application takes longer."""
+    from redmeter import Meter
+
     if missing("starlette_exporter", "prometheus_fastapi_instrumentator"):
         return
     for name, made in (("Starlette", starlette_app), ("FastAPI", fastapi_app)):
@@ -173,52 +173,4 @@ def asgi_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
             yield compared(f"added to a request, {name}", sides)
 
 
-# ---------------------------------------------------------------- memory
-
-#: Side -> makes what times it, of the store's URL.
-MEMORY: dict[str, Callable[[str], Timed]] = {
-    "bare": lambda _url: asgi(starlette_app()),
-    "ours": lambda url: asgi(with_ours(starlette_app(), Meter(url))),
-    "starlette_exporter": lambda _url: asgi(with_starlette_exporter(starlette_app())),
-    "instrumentator": lambda _url: asgi(with_instrumentator(starlette_app())),
-}
-
-
-def memory_of(side: str, url: str) -> int:
-    """Return the bytes that a process takes after it has served, one by itself for each side."""
-    command = [sys.executable, str(Path(__file__)), "memory", side, url]
-    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-
-
-def memory_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
-    """What a worker takes more."""
-    if missing("starlette_exporter", "prometheus_fastapi_instrumentator"):
-        return
-    taken = {
-        side: statistics.median(memory_of(side, url) for _ in range(sized(3, 1)))
-        for side in ("bare", "ours", "starlette_exporter", "instrumentator")
-    }
-    bare = taken.pop("bare")
-    ours = taken.pop("ours") - bare
-    (best, least), (worse, most) = sorted(taken.items(), key=itemgetter(1))
-    floor = f"other: {best}, {worse} {_mega(most - bare)}; bare application {_mega(bare)}"
-    row = _mega(ours), _mega(least - bare), ours / (least - bare), "told", floor
-    yield Row("memory added to a worker, ASGI", *row)
-
-
-def _mega(size: float) -> str:
-    return f"{size / 2**20:.1f} MB"
-
-
-def _serve_and_tell(side: str, url: str) -> None:
-    psutil = importlib.import_module("psutil")
-    MEMORY[side](url)(SERVED)
-    time.sleep(1.2)  # so that what was recorded has been stored
-    gc.collect()
-    print(psutil.Process().memory_info().rss)
-
-
-ROWS = {"asgi": asgi_rows, "asgi memory": memory_rows}
-
-if __name__ == "__main__":
-    _serve_and_tell(*sys.argv[2:])
+ROWS = {"asgi": asgi_rows}

@@ -1,27 +1,22 @@
 """What counting requests adds to them under WSGI, beside exporters for Prometheus. Rows for run.py.
 
 As in web.py; each side is called as a server calls it, its body read, and closed.
-
-    python benchmarks/web_wsgi.py FRAMEWORK SIDE URL   what run.py starts: prints its memory
 """
 
-import gc
 import importlib
 import io
-import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import prometheus_client
-import redis
+from table import Row
+from web import PATH, ROUTES, Timed, compared, missing
 
-from redmeter import Meter
-from table import Row, sized
-from web import PATH, ROUTES, SERVED, Timed, compared, missing
+if TYPE_CHECKING:
+    import redis
+
+    from redmeter import Meter
 
 ENVIRON = {
     "REQUEST_METHOD": "GET",
@@ -81,7 +76,7 @@ def flask_app() -> Any:
     return app
 
 
-def flask_with_ours(meter: Meter) -> Any:
+def flask_with_ours(meter: "Meter") -> Any:
     from redmeter.integrations.flask import Redmeter
 
     app = flask_app()
@@ -90,6 +85,8 @@ def flask_with_ours(meter: Meter) -> Any:
 
 
 def flask_with_exporter() -> Any:
+    import prometheus_client
+
     exporter = importlib.import_module("prometheus_flask_exporter")
     app = flask_app()
     registry = prometheus_client.CollectorRegistry()
@@ -97,8 +94,10 @@ def flask_with_exporter() -> Any:
     return app
 
 
-def flask_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
+def flask_rows(_conn: "redis.Redis", url: str) -> Iterator[Row]:
     """What a request of a Flask application takes longer."""
+    from redmeter import Meter
+
     if missing("prometheus_flask_exporter"):
         return
     with Meter(url) as meter:
@@ -138,7 +137,7 @@ def django_handler(**settings: Any) -> Any:
         return WSGIHandler()
 
 
-def django_with_ours(meter: Meter) -> Any:
+def django_with_ours(meter: "Meter") -> Any:
     ours = ["redmeter.integrations.django.RedmeterMiddleware"]
     return django_handler(MIDDLEWARE=ours, REDMETER_METER=meter)
 
@@ -148,8 +147,10 @@ def django_with_exporter() -> Any:
     return django_handler(MIDDLEWARE=[theirs.format("Before"), theirs.format("After")])
 
 
-def django_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
+def django_rows(_conn: "redis.Redis", url: str) -> Iterator[Row]:
     """What a request of a Django project takes longer."""
+    from redmeter import Meter
+
     if missing("django_prometheus"):
         return
     with Meter(url) as meter:
@@ -161,7 +162,7 @@ def django_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
         yield compared("added to a request, Django", sides)
 
 
-def wsgi_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
+def wsgi_rows(_conn: "redis.Redis", url: str) -> Iterator[Row]:
     """What the WSGI middleware adds by itself: to a body in parts, and to a list."""
     from redmeter.integrations.wsgi import RedmeterMiddleware
 
@@ -183,57 +184,8 @@ def wsgi_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
         meter.close()
 
 
-#: Framework -> side -> makes what times it, of the store's URL; the last is its exporter's.
-MEMORY: dict[str, dict[str, Callable[[str], Timed]]] = {
-    "Flask": {
-        "bare": lambda _url: wsgi(flask_app()),
-        "ours": lambda url: wsgi(flask_with_ours(Meter(url))),
-        "prometheus_flask_exporter": lambda _url: wsgi(flask_with_exporter()),
-    },
-    "Django": {
-        "bare": lambda _url: wsgi(django_handler(MIDDLEWARE=[])),
-        "ours": lambda url: wsgi(django_with_ours(Meter(url))),
-        "django_prometheus": lambda _url: wsgi(django_with_exporter()),
-    },
-}
-
-
-def memory_rows(_conn: redis.Redis, url: str) -> Iterator[Row]:
-    """What a worker takes more."""
-
-    def taken(framework: str, side: str) -> int:
-        command = [sys.executable, str(Path(__file__)), framework, side, url]
-        return int(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-
-    for framework, sides in MEMORY.items():
-        exporter = list(sides)[-1]
-        if missing(exporter):
-            continue
-        bare, ours, theirs = (
-            statistics.median(taken(framework, side) for _ in range(sized(3, 1))) / 2**20
-            for side in sides
-        )
-        added = ours - bare, theirs - bare
-        floor = f"other: {exporter}; bare application {bare:.1f} MB"
-        row = f"{added[0]:.1f} MB", f"{added[1]:.1f} MB", added[0] / added[1], "told", floor
-        yield Row(f"memory added to a worker, {framework}", *row)
-
-
-def _serve_and_tell(framework: str, side: str, url: str) -> None:
-    import psutil  # type: ignore[import-untyped]
-
-    MEMORY[framework][side](url)(SERVED)
-    time.sleep(1.2)  # so that what was recorded has been stored
-    gc.collect()
-    print(psutil.Process().memory_info().rss)
-
-
 ROWS = {
     "flask": flask_rows,
     "django": django_rows,
     "wsgi": wsgi_rows,
-    "wsgi memory": memory_rows,
 }
-
-if __name__ == "__main__":
-    _serve_and_tell(*sys.argv[1:])
