@@ -423,8 +423,12 @@ def losses_of_counters(health: RecorderHealth) -> dict[int, int]:
 
 
 @pytest.mark.servers
+@pytest.mark.parametrize(
+    "examples",
+    [30, pytest.param(300, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])],
+)
 def test_whatever_happens_the_store_holds_what_the_model_says(
-    server: Server, proxy: Proxy, conn: Any
+    server: Server, proxy: Proxy, conn: Any, examples: int
 ) -> None:
     """And the recorder's books are right at any moment."""
     where = {"server": server, "proxy": proxy, "conn": conn}
@@ -432,7 +436,7 @@ def test_whatever_happens_the_store_holds_what_the_model_says(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=80,
+            max_examples=examples,
             stateful_step_count=40,
             suppress_health_check=list(HealthCheck),
         ),

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: Seconds between two looks.
-INTERVAL = 0.003
+#: Seconds between two looks: at first, and at most. In between a tenth of the time waited so far,
+#: since a look may cost a lot: a scan of all processes, a question to each node of a cluster.
+INTERVAL, LONGEST_INTERVAL = 0.003, 0.025
 
 #: Interval width -> how much of the current interval must be left when a test begins, seconds.
 #: Longer than a test takes that is not marked `slow`, also on a busy machine.
@@ -27,14 +28,14 @@ def eventually(predicate: Callable[[], T], timeout: float = 5.0, what: str = "")
     Raises:
         AssertionError: the time is up.
     """
-    deadline = time.monotonic() + timeout
+    begun = time.monotonic()
     while True:
-        late = time.monotonic() >= deadline
+        waited = time.monotonic() - begun
         if result := predicate():
             return result
-        if late:
+        if waited >= timeout:
             raise AssertionError(f"not within {timeout} s: {what or predicate}")
-        time.sleep(INTERVAL)
+        time.sleep(min(max(INTERVAL, waited / 10), LONGEST_INTERVAL))
 
 
 def too_little_room(now: float, room: Mapping[int, float] = ROOM) -> float:
