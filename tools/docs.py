@@ -1,6 +1,7 @@
 """Write the generated reference pages, or check that they are current.
 
-    python tools/docs.py            writes docs/reference/commands.md and settings.md
+    python tools/docs.py            writes docs/reference/commands.md and settings.md, and the texts
+                                    of the options of web integrations
     python tools/docs.py --check    exits 1 and names the fix where one of them is stale
 
 The pages are made from what the code itself says: the signatures and docstrings of the commands,
@@ -8,11 +9,13 @@ the table of settings. Not from --help, whose lines depend on the terminal and o
 """
 # ruff: noqa: INP001
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import re
 import sys
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -23,9 +26,11 @@ from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 from redmeter import Meter, cli
 from redmeter.cli.app import app
+from redmeter.integrations import options
 from redmeter.settings import SETTINGS, WEB, Setting
 
 ROOT = Path(__file__).parents[1]
+OPTIONS = "src/redmeter/integrations/options.py"
 FIX = "python tools/docs.py writes it anew (so does make format)"
 _GENERAL = """\
 `redmeter --version` prints the version, `redmeter --help` and `redmeter COMMAND --help` the help,
@@ -46,6 +51,7 @@ def pages() -> dict[str, str]:
     return {
         "docs/reference/commands.md": commands_page(),
         "docs/reference/settings.md": settings_page(),
+        OPTIONS: options_source(inspect.getsource(options)),
     }
 
 
@@ -209,6 +215,48 @@ def _default(setting: Setting) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+# ---------------------------------------------------------------- options in code
+
+
+def options_source(source: str) -> str:
+    """Return a module with the table's text below each setting that its class Arguments lists."""
+    table = {one.name: one for one in SETTINGS}
+    (arguments,) = (
+        each
+        for each in ast.parse(source).body
+        if isinstance(each, ast.ClassDef) and each.name == "Arguments"
+    )
+    lines = source.splitlines()
+    for number, each in reversed(list(enumerate(arguments.body))):
+        if not isinstance(each, ast.AnnAssign) or not isinstance(each.target, ast.Name):
+            continue
+        if each.target.id in table:
+            after = arguments.body[number + 1 : number + 2]
+            end = each.end_lineno or 0
+            documented = after and isinstance(after[0], ast.Expr)
+            lines[end : after[0].end_lineno if documented else end] = _docstring(
+                table[each.target.id]
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _docstring(setting: Setting) -> list[str]:
+    """Return a setting's text, unit and default as a docstring below an attribute."""
+    text = setting.help.removeprefix("Web requests: ")
+    default = _default(setting) if str(setting.default) else "empty"
+    unit = f", in {setting.unit}" if setting.unit in ("seconds", "bytes") else ""
+    text = f'"""{text[0].upper()}{text[1:]} Default{unit}: {default}."""'
+    indent = " " * 4
+    return textwrap.wrap(
+        text,
+        100,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -232,7 +232,8 @@ SETTINGS: tuple[Setting, ...] = (
         Retention(DEFAULT_HISTOGRAMS),
         _retention("histogram_retention"),
         "",
-        "The same of histograms (`redmeter retention --histograms` changes it).",
+        "The retention of histograms, PRECISION=SAMPLES …, for a store that is new (`redmeter "
+        "retention --histograms` changes it).",
     ),
     Setting(
         "timeout",
@@ -291,7 +292,8 @@ SETTINGS: tuple[Setting, ...] = (
         2_000,
         _whole("max_label_sets", 1, 10_000_000, "label sets"),
         "label sets",
-        'How many of one name; all further ones become one series, labelled overflow="true". Of '
+        "How many label sets of one name one process tells apart; all further ones become one "
+        'series, labelled overflow="true". Of '
         "web requests only the application's own labels become (other).",
     ),
     Setting(
@@ -350,7 +352,7 @@ SETTINGS: tuple[Setting, ...] = (
         1.0,
         _share("sample_durations"),
         "share",
-        "Web requests: of which part of them the duration is recorded; below 1, a label "
+        "Web requests: the share of requests whose duration is recorded; below 1, a label "
         "`sampled` says so. Counts stay exact.",
     ),
     Setting(

@@ -1,7 +1,10 @@
 """The options of web integrations: where they come from, and what is no option."""
 
+import ast
+import inspect
 import logging
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -31,6 +34,19 @@ def test_integrations_take_all_settings_by_their_names() -> None:
     assert {each.name for each in fields(Options)} == {*settings.WEB, *functions}
     known = {*METER_SETTINGS, *settings.WEB, *settings.ENVIRONMENT}
     assert {each.name for each in settings.SETTINGS} == known
+
+
+def test_each_argument_has_a_text_where_editors_look_for_it() -> None:
+    """A docstring below it."""
+    (arguments,) = ast.parse(inspect.getsource(Arguments)).body
+    assert isinstance(arguments, ast.ClassDef)
+    texts = {
+        ast.unparse(each.target): ast.literal_eval(below.value)
+        for each, below in pairwise(arguments.body)
+        if isinstance(each, ast.AnnAssign) and isinstance(below, ast.Expr)
+    }
+    assert texts.keys() == Arguments.__annotations__.keys()
+    assert [name for name, text in texts.items() if not text.endswith(".")] == []
 
 
 def test_a_setting_that_cannot_be_used_is_passed_over(
