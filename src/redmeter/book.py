@@ -27,7 +27,7 @@ import redis
 from redmeter import cleaning
 from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
-from redmeter.errors import InvalidSetting, InvalidValue, StoreError, shown
+from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
 from redmeter.keys import MAX_SAMPLES, Kept, Keys, Retention, check_time, slice_start
 from redmeter.kinds import counter, distribution, statistics
 from redmeter.kinds import message as message_kind
@@ -61,6 +61,8 @@ _RECENT = 100
 
 #: How long an update is tried, seconds; each try as long as the client's own timeouts say.
 _TIMEOUT = 2.0
+#: Most precisions that an error about another one knows of.
+_PRECISIONS = 50
 #: How long the cleaner waits for what it asks between two looks at QUIT (a call, or three of them),
 #: seconds, whatever the client would.
 _STEP = 0.8
@@ -125,15 +127,54 @@ def get_counter(
 
     Raises:
         InvalidName: see update_counter().
+        UnknownPrecision: the counter is kept at other precisions, and not at this one.
         StoreError: the server cannot be reached, or refuses.
     """
     name = check_text(name, "counter name")
     store = _store(conn)
     (reply,) = store.ask([("HGETALL", store.keys.count(precision, name))])
     samples = sorted(slices_of(reply).items())
+    if not samples:
+        with contextlib.suppress(StoreError):  # who may read this key need not read the index
+            _check_kept(store, name, precision)
     if data_format is None:
         return samples
     return [(time.strftime(data_format, time.localtime(start)), n) for start, n in samples]
+
+
+def _check_kept(store: Store, name: str, precision: int) -> None:
+    """Check that a counter without samples at a precision may have some there.
+
+    Programs keep what they like, and a counter that rests loses its fine samples first; so it is
+    an error only if the counter was counted so recently, by its samples at other precisions, that
+    this one would have to have a sample too.
+
+    Raises:
+        UnknownPrecision: it is not kept.
+    """
+    kept: list[int] = []
+    after = "-"
+    for _ in range(_PRECISIONS):
+        (found,) = store.ask([("ZRANGEBYLEX", store.keys.known, after, "+", "LIMIT", "0", "1")])
+        if not raised(found):
+            break
+        width, _, _ = found[0].decode(errors="replace").partition(":")
+        after = f"({width};"  # which follows all entries of this precision
+        if width.isascii() and width.isdecimal() and len(width) <= 10:
+            kept.append(int(width))
+    others = [width for width in kept if width != precision]
+    # The precision comes last: what another program writes meanwhile is in it as well.
+    time_, *replies = store.ask(
+        [
+            ("TIME",),
+            *(("HGETALL", store.keys.count(width, name)) for width in (*others, precision)),
+        ]
+    )
+    *lively, asked = map(slices_of, replies)
+    since = int(raised(time_)[0]) - precision * SAMPLE_COUNT
+    found_at = sorted(w for w, found in zip(others, lively, strict=True) if found)
+    if not asked and any(max(found, default=since) > since for found in lively):
+        raise UnknownPrecision(precision, found_at)
 
 
 def clean_counters(conn: "redis.Redis") -> None:

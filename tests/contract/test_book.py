@@ -12,7 +12,14 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from redmeter import InvalidName, InvalidSetting, InvalidValue, StoreRefused, book
+from redmeter import (
+    InvalidName,
+    InvalidSetting,
+    InvalidValue,
+    StoreRefused,
+    UnknownPrecision,
+    book,
+)
 from support import listings
 from support.servers import Server
 from support.stores import server_time
@@ -42,6 +49,40 @@ def as_delivered() -> Iterator[None]:
     while _cleaners:
         _cleaners.pop().join()
     book.PRECISION, book.SAMPLE_COUNT, book.QUIT = before
+
+
+def test_a_precision_that_a_counter_is_not_kept_at_is_an_error(conn: Any) -> None:
+    """It names those that are kept; what nothing is known of is empty, as it is in the book."""
+    assert book.get_counter(conn, "hits", 7) == []
+    book.PRECISION = [1, 60, 300]
+    book.update_counter(conn, "hits")
+    with pytest.raises(
+        UnknownPrecision, match=r"precision 7 is not kept; .*: 1, 60, 300"
+    ) as caught:
+        book.get_counter(conn, "hits", 7)
+    assert caught.value.kept == (1, 60, 300)
+    assert len(book.get_counter(conn, "hits", 60)) == 1
+    assert book.get_counter(conn, "other", 7) == []
+
+
+def test_a_counter_that_rests_has_no_samples_and_is_no_error(conn: Any) -> None:
+    """Its fine samples went first; also those of another program, whose precisions nobody knows."""
+    book.PRECISION = [7, 3600]
+    book.update_counter(conn, "hits", now=int(server_time(conn)) - 8 * 120)
+    conn.delete("count:7:hits")
+    conn.zrem("known:", "7:hits")
+    conn.hset("count:3600:hits", "1336374000", 5)
+    oldest = int(server_time(conn)) - 7 * 120
+    for start in conn.hkeys("count:3600:hits"):
+        if int(float(start)) >= oldest:  # the hour began a moment ago
+            conn.hdel("count:3600:hits", start)
+    assert book.get_counter(conn, "hits", 7) == []
+
+
+def test_who_may_not_read_the_index_gets_what_there_is(conn: Any) -> None:
+    """The question about other precisions is asked for the sake of an error alone."""
+    conn.set("known:", "theirs")
+    assert book.get_counter(conn, "hits", 7) == []
 
 
 # --- Face ----------------------------------------------------------------------------------
@@ -142,10 +183,9 @@ def test_slice_starts_are_given_as_local_time_where_a_format_is(
 
 
 def test_nothing_is_an_empty_list(conn: Any) -> None:
-    """A name that never was, a precision that is not kept."""
+    """A name that never was."""
     book.update_counter(conn, "hits")
     assert book.get_counter(conn, "none", 60) == []
-    assert book.get_counter(conn, "hits", 7) == []
     assert book.get_counter(conn, "none", 60, "%H") == []
 
 

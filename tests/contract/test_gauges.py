@@ -1,6 +1,7 @@
 """Gauges: the last value by its own time, in every slice, once; read with gaps, and swept."""
 
 import itertools
+import math
 import random
 from typing import Any
 
@@ -8,7 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from redmeter import LimitExceeded, StoreRefused, UnknownPrecision, forgetting
+from redmeter import (
+    InvalidValue,
+    LimitExceeded,
+    Meter,
+    StoreRefused,
+    UnknownPrecision,
+    forgetting,
+)
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
@@ -17,6 +25,8 @@ from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
 from redmeter.store import Store
+from redmeter.testing import MemoryMeter
+from support.servers import Server
 from support.stores import (
     HastyClock,
     OpenStore,
@@ -164,6 +174,25 @@ def test_a_value_of_a_slice_that_is_no_longer_kept_is_aged(
     assert (ahead.key, ahead.reason, ahead.amount) == (key(60), "future", 1)
     assert not client.exists(key(60))
     assert {value for value, _ in stored(client, 3600).values()} <= {1.0, 2.0}
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_gauge_is_set_as_of_another_time(client: Any, any_server: Server, sync: bool) -> None:
+    """Of an interval the value with the newest time stays, whatever order they come in."""
+    now = slice_start(server_time(client), 3600) - 3600
+    memory = MemoryMeter(clock=ManualClock(now + 3600))
+    with Meter(any_server.url, sync=sync, flush_interval=60) as meter:
+        for one in (meter, memory):
+            gauge = one.gauge("depth")
+            for at, value in ((30.5, 2), (90, 3), (30.25, 1), (30.5, 4), (10, 9)):
+                gauge.set(value, at=now + at)
+            with pytest.raises(InvalidValue):
+                gauge.set(1, at=math.inf)
+        assert meter.flush()
+        for one in (meter, memory):
+            found = one.gauge_series("depth", precision=60, since=now, until=now + 119)
+            assert [sample.value for sample in found] == [4.0, 3.0]
+    assert memory.value("depth") == 3.0
 
 
 @pytest.mark.parametrize("prefix", ["redmeter:", "shop.", ""])

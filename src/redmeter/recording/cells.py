@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from redmeter.keys import check_time
 from redmeter.kinds.counter import MAX_COUNT, check_amount
 from redmeter.kinds.gauge import check_value
 from redmeter.recording.runs import Last, Lasts, Run, Sums
@@ -232,17 +233,19 @@ class Gauge(Cell):
         super().__init__(name, attendant)
         self._now = now
 
-    def set(self, value: float) -> None:
-        """Say what it is now. Of each slice of time, the newest value stays.
+    def set(self, value: float, *, at: float | None = None) -> None:
+        """Set it. Of each interval, the value with the newest time stays.
 
         Args:
             value: a finite number.
+            at: when it had this value, Unix seconds; now, if not given.
 
         Raises:
-            InvalidValue, TypeError: not a finite number.
+            InvalidValue, TypeError: not a finite number, or a time out of range.
         """
-        time = self._now()
-        self.put(Last(time, check_value(value)), time)
+        now = self._now()
+        number = check_value(value)
+        self.put(Last(now if at is None else check_time(at), number), now)
 
     @staticmethod
     def merged(events: list[Event]) -> list[Event]:

@@ -74,9 +74,9 @@ class DirectGauge(Gauge):
         self.name = name
         self._recorder = recorder
 
-    def set(self, value: float) -> None:
-        """Say what it is now. Raises: see Gauge.set() and Meter.count()."""
-        self._recorder.set(self.name, check_value(value))
+    def set(self, value: float, *, at: float | None = None) -> None:
+        """Set it, now or at another time. Raises: see Gauge.set() and Meter.count()."""
+        self._recorder.set(self.name, check_value(value), at)
 
 
 class DirectHistogram(Histogram):
@@ -193,9 +193,9 @@ class DirectRecorder:
             self._tally.lose(AGED, series, widths.lost(widths.finest, 0), 1)
         return True
 
-    def set(self, series: str, value: float) -> None:
+    def set(self, series: str, value: float, at: float | None) -> None:
         """Set a gauge, given in its stored spelling."""
-        time, store = self._now(), self._store
+        time, store = self._now() if at is None else check_time(at), self._store
         if store is None:
             return
         self._look_for_fork()
@@ -269,7 +269,7 @@ class DirectRecorder:
 
     def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
         """Return the counter of a series. See Registry.counter(); nothing is limited here."""
-        return DirectCounter(canonical(name, {**(labels or {}), **(extra or {})}), self)
+        return DirectCounter(_canonical(name, labels, extra), self)
 
     def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
@@ -278,7 +278,7 @@ class DirectRecorder:
 
     def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
         """Return the histogram of a series. See Registry.counter(); nothing is limited here."""
-        return DirectHistogram(canonical(name, {**(labels or {}), **(extra or {})}), self)
+        return DirectHistogram(_canonical(name, labels, extra), self)
 
     def before_flush(self, look: Callable[[], None]) -> None:
         """Nothing is ever flushed."""
@@ -301,3 +301,8 @@ class DirectRecorder:
         """Return what the recorder knows of itself."""
         with self._lock:
             return self._tally.health(producer=self._producer, instance=self._instance)
+
+
+def _canonical(name: str, labels: Mapping[str, str] | None, extra: Mapping[str, str] | None) -> str:
+    # Whatever is given as labels, canonical() says what is wrong with it.
+    return canonical(name, {**labels, **extra} if labels and extra else labels or extra)

@@ -72,7 +72,7 @@ class MemoryAnswers(Answers):
 
     def series(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         check_number(names)
-        precision, found = period.precision, {}
+        precision, found = self._retention.check(period.precision), {}
         for name in names:
             counts = Multiset[int]()
             for event in self._memory.events:
@@ -86,6 +86,7 @@ class MemoryAnswers(Answers):
         return found
 
     def gauge(self, name: str, period: Period) -> Series[float | None]:
+        self._retention.check(period.precision)
         newest: dict[int, Sample[float]] = {}
         for event in sorted(self._memory.events, key=lambda event: event.time):
             if event.series == name and event.value is not None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from redmeter import settings
 from redmeter.clock import ManualClock
-from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, HISTOGRAMS, Retention
+from redmeter.keys import HISTOGRAMS, Retention
 from redmeter.kinds.message import check_logger, check_severity, severity_of
-from redmeter.meter import Meter
+from redmeter.meter import Meter, _plain
 from redmeter.names import canonical
 from redmeter.recording.direct import DirectRecorder
 from redmeter.testing.answers import MemoryAnswers
@@ -45,8 +46,12 @@ class MemoryMeter(Meter):
         self._answering = MemoryAnswers(
             self._memory,
             self.clock,
-            _retention(retention, DEFAULT_RETENTION),
-            _retention(histogram_retention, DEFAULT_HISTOGRAMS, of=HISTOGRAMS),
+            # As code gives them; the environment is of no concern to a test.
+            settings.resolve("retention", _plain(retention), environ={}),
+            Retention(
+                settings.resolve("histogram_retention", _plain(histogram_retention), environ={}),
+                of=HISTOGRAMS,
+            ),
         )
 
     def __repr__(self) -> str:
@@ -66,10 +71,10 @@ class MemoryMeter(Meter):
         return self.total(name, labels=labels)
 
     def value(self, name: str, *, labels: Mapping[str, str] | None = None) -> float | None:
-        """Return what a gauge was set to last; None where it never was."""
+        """Return the newest value of a gauge, by its time; None if it was never set."""
         series = canonical(name, labels)
-        values = [e.value for e in self._memory.events if e.series == series]
-        return next((value for value in reversed(values) if value is not None), None)
+        measured = [e for e in self._memory.events if e.series == series and e.value is not None]
+        return max(reversed(measured), key=lambda event: event.time).value if measured else None
 
     def observed(self, name: str, *, labels: Mapping[str, str] | None = None) -> list[float]:
         """Return what was observed of a series, in order, without what is not finite."""
@@ -97,11 +102,3 @@ class MemoryMeter(Meter):
         self._memory.events.clear()
         self._memory.marks.clear()
         self._memory.messages.clear()
-
-
-def _retention(
-    given: Mapping[int, int] | str | None, default: Mapping[int, int], *, of: str = ""
-) -> Retention:
-    if isinstance(given, str):
-        return Retention.parse(given, of=of)
-    return Retention(default if given is None else given, of=of)

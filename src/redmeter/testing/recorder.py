@@ -78,8 +78,9 @@ class MemoryRecorder(DirectRecorder):
         time = self._now() if at is None else check_time(at)
         self.events.append(Event(series, time, amount, None))
 
-    def set(self, series: str, value: float) -> None:
-        self.events.append(Event(spelled(series, 0), self._now(), None, value))
+    def set(self, series: str, value: float, at: float | None) -> None:
+        time = self._now() if at is None else check_time(at)
+        self.events.append(Event(spelled(series, 0), time, None, value))
 
     def observe(
         self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
