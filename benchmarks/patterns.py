@@ -1,18 +1,23 @@
 """Measure patterns of messages against drain3, and print one table for each set of messages.
 
-    python benchmarks/patterns.py [--access-log FILE] [--records FILE.jsonl]
+    python benchmarks/patterns.py [--access-log FILE] [--records FILE.jsonl] [--logs FOLDER]
 
 Messages come with the format they were made from, which is the truth about their groups. Formats
 are the log calls in the sources of the installed packages and of the standard library, filled with
 random arguments, each place with a kind of its own; --records adds real ones, a line each:
-{"f": format, "m": text}; an access log has its requests, whose truth is the method.
+{"f": format, "m": text}; an access log has its requests, whose truth is the method. --logs names a
+folder of labeled logs, one NAME.csv per set with the columns EventId and Content, such as the 2,000
+lines per set of "Loghub: A Large Collection of System Log Datasets" (logpai/loghub). A table of its
+own shows each of them, and their mean.
 
     accuracy  share of messages whose group holds exactly the messages of their format (grouping
               accuracy, as in "Tools and Benchmarks for Automated Log Parsing", Zhu et al., 2019)
     order     share of messages with another pattern when the messages come in another order
     merge     share of messages with another pattern when two processes get half of them each,
               in turn, and their patterns are put together by text
-    pairs     F1 of the pairs of messages in one group: one odd message costs it little
+    FGA       F1 of the groups: how many were found exactly, of those found and of those there are
+    pairs     F1 of the pairs of messages in one group: one odd message costs it little. Labeled
+              logs also have its precision (few wrong merges) and recall (few wrong splits)
 
 drain3 is measured as it comes, and with our patterns as its input. Its pattern is the last that the
 group had, which flatters it: earlier ones differ.
@@ -21,6 +26,7 @@ group had, which flatters it: earlier ones differ.
 import argparse
 import ast
 import contextlib
+import csv
 import importlib
 import json
 import random
@@ -40,6 +46,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from redmeter.analysis import patterns
+from redmeter.analysis.secrets import mask
+from redmeter.analysis.texts import clean
 from support.realdata import REAL_LOG
 
 #: (format, text)
@@ -130,22 +138,52 @@ def drain(masked: bool) -> Grouper | None:
     return group
 
 
-def accuracy(messages: Sequence[Message], found: Sequence[str]) -> float:
+def accuracy(messages: Sequence[Message], found: Sequence[str]) -> tuple[float, float]:
+    """Return the share of messages in a group that is exactly right, and the F1 of groups."""
     truth, groups = defaultdict(set), defaultdict(set)
     for number, ((text, _), group) in enumerate(zip(messages, found, strict=True)):
         truth[text].add(number)
         groups[group].add(number)
-    right = sum(
-        groups[found[min(numbers)]] == numbers and len(numbers) for numbers in truth.values()
-    )
-    return right / len(messages)
+    right = [numbers for numbers in truth.values() if groups[found[min(numbers)]] == numbers]
+    return sum(map(len, right)) / len(messages), 2 * len(right) / (len(truth) + len(groups))
 
 
-def pairs(messages: Sequence[Message], found: Sequence[str]) -> float:
+def pairs(messages: Sequence[Message], found: Sequence[str]) -> tuple[float, float, float]:
+    """Return precision, recall and F1 of the pairs of messages in one group."""
     truth = [text for text, _ in messages]
     of = (Counter(zip(truth, found, strict=True)), Counter(truth), Counter(found))
     both, true, grouped = (sum(n * (n - 1) for n in counts.values()) for counts in of)
-    return 2 * both / (true + grouped)
+    return both / (grouped or 1), both / (true or 1), 2 * both / (true + grouped or 1)
+
+
+def labeled(path: Path) -> list[Message]:
+    with path.open(encoding="utf-8", newline="") as lines:
+        return [(row["EventId"], row["Content"]) for row in csv.DictReader(lines)]
+
+
+def measure_labeled(folder: Path, group: Grouper) -> None:
+    """Print the accuracy for each labeled log of a folder, as an application would store it."""
+    print(f"\nlabeled logs in {folder}, cleaned and masked")
+    heads = f"{'a message':>11}{'labels':>8}{'groups':>8}{'accuracy':>10}{'FGA':>8}"
+    print(f"  {'':<14}{heads}{'precision':>11}{'recall':>8}{'pairs':>8}")
+    shares = []
+    for path in sorted(folder.glob("*.csv")):
+        messages = labeled(path)
+        texts = [mask(clean(text)) for _, text in messages]
+        started = time.perf_counter()
+        found = group(texts)
+        took = (time.perf_counter() - started) / len(texts)
+        shares.append((*accuracy(messages, found), *pairs(messages, found)))
+        counts = f"{len(dict(messages)):>8}{len(set(found)):>8}"
+        print(f"  {path.stem:<14}{took * 1e6:>8.1f} us{counts}{shown(shares[-1])}")
+    if shares:
+        means = [sum(column) / len(shares) for column in zip(*shares, strict=True)]
+        print(f"  {'mean':<14}{'':>27}{shown(means)}")
+
+
+def shown(shares: Sequence[float]) -> str:
+    widths = (10, 8, 11, 8, 8)
+    return "".join(f"{share:>{width}.3f}" for share, width in zip(shares, widths, strict=True))
 
 
 def differing(one: Sequence[str], other: Sequence[str]) -> float:
@@ -166,8 +204,9 @@ def measure(name: str, group: Grouper, messages: Sequence[Message]) -> None:
     for number, pattern in zip(order, group([texts[i] for i in order]), strict=True):
         moved[number] = pattern
     halves[::2], halves[1::2] = group(texts[::2]), group(texts[1::2])
-    shares = (pairs(messages, found), differing(found, moved), differing(found, halves))
-    told = f"{accuracy(messages, found):>10.1%}" + "".join(f"{share:>8.1%}" for share in shares)
+    right, groups = accuracy(messages, found)
+    shares = (groups, pairs(messages, found)[2], differing(found, moved), differing(found, halves))
+    told = f"{right:>10.1%}" + "".join(f"{share:>8.1%}" for share in shares)
     print(f"  {name:<22}{took * 1e6:>8.1f} us{len(set(found)):>8}{told}{memory / 1e6:>8.1f} MB")
 
 
@@ -175,6 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--access-log", type=Path, default=REAL_LOG)
     parser.add_argument("--records", type=Path)
+    parser.add_argument("--logs", type=Path, default=REAL_LOG.parent / "logs")
     chosen = parser.parse_args()
     sets = {"formats of installed packages, filled": rendered(formats())}
     if chosen.records:
@@ -185,15 +225,15 @@ def main() -> None:
     groupers = {"pattern_of": ours, "drain3": drain(False), "drain3 over pattern_of": drain(True)}
     for title, messages in sets.items():
         print(f"\n{title}: {len(messages):,} messages of {len(dict(messages)):,} formats")
-        heads = (
-            f"{'a message':>11}{'groups':>8}{'accuracy':>10}{'pairs':>8}{'order':>8}{'merge':>8}"
-        )
-        print(f"  {'':<22}{heads}{'memory':>11}")
+        heads = f"{'a message':>11}{'groups':>8}{'accuracy':>10}{'FGA':>8}{'pairs':>8}"
+        print(f"  {'':<22}{heads}{'order':>8}{'merge':>8}{'memory':>11}")
         for name, group in groupers.items():
             if group:
                 measure(name, group, messages)
             else:
                 print(f"  {name:<22} not installed: pip install drain3")
+    if chosen.logs.exists():
+        measure_labeled(chosen.logs, ours)
 
 
 if __name__ == "__main__":
