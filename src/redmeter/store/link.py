@@ -5,6 +5,11 @@ again, up to ten times, when a reply is lost, and then nobody knows how often it
 Here a failed exchange is an error that says whether anything had been sent; who calls decides
 (store.py sends a batch again under its number, and repeats a reading).
 
+A connection outlives a failover: the old primary keeps it open, as a replica. So a server that
+answers READONLY, LOADING or MASTERDOWN is left: the connection of that exchange is closed, and so
+are all idle ones, also those in a caller's pool. The next exchange connects anew, and whatever the
+address leads to then, a proxy, a Service, DNS or sentinels, has the chance to name another server.
+
 Works on a client of ours or of the caller's, whatever its settings for decoding or protocol.
 """
 
@@ -34,7 +39,14 @@ from redmeter.errors import (
 )
 from redmeter.store.bounded import bound
 from redmeter.store.packing import pack
-from redmeter.store.replies import ARGUMENTS, Command, Reply, is_misplaced, translate
+from redmeter.store.replies import (
+    ARGUMENTS,
+    Command,
+    Reply,
+    is_misplaced,
+    is_not_primary,
+    translate,
+)
 from redmeter.store.spinning import Spinning
 
 #: Commands of which nobody knows which key an error is about.
@@ -120,24 +132,28 @@ class Link:
             self._start()
         try:
             client = self._client or self._open()
-            connection = self._take(client, until)
+            connection, usable = self._take(client, until), False
             try:
-                sent = True
+                sent, left = True, False
                 connection.send_packed_command((packed,))
                 wait = self._spinning.begin(connection) if spin else None
                 replies = []
                 for command in commands:
                     _limit(connection, until)
                     reply = self._read(connection, command)
+                    left = left or is_not_primary(reply)
                     replies.append(reply if take is None else take(reply))
                 if wait is not None:
                     self._spinning.end(wait)
+                usable = not left
+                if left:
+                    self._leave(client)
                 return replies
-            except BaseException:
-                # Replies still under way must not be taken for those of the next exchange.
-                connection.disconnect()
-                raise
             finally:
+                # Replies still under way must not be taken for those of the next exchange: where
+                # closing the connection is interrupted, nobody gets it back.
+                if not usable:
+                    connection.disconnect()
                 self._give_back(client, connection, until)
         except (client_errors.RedisError, OSError) as error:
             problem = self._told(error)
@@ -230,6 +246,17 @@ class Link:
         else:  # closed meanwhile
             connection.disconnect()
 
+    def _leave(self, client: "redis.Redis") -> None:
+        """Close all idle connections, so that the next exchange connects anew."""
+        if not self._owned:
+            self._drop_idle()
+            # Only the idle ones: others are in use, by the application perhaps. Before redis-py 7 a
+            # blocking pool cannot tell them apart; there each is found out when it is used.
+            with contextlib.suppress(TypeError):
+                client.connection_pool.disconnect(inuse_connections=False)
+        elif self._client is client:  # else another thread has done so already
+            self._drop_client()
+
     def _read(self, connection: Any, command: Command) -> Reply:
         try:
             return connection.read_response(disable_decoding=True, disconnect_on_error=False)
@@ -314,12 +341,19 @@ class Link:
 
     def close(self) -> None:
         """Close a client of ours; the next exchange would open another."""
+        self._drop_client()
+
+    def _drop_client(self) -> None:
         client, self._client = self._client, None
-        for kept in (self._idle, self._bounded):
-            while kept:
-                kept.pop().disconnect()
+        self._drop_idle()
         if client is not None:
             client.close()
+
+    def _drop_idle(self) -> None:
+        for kept in (self._idle, self._bounded):
+            with contextlib.suppress(IndexError):  # another thread may have taken the last one
+                while kept:
+                    kept.pop().disconnect()
 
 
 def _limit(connection: Any, until: float | None) -> None:

@@ -29,7 +29,7 @@ import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.link import Link
-from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.store.replies import Command, Reply, is_not_primary, pairs, raised
 from redmeter.store.urls import Target
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ LATER_SECONDS = 10.0
 #: How long that question may keep an exchange waiting, seconds.
 LOOK_PATIENCE = 0.25
 
-#: What a server answers that is no master, or a replica that knows nothing yet.
-_ELSEWHERE = {"READONLY", "LOADING", "MASTERDOWN"}
 #: What a sentinel says of a replica that is not to be read.
 _ILL = {"s_down", "o_down", "disconnected"}
 
@@ -309,33 +307,26 @@ class SentinelLink(Link):
             self._look_at = now + LATER_SECONDS
         else:
             if _address(client) not in allowed:
-                super().close()
+                self._drop_client()
 
     def _forget(self) -> None:
         client = self._client
         if client is not None:
             if self._replica:
                 self._finder.avoid(_address(client))
-            super().close()
+            self._drop_client()
         self._finder.sentinels.pass_on()
 
     def _read(self, connection: Any, command: Command) -> Reply:
         reply = super()._read(connection, command)
-        if isinstance(reply, StoreRefused) and reply.code in _ELSEWHERE:
-            if self._replica:  # no answer, so that the reading is repeated, and elsewhere
-                raise client_errors.ConnectionError("this replica cannot be read at the moment")
-            if self._client is not None and _address(self._client) == _address_of(connection):
-                super().close()
+        if self._replica and is_not_primary(reply):  # no answer: the reading is repeated, elsewhere
+            raise client_errors.ConnectionError("this replica cannot be read at the moment")
         return reply
 
 
 def _address(client: "redis.Redis") -> Address:
     options = client.connection_pool.connection_kwargs
     return Address(options["host"], options["port"])
-
-
-def _address_of(connection: Any) -> Address:
-    return Address(connection.host, connection.port)
 
 
 def _text(value: object) -> str:
