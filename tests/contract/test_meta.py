@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
+from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.model import Outcome
 from redmeter.store.answers import RetentionChanged
@@ -64,6 +65,19 @@ def test_a_process_that_is_not_configured_adopts_the_retention_silently(
     count(open_store(), "x", now)
     (record,) = caplog.records
     assert "of histograms" in record.getMessage()
+
+
+def test_the_version_of_what_is_kept_is_the_time_of_the_change(
+    client: Any, open_store: OpenStore
+) -> None:
+    """By the store's own clock, in microseconds: even at first, odd where somebody chose."""
+    clock = ManualClock(1_000_000_000.5)
+    store = open_store(clock=clock)
+    store.bind()
+    assert client.hget("redmeter:meta:", "version") == b"1000000000500000"
+    clock.advance(10)
+    store.change_retention([(60, 7)])
+    assert client.hget("redmeter:meta:", "version") == b"1000000010500001"
 
 
 def test_a_process_that_agrees_with_the_store_says_nothing(

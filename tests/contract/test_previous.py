@@ -51,7 +51,7 @@ def meters(any_server: Server, open_meter: OpenMeter, prefix: str) -> tuple[Mete
 def begin(store: Store) -> None:
     """Make a store; the next one is known from it by when it was made, in milliseconds."""
     version = store.binding().version
-    eventually(lambda: new_version() != version)
+    eventually(lambda: new_version(store.clock.wall()) != version)
 
 
 @pytest.fixture

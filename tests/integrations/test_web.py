@@ -1,5 +1,6 @@
 """What is recorded of a request, whatever serves it; and that recording never fails it."""
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -227,6 +228,16 @@ def test_a_pattern_may_have_a_counter_of_its_own(memory: MemoryMeter) -> None:
     for path in ("/shop/pay", "/shop/a", "/other"):
         ask(requests, path)
     assert [memory.recorded(name) for name in ("hits", "shop_hits", "payments")] == [3, 2, 1]
+
+
+def test_sampling_leaves_the_applications_random_numbers_alone(memory: MemoryMeter) -> None:
+    """They may be seeded: for a simulation, or for tests."""
+    requests = requests_of(memory, sample_durations=0.5)
+    random.seed(17)
+    before = random.getstate()
+    for _ in range(20):
+        ask(requests)
+    assert random.getstate() == before
 
 
 def test_a_sample_of_durations_says_that_it_is_one(memory: MemoryMeter) -> None:

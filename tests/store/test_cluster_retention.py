@@ -82,9 +82,10 @@ def test_partitions_of_one_version_that_differ_are_made_alike(store: Store) -> N
 
 def test_what_was_chosen_is_above_what_was_there_first() -> None:
     """Of what was chosen the last; of what somebody began with the first; nothing below both."""
-    early, late = new_version(), new_version(after=new_version())
-    chosen = new_version(after=late, chosen=True)
-    again = new_version(after=chosen, chosen=True)
+    now = 1_700_000_000.0
+    early, late = new_version(now), new_version(now, after=new_version(now))
+    chosen = new_version(now, after=late, chosen=True)
+    again = new_version(now, after=chosen, chosen=True)
     assert sorted(["", late, chosen, early, again, "0"], key=rank_of) == [
         *("", "0", late, early, chosen, again)
     ]

@@ -6,11 +6,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import redmeter
+from redmeter.store import producers
 from redmeter.store.producers import POOL, Producer, Producers
 
 
@@ -59,7 +62,7 @@ def test_no_producer_is_lent_twice_at_once(steps: list[bool], order: random.Rand
             seen.add(producer.id)
             most = max(most, len(out))
         elif out:
-            pool.give_back(out.pop(order.randrange(len(out))))
+            out.pop(order.randrange(len(out))).lock.release()
     assert len(seen) == most
 
 
@@ -69,12 +72,19 @@ def test_a_producer_keeps_its_number_and_what_it_was_told() -> None:
     producer = pool.borrow()
     producer.next()
     producer.acknowledged = True
-    pool.give_back(producer)
+    producer.lock.release()
     again = pool.borrow()
     assert again is producer
     assert (again.next(), again.acknowledged) == (2, True)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, nobody makes another producer."""
+    monkeypatch.setattr(producers, "PATIENCE", 60.0)
+
+
+@pytest.mark.usefixtures("patient")
 def test_one_call_too_many_waits_for_a_producer() -> None:
     """It gets the one that is given back, not a new one."""
     pool = Producers()
@@ -91,12 +101,35 @@ def test_one_call_too_many_waits_for_a_producer() -> None:
     thread.start()
     assert asked.wait(5)
     assert not done.wait(0.05)
-    pool.give_back(lent[3])
+    lent[3].lock.release()
     assert done.wait(5)
     thread.join(5)
     assert got == [lent[3]]
 
 
+def test_where_none_comes_back_a_call_gets_another_producer_within_moments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the monotonic clock, also where each wait takes longer than it should; and only once."""
+    now, waits = 0.0, 0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now, waits
+        now, waits = now + 20 * seconds, waits + 1
+
+    pool = Producers()
+    lost = {pool.borrow() for _ in range(POOL)}
+    monkeypatch.setattr(producers, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
+    producer = pool.borrow()
+    assert producer not in lost
+    assert 1 <= waits <= 3
+    producer.lock.release()
+    before = waits
+    assert pool.borrow() is producer
+    assert waits == before
+
+
+@pytest.mark.usefixtures("patient")
 def test_many_threads_share_few_producers() -> None:
     """Each number of each producer is used once, however many threads there are."""
     pool = Producers()
@@ -106,7 +139,7 @@ def test_many_threads_share_few_producers() -> None:
         for _ in range(50):
             producer = pool.borrow()
             used.append((producer.id, producer.next()))
-            pool.give_back(producer)
+            producer.lock.release()
 
     threads = [threading.Thread(target=write) for _ in range(4 * POOL)]
     for thread in threads:
@@ -121,9 +154,9 @@ FORK = """
 import os
 from redmeter.store.producers import POOL, Producers
 pool = Producers()
-pool.give_back(pool.borrow())
+pool.borrow().lock.release()
 lent = [pool.borrow() for _ in range(POOL)]   # none is left: a copy of the pool would block
-pool.give_back(lent.pop())                    # and one lies idle
+lent.pop().lock.release()                     # and one lies idle
 mine = {each.id for each in pool._all}
 read, write = os.pipe()
 if os.fork() == 0:

@@ -33,12 +33,11 @@ Source: OpenTelemetry, "Semantic conventions for HTTP metrics" (methods, what a 
 """
 
 import fnmatch
-import importlib
 import logging
-import random
 import re
 import time
 from collections.abc import Callable, Mapping
+from random import SystemRandom
 from typing import Any
 
 from redmeter import Meter, settings
@@ -48,7 +47,6 @@ from redmeter.integrations.meters import METER_SETTINGS, meter_of
 from redmeter.integrations.options import Arguments, Options
 from redmeter.integrations.spent import DATABASE, Spent
 from redmeter.names import HITS, REQUESTS, SECONDS, cleaned
-from redmeter.recording import lifecycle
 from redmeter.recording.direct import DirectRecorder
 from redmeter.recording.exceptions import described
 from redmeter.recording.grouping import Grouping, placed
@@ -108,6 +106,10 @@ HANDLES = 4096
 LOG_SECONDS = 60.0
 
 _LABELS = frozenset({"method", "route", "status", "sampled"})
+
+# Not the generator of the application, which may have seeded it. Forked processes draw different
+# numbers, as they come from the operating system.
+_chance = SystemRandom()
 
 logger = logging.getLogger("redmeter")
 
@@ -177,8 +179,6 @@ class Requests:
         self._hit: Callable[[], None] = lambda: None
         self._paths: list[tuple[Callable[[str], object], Callable[[], None]]] = []
         if self.on:
-            for name in lifecycle.LATE:  # or the first request would wait for it, some ms
-                importlib.import_module(name)
             self._hit = meter.counter(HITS).inc
             for pattern, name in settings.named_patterns(options.count_paths):
                 matches = _matcher(pattern)
@@ -236,7 +236,7 @@ class Requests:
             count, observe = found
             self._hit()
             count()
-            if not self._sampled or random.random() < self._share:
+            if not self._sampled or _chance.random() < self._share:
                 observe(seconds)
             if spent is not None:
                 spent.end()

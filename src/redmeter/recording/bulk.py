@@ -5,12 +5,11 @@ batch counts once, and trouble is raised to whoever waits for the result.
 """
 
 import math
-import random
 from threading import Lock
 
 from redmeter.kinds.distribution import Distribution
 from redmeter.model import RecorderHealth
-from redmeter.recording.backoff import is_passing
+from redmeter.recording.backoff import chance, is_passing
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, Incomplete
 from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
@@ -86,7 +85,7 @@ class Bulk:
             if over or worst is not errors[0] or not passing:
                 raise worst
             backoff = min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(tries, 8))
-            clock.sleep(backoff * random.uniform(0.5, 1.0))
+            clock.sleep(backoff * chance.uniform(0.5, 1.0))
 
     @property
     def in_doubt(self) -> int:

@@ -4,31 +4,32 @@
     end of the interpreter  atexit
     multiprocessing         its children leave by os._exit; its own finalizers are run
     Celery's pool           leaves by os._exit; its signal worker_process_shutdown is sent
-    uvicorn                 ends itself by SIGTERM after its graceful end, which is waited for
+    uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server that runs
+                            in this process flushes at the end of that
     SIGTERM                 by default ends a process at once; see flush_on_sigterm()
 
 Nothing is registered on import: only when a recorder starts.
 
-A fork copies modules that another thread is just importing as they are, half made, and nothing
-finishes them in the child. So what the client imports late is imported before our thread starts.
+Whether the process is ending is known from a hook, not from `threading.main_thread().is_alive()`:
+up to Python 3.12 that call marks the main thread as ended where a signal handler raises within it.
 """
 
 import atexit
 import contextlib
-import functools
-import importlib
 import os
 import signal
 import sys
 import threading
 import time
 import weakref
-from _thread import RLock, get_ident, start_new_thread
-from collections.abc import Callable, Iterator
+from _thread import get_ident, start_new_thread
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from types import FrameType
 from typing import Any, Protocol
 
 from redmeter.recording.flusher import Request
+from redmeter.store import fork_guard
 
 #: How long the end of a process is delayed at most, seconds.
 EXIT_SECONDS = 1.9
@@ -65,11 +66,9 @@ _hooked: set[object] = set()
 #: Process id -> how much of EXIT_SECONDS is left: several hooks may run at the end of a process.
 _left: dict[int, float] = {}
 
-#: What the client library and ours import with the first exchange.
-LATE = ("email.parser", "encodings.idna", "importlib.readers", "secrets")
-#: Held while that is imported; no fork meanwhile.
-_importing = RLock()
 _hooking = False
+#: Whether the main thread has ended: all that is left is other threads, exit handlers, destructors.
+_ending = False
 
 
 def watch(one: Living) -> None:
@@ -86,7 +85,6 @@ def watch(one: Living) -> None:
         ("multiprocessing.util", _hook_finalizers, os.getpid()),
         ("billiard.util", _hook_finalizers, os.getpid()),
         ("celery.signals", _hook_celery, 0),
-        ("uvicorn.server", _hook_uvicorn, 0),
     ):
         if (name, scope) not in _hooked and (module := sys.modules.get(name)):
             try:
@@ -94,37 +92,38 @@ def watch(one: Living) -> None:
             except AttributeError:  # it is just being imported
                 continue
             _hooked.add((name, scope))
+    watch_uvicorn()
 
 
 def _hook_always() -> None:
     global _hooking
-    # Whoever finds somebody else at it goes on: a signal handler may have interrupted that very
-    # thread, in the middle of an import, where it must import nothing itself.
-    if not _importing.acquire(blocking=False):
-        return
-    try:
-        if _hooking:
+    with fork_guard.held():
+        # A signal handler interrupted this very thread in here.
+        if _hooking or "always" in _hooked:
             return
         _hooking = True
         try:
-            if "always" not in _hooked:
-                _register()
+            _register()
         finally:
             _hooking = False
-    finally:
-        _importing.release()
 
 
 def _register() -> None:
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
-    )
+    os.register_at_fork(after_in_child=_after_fork_in_child)
     atexit.register(_leave)
-    for name in LATE:
-        with contextlib.suppress(ImportError):  # the interpreter is ending
-            importlib.import_module(name)
+    # That of threading is called before other threads are waited for, atexit handlers only after.
+    register = getattr(threading, "_register_atexit", atexit.register)
+    try:
+        register(_begin_to_end)
+    except RuntimeError:  # they are being waited for, or that is over
+        _begin_to_end()
     # Last: an exception out of a signal handler must not leave any of it out.
     _hooked.add("always")
+
+
+def _begin_to_end() -> None:
+    global _ending
+    _ending = True
 
 
 def _hook_finalizers(util: Any) -> None:
@@ -135,45 +134,55 @@ def _hook_celery(signals: Any) -> None:
     signals.worker_process_shutdown.connect(_leave, weak=False)
 
 
-def _hook_uvicorn(server: Any) -> None:
-    shutdown = server.Server.shutdown
+def watch_uvicorn() -> None:
+    """Have the uvicorn server that runs in this process flush at the end of its shutdown.
 
-    @functools.wraps(shutdown)
-    async def shutdown_and_flush(self: Any, *args: Any, **options: Any) -> None:
-        try:
-            await shutdown(self, *args, **options)
-        finally:
-            with spending() as left:
-                until = time.monotonic() + left
-                for one in _all():
-                    if not one.flush(max(0.0, until - time.monotonic())):
-                        one.say_farewell()
+    After its shutdown, uvicorn sends the signal that stopped it to itself, which by default ends
+    the process before any exit handler. While it runs, the signal's handler is a method of the
+    server, so it is found there, and only that one server is changed.
 
-    server.Server.shutdown = shutdown_and_flush
+    Cheap, and called again from time to time: the server may start later.
+    """
+    module = sys.modules.get("uvicorn.server")
+    if module is None:
+        return
+    server: Any = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    # Where uvicorn is just being imported, it has no such class yet.
+    is_server = server is not None and isinstance(server, getattr(module, "Server", ()))
+    if is_server and getattr(server.shutdown, "func", None) is not _shut_down_and_flush:
+        server.shutdown = partial(_shut_down_and_flush, server.shutdown)
+
+
+async def _shut_down_and_flush(
+    shutdown: Callable[..., Awaitable[None]], *args: Any, **options: Any
+) -> None:
+    try:
+        await shutdown(*args, **options)
+    finally:
+        with spending() as left:
+            until = time.monotonic() + left
+            for one in _all():
+                if not one.flush(max(0.0, until - time.monotonic())):
+                    one.say_farewell()
+
+
+def is_ending() -> bool:
+    """Return whether the main thread has ended; other threads may still run."""
+    return _ending
 
 
 def at_the_very_end() -> bool:
-    """Whether this is what the main thread does last of all: atexit handlers, destructors."""
-    main = threading.main_thread()
-    return not main.is_alive() and main.ident == get_ident()
+    """Return whether this is the main thread's very end: atexit handlers, destructors."""
+    return _ending and threading.main_thread().ident == get_ident()
 
 
 def _all() -> list[Living]:
     return [one for ref in list(_living.values()) if (one := ref()) is not None]
 
 
-def _before_fork() -> None:
-    _importing.acquire()
-
-
-def _after_fork() -> None:
-    with contextlib.suppress(RuntimeError):  # registered while a fork was under way
-        _importing.release()
-
-
 def _after_fork_in_child() -> None:
-    global _importing, _hooking
-    _importing, _hooking = RLock(), False
+    global _hooking
+    _hooking = False
     for one in _all():
         one.after_fork()
 

@@ -7,16 +7,16 @@ forked child.
 
 Two locks. `_lock` guards buffer and tally; it is held for moments, never during I/O, and a signal
 handler that finds it held by the thread it interrupted leaves its event in the list. `_sending`
-belongs to whoever delivers, and has threads do so for each server of a cluster (errands.py).
+belongs to whoever delivers, and has threads do so for each server of a cluster (errands.py). No
+exception out of a signal handler leaves either of them held: see turns.py.
 """
 
 import contextlib
 import math
 import os
 import sys
-import threading
 import time
-from _thread import RLock, allocate_lock, get_ident  # as they are on import: see flusher.py
+from _thread import RLock, get_ident  # as they are on import: see flusher.py
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
@@ -40,6 +40,7 @@ from redmeter.recording.observations import Histogram
 from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.reporting import Reporter
 from redmeter.recording.tally import Tally
+from redmeter.recording.turns import Turns
 from redmeter.store import Store
 
 #: How long an answer is waited for at least when a process ends, seconds.
@@ -95,7 +96,7 @@ class Recorder:
         """Begin with empty books and no thread: at first, and in a forked child."""
         self._pid = os.getpid()
         self._lock = RLock()
-        self._sending = allocate_lock()
+        self._sending = Turns()
         self._tally = Tally(self._clock.wall())
         number_of = self._store.number_of if len(self._store.parts) > 1 else None
         self._buffer = Buffer(self._store.kept, self._tally, self._limit, number_of)
@@ -202,6 +203,7 @@ class Recorder:
             if get_ident() not in self._flushing:  # else it is collected right away
                 self._store_now()
             return
+        lifecycle.watch_uvicorn()
         if not self._flusher.running:
             lifecycle.watch(self)
             if lifecycle.at_the_very_end() or not self._flusher.start():
@@ -218,7 +220,7 @@ class Recorder:
         if lifecycle.at_the_very_end():  # perhaps there is no other occasion
             self._leaving = True
             self._store_now()
-        elif not threading.main_thread().is_alive():  # other threads are waited for; more to come
+        elif lifecycle.is_ending():  # other threads are waited for; more to come
             if get_ident() not in self._flushing:
                 self._flusher.insist(time.monotonic(), last=False)
             cell.due = self._clock.wall() + self._interval
@@ -271,26 +273,29 @@ class Recorder:
         Raises:
             Failed: something is left: the store, or a part of it, cannot be reached or refuses.
         """
-        sending = self._sending  # a child that is forked within has another
+        sending, ticket = self._sending, object()  # a child that is forked within has another
         with self._at_work():
-            if not sending.acquire(timeout=lifecycle.EXIT_SECONDS):
-                raise Failed(passing=True)  # another thread is at it, and hangs
             try:
+                if not sending.wait(ticket, lifecycle.EXIT_SECONDS):
+                    raise Failed(passing=True)  # another thread is at it, and hangs
                 self._collect_and_send(last=last, asked=asked)
             finally:
-                sending.release()
+                sending.tickets.pop(ticket, None)
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
         """What threads are in while they work for this recorder."""
-        self._flushing.add(get_ident())
-        before = quiet.get()
-        quiet.set(True)
+        flushing, me, before = self._flushing, get_ident(), quiet.get()
+        # Each `finally` begins with a single call, which no signal handler can keep from happening.
         try:
-            yield
+            try:
+                flushing.add(me)
+                quiet.set(True)
+                yield
+            finally:
+                quiet.set(before)
         finally:
-            self._flushing.discard(get_ident())
-            quiet.set(before)
+            flushing.discard(me)
 
     def _collect_and_send(self, *, last: bool, asked: bool) -> None:
         left = None
@@ -365,7 +370,7 @@ class Recorder:
         until = time.monotonic() + max(0.0, timeout)
         if self._collector.empty() or in_vain:
             return
-        if timeout <= 0 and (self._flusher.failing or self._sending.locked()):
+        if timeout <= 0 and (self._flusher.failing or self._sending.tickets):
             return
         self._store.link.hurry(max(timeout, SHORTEST))
         # Again for what came meanwhile: signal handlers and destructors leave it to us.

@@ -9,7 +9,6 @@ cluster each partition has a `meta:` of its own, and they may differ for as long
 """
 
 import logging
-import time
 from typing import NamedTuple
 
 from redmeter.errors import IncompatibleStore
@@ -98,13 +97,15 @@ class Wish:
                 )
 
 
-def new_version(after: str = "", *, chosen: bool = False) -> str:
+def new_version(now: float, after: str = "", *, chosen: bool = False) -> str:
     """Return a version that no earlier state of the store has had.
 
     Args:
+        now: Unix seconds.
+        after: the version of the present state, "" where there is none.
         chosen: whether somebody chose the retention: then it is odd, else even.
     """
-    version = max(time.time_ns() // 1_000, int(after or 0) + 1)
+    version = max(int(now * 1e6), int(after or 0) + 1)
     return str(version + (version % 2 != chosen))
 
 
@@ -145,12 +146,16 @@ def read_meta(fields: dict[bytes, bytes | None], partitions: int) -> Binding | N
 def bind(keys: Keys, wanted: Binding, partitions: int) -> Steps[Binding]:
     """Make a partition say what is wanted if it says nothing yet, and return what it says.
 
+    Args:
+        wanted: with the version that a new partition shall have.
+
     Raises:
         IncompatibleStore: see read_meta.
         StoreError: the server cannot be reached or refuses.
     """
-    version = wanted.version or new_version()
-    values = FORMAT, str(partitions), str(wanted.retention), str(wanted.histograms), version
+    assert wanted.version, "the caller makes one"
+    kept = str(wanted.retention), str(wanted.histograms), wanted.version
+    values = FORMAT, str(partitions), *kept
     fields = raised((yield from BIND.steps(_named(keys), values)))
     binding = read_meta(dict(zip(_FIELDS, fields, strict=True)), partitions)
     if binding is None:  # a hash of somebody else's lies there

@@ -101,6 +101,7 @@ class Partition:
             StoreError: the server cannot be reached or refuses.
         """
         known = [one for one in (self.bound, self._wish.known) if one is not None]
+        version = version or bindings.new_version(self.clock.wall())
         new = self._wish.binding._replace(version=version)
         wanted = max(known, key=lambda one: one.rank, default=new)
         found = yield from bindings.bind(self.keys, wanted, self._partitions)
@@ -170,7 +171,7 @@ class Partition:
                     self._wait(attempt, started, error, within)
                 attempt += 1
         finally:
-            self._producers.give_back(producer)
+            producer.lock.release()
 
     def attempt(
         self,
@@ -290,7 +291,7 @@ class Partition:
             script, keys, args = self._request(batch, "", must_exist=False, refuse=True, trim=True)
             return outcome_of(batch, call(script.command(keys, args, whole=True)))
         finally:
-            self._producers.give_back(producer)
+            producer.lock.release()
 
     def _request(
         self, batch: Batch, version: str, *, must_exist: bool, refuse: bool, trim: bool

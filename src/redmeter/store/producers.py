@@ -6,21 +6,24 @@ own, or parent and child would share numbers.
 
 One batch of a producer is under way at a time, since a later one would make an earlier one look
 applied. Synchronous callers therefore borrow a producer for each call from a small pool: as many
-watermark keys as there ever were calls at once, at most POOL, not one per thread or per call.
+watermark keys as there ever were calls at once, not one per thread or per call. Beyond POOL, a
+call first waits PATIENCE for one to come back.
 
 A signal handler may count while its own thread is in here, so nothing is held that it could wait
-for: a producer is taken by trying its lock, never by waiting for one in particular.
+for: a producer is taken by trying its lock, never by waiting for one in particular. A handler that
+raises right after the lock was taken leaves it held for good; that costs one later call PATIENCE,
+as another producer takes its place.
 """
 
 import os
 import threading
 import time
 
-#: Most producers of one store in one process, and so most synchronous writes at a time.
+#: Producers of one store in one process, as long as no call waits longer than PATIENCE for one.
 POOL = 8
-#: Seconds between two tries while all are out, and after which another one is made all the same:
-#: whoever holds them may be the very thread that asks, below a signal handler.
-POLL, PATIENCE = 0.001, 30.0
+#: Seconds between two tries while all are out, and after which another one is made: whoever holds
+#: them may be the very thread that asks, below a signal handler, or may have been interrupted.
+POLL, PATIENCE = 0.001, 0.05
 
 
 class Producer:
@@ -29,7 +32,9 @@ class Producer:
     __slots__ = ("acknowledged", "id", "lock", "number")
 
     def __init__(self) -> None:
-        #: Held by who has borrowed it.
+        #: Held by the call that has borrowed it, which releases it after its batch, also where the
+        #: call was broken off: its next number is higher, and its batch, should it arrive after
+        #: that, is refused as old. In a `finally`, as its first step: nothing can come between.
         self.lock = threading.Lock()
         self.renew()
 
@@ -59,23 +64,19 @@ class Producers:
         self._pid = os.getpid()
 
     def borrow(self) -> Producer:
-        """Return a producer for one batch; waits while POOL of them are out."""
+        """Return a producer for one batch, which releases its lock in the end."""
         if self._pid != os.getpid():
             self._start()  # forked: these producers are the parent's, and so are their locks
-        # Always from the first: as few of them as possible ever write.
-        waited = 0.0
+        waiting_since = None
         while True:
+            # Always from the first: as few of them as possible ever write.
             for producer in self._all:
                 if producer.lock.acquire(blocking=False):
                     return producer
-            if waited >= PATIENCE:
+            now = time.monotonic()
+            if waiting_since is None:
+                waiting_since = now
+            if now - waiting_since >= PATIENCE:
                 self._all.append(Producer())
-            time.sleep(POLL)
-            waited += POLL
-
-    def give_back(self, producer: Producer) -> None:
-        """Take a producer back, also after a call that was broken off.
-
-        Its next number is higher; its batch, should it arrive after that, is refused as old.
-        """
-        producer.lock.release()
+            else:
+                time.sleep(POLL)

@@ -36,8 +36,30 @@ _OPERATIONS = {
 }
 
 
+#: What was read: "bind", "operations/slice" -> text.
+_texts: dict[str, bytes] = {}
+
+
+def read_all() -> None:
+    """Read all scripts, so that none is read while the process forks: see fork_guard.py."""
+    for script in (BIND, RETAIN, CLEAN, JOIN, COMPACT, PUBLISH, TAKE, SETTLE, TIDY):
+        _text(script.name)
+    _text("apply")
+    for part in sorted({part for parts in _OPERATIONS.values() for part in parts}):
+        _text(f"operations/{part}")
+
+
+def _text(name: str) -> bytes:
+    text = _texts.get(name)
+    if text is None:
+        *folders, file = name.split("/")
+        text = (files("redmeter.store").joinpath("lua", *folders) / f"{file}.lua").read_bytes()
+        _texts[name] = text
+    return text
+
+
 class Script:
-    """One script, read on first use.
+    """One script.
 
     Args:
         name: its file in lua/.
@@ -53,12 +75,9 @@ class Script:
 
     def _text_and_sha(self) -> tuple[bytes, str]:
         if self._known is None:
-            folder = files("redmeter.store") / "lua"
-            text = (folder / f"{self.name}.lua").read_bytes()
+            text = _text(self.name)
             if self._parts:
-                made = [
-                    (folder / "operations" / f"{part}.lua").read_bytes() for part in self._parts
-                ]
+                made = [_text(f"operations/{part}") for part in self._parts]
                 text = text.replace(_PLACE, b"\n".join(made))
             self._known = text, hashlib.sha1(text, usedforsecurity=False).hexdigest()
         return self._known

@@ -16,7 +16,7 @@ from redmeter.errors import RedmeterError, StoreError, StoreUnavailable
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.partitions import SpreadKeys, partition_of
 from redmeter.store import binding as bindings
-from redmeter.store import publishing
+from redmeter.store import fork_guard, publishing
 from redmeter.store.binding import Binding, Wish
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link, Role
@@ -116,6 +116,7 @@ class Store:
         reader: "Callable[[], Store] | None" = None,
         previous: "Store | None" = None,
     ) -> None:
+        fork_guard.load()
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
         wish = Wish(retention, of_histograms, configured)
         #: The names of its keys, for who reads.
@@ -330,7 +331,7 @@ class Store:
             IncompatibleStore: the store has another format.
             StoreError: a server cannot be reached or refuses.
         """
-        version = bindings.new_version()
+        version = bindings.new_version(self.clock.wall())
         many = {number: part.bind(version) for number, part in enumerate(self.parts)}
         for found in drive_all(self.parts[0].link, many).values():
             raised(found)
@@ -353,7 +354,7 @@ class Store:
 
     def bind_some(self, numbers: Sequence[int]) -> dict[int, StoreError]:
         """Ask some partitions what they keep; return what was wrong with those that did not say."""
-        version = bindings.new_version()
+        version = bindings.new_version(self.clock.wall())
         many = {number: self.parts[number].bind(version) for number in numbers}
         found = drive_all(self.parts[0].link, many)
         return {number: one for number, one in found.items() if isinstance(one, StoreError)}
@@ -412,7 +413,7 @@ class Store:
                 wanted = seen._replace(retention=changed)
             if wanted == seen:
                 return changed
-            version = bindings.new_version(seen.version, chosen=True)
+            version = bindings.new_version(self.clock.wall(), seen.version, chosen=True)
             if self._retain(wanted._replace(version=version)):
                 return changed
 

@@ -148,7 +148,7 @@ def test_all_partitions_keep_what_was_chosen(cluster: Cluster, opened: Store) ->
 def test_a_change_reaches_partitions_that_were_away(cluster: Cluster, opened: Store) -> None:
     """By the first recorder that knows of both: without anybody asking for it again."""
     seen = opened.binding()
-    version = new_version(seen.version, chosen=True)
+    version = new_version(opened.clock.wall(), seen.version, chosen=True)
     chosen = seen._replace(retention=seen.retention.changed([(5, 77)]), version=version)
     with Meter(cluster.url, flush_interval=60) as meter:
         count_all(meter)

@@ -91,9 +91,12 @@ meter.count("x")
 recorder, held, over = meter._recorder, threading.Event(), threading.Event()
 
 def hold():
-    with recorder._lock, recorder._sending:
+    ticket = object()
+    with recorder._lock:
+        assert recorder._sending.wait(ticket, 0)
         held.set()
         over.wait()
+        recorder._sending.tickets.pop(ticket)
 
 thread = threading.Thread(target=hold)
 thread.start()

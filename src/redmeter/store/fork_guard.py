@@ -1,0 +1,80 @@
+"""Fork guard: everything the first exchange needs is loaded while no fork can happen.
+
+A fork copies only the thread that calls it. Modules that another thread is importing at that moment
+stay half made in the child, and their import locks stay held: the child's first exchange would wait
+for them for ever. redis-py imports some modules with the first connection only, and so does the
+codec that host names go through.
+
+So these modules are imported, and the scripts read, when a store is opened. A fork waits until that
+is done, a few milliseconds; nothing is imported later.
+
+Bound: a fork by C code that runs none of Python's hooks does not wait.
+"""
+
+import contextlib
+import importlib
+import os
+from _thread import RLock
+
+from redmeter.store import scripts
+
+#: Imported by redis-py and the standard library with the first exchange.
+LATE = (
+    "email.parser",
+    "encodings.idna",
+    "hmac",
+    "importlib.readers",
+    "secrets",
+    "stringprep",
+    "unicodedata",
+)
+
+# A signal handler may open a store while its own thread is in here.
+_lock = RLock()
+_hooked = _loading = _loaded = False
+
+
+def held() -> RLock:
+    """Return the lock that a fork waits for; for a `with` statement of a few milliseconds."""
+    return _lock
+
+
+def load() -> None:
+    """Load what the first exchange needs, once per process."""
+    global _hooked, _loading, _loaded
+    if _loaded:
+        return
+    with _lock:
+        # A signal handler interrupted this very thread, in the middle of an import.
+        if _loading or _loaded:
+            return
+        _loading = True
+        try:
+            if not _hooked:
+                os.register_at_fork(
+                    before=_before_fork,
+                    after_in_parent=_after_fork,
+                    after_in_child=_after_fork_in_child,
+                )
+                _hooked = True
+            for name in LATE:
+                with contextlib.suppress(ImportError):  # the interpreter is ending
+                    importlib.import_module(name)
+            scripts.read_all()
+            _loaded = True
+        finally:
+            _loading = False
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    with contextlib.suppress(RuntimeError):  # registered while a fork was under way
+        _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global _lock, _loading
+    _lock, _loading = RLock(), False

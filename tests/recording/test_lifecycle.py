@@ -1,0 +1,76 @@
+"""Lifecycle: the server that an application runs in flushes at its end, and no other is changed."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import Server as UvicornServer
+
+from redmeter import Meter
+from support.servers import Server
+from support.stores import total_on
+
+
+@pytest.fixture
+def meter(server: Server) -> Iterator[Meter]:
+    """One that flushes once an hour."""
+    with Meter(server.url, flush_interval=3600) as meter:
+        yield meter
+
+
+def serving(meter: Meter) -> UvicornServer:
+    """Return a server of an application that counts, and stops the server."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        meter.count("hits")
+        found.handle_exit(signal.SIGTERM, None)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    found = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="critical"))
+    return found
+
+
+def run(server: UvicornServer) -> None:
+    """Serve one request."""
+
+    async def main() -> None:
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            serves = asyncio.create_task(server.serve(sockets=[listening]))
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.write(b"GET / HTTP/1.0\r\n\r\n")
+            await reader.read()
+            writer.close()
+            await serves
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["first event in a request", "events before"])
+def test_a_uvicorn_server_stores_what_was_counted_before_it_ends_the_process(
+    server: Server, meter: Meter, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """By a signal to itself. Also where the first event came before the server was there."""
+    if before:
+        meter.count("hits")
+    stored: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", lambda _: stored.append(total_on(server)))
+    run(serving(meter))
+    assert stored == [1 + before]
+
+
+def test_no_class_of_uvicorns_is_changed(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another server in the same process is as uvicorn made it."""
+    monkeypatch.setattr(signal, "raise_signal", lambda _: None)
+    shutdown, other = vars(UvicornServer)["shutdown"], serving(meter)
+    first = serving(meter)
+    run(first)
+    assert vars(UvicornServer)["shutdown"] is shutdown
+    assert "shutdown" in vars(first)
+    assert "shutdown" not in vars(other)
