@@ -104,7 +104,7 @@ def echo(*rounds: str) -> Question[list[bytes]]:
 def test_questions_share_their_round_trips(open_store: OpenStore, monkeypatch: Any) -> None:
     """As many as the longest has; the answers are in the order of the questions."""
     store = open_store()
-    store.binding()
+    store.read()
     with exchanges(monkeypatch) as seen:
         _, answers = ask(
             store, lambda _: together([echo("a"), echo("b", "c", "d"), echo(), echo("e", "f")])

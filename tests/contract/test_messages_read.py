@@ -92,7 +92,6 @@ def test_the_newest_messages_of_all_are_the_newest(
     def texts(found: list[Message]) -> list[str]:
         return [one.text for one in found if one.text != "older"]
 
-    store.read()  # or it would look whether there is a store
     with exchanges(monkeypatch) as seen:
         assert texts(read_recent(store, None, limit=4)) == ["text 19", "text 18"]
     assert len(seen) == 2

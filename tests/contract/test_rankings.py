@@ -207,16 +207,16 @@ def test_a_window_of_minutes_is_read_from_hours_where_they_fit(
     newest = slice_start(server_time(client), 60)
     given = routes(newest, 40, seed=4)
     put_observed(client, given)
-    store = open_store()
-    store.binding()
     rows = {}
     for order, trips in (("count", 2), ("total", 2), ("mean", 2), ("p95", 3)):
-        with exchanges(monkeypatch) as seen:
-            rows[order] = rank(
-                store, "took_seconds", 60, by="route", slices=120, limit=50, order=order
-            )
-        assert len(seen) == trips
-        assert len(rows[order]) == 40
+        store = open_store()
+        for _ in range(2):  # the first reading of a link, and a later one
+            with exchanges(monkeypatch) as seen:
+                rows[order] = rank(
+                    store, "took_seconds", 60, by="route", slices=120, limit=50, order=order
+                )
+            assert len(seen) == trips
+            assert len(rows[order]) == 40
     store.change_retention([(3600, 0), (5, 0)], histograms=True)
     for order, before in rows.items():
         again = rank(store, "took_seconds", 60, by="route", slices=120, limit=50, order=order)
@@ -368,7 +368,6 @@ def test_a_group_of_all_label_sets_that_one_process_may_write_is_ranked(
     given = {f'x{{a="1",b="{n}"}}': [(newest, float(n))] for n in range(number)}
     put_observed(client, given, histograms={60: 120, 3600: 120})
     meter = open_meter()
-    meter.total("none")  # or it would look whether there is a store
     with exchanges(monkeypatch) as seen:
         (row,) = meter.top("x", by="a", precision=60, since=newest, order="p50")
     assert row.count == number

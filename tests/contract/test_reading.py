@@ -182,7 +182,7 @@ def test_many_series_are_one_round_trip(
     count_all(store, {name: {now: i + 1} for i, name in enumerate(names)})
     with exchanges(monkeypatch) as seen:
         found = read_series(store, [*names, "none"], DAY)
-    assert seen == [2 + 41]
+    assert len(seen) == 1
     assert [found[name].total for name in names] == list(range(1, 41))
     assert found["none"].values == ()
     with exchanges(monkeypatch) as seen:

@@ -18,6 +18,7 @@ from redmeter.store.slots import Address, Shard, Slots, key_of, name_of, slot_of
 from support.certificates import POSSIBLE
 from support.clusters import Cluster
 from support.layout import SLOTS
+from support.proxy import Proxy
 from support.servers import Server, free_port
 from support.speaker import papers_in, speaker_of, tls_settings
 from support.stores import exchanges, link_of, opened_store
@@ -298,28 +299,42 @@ def test_a_node_that_cannot_tell_yet_is_asked_again(lone: Server) -> None:
         assert link.alone
 
 
-def test_a_hash_is_proof_enough_of_a_store(
+def test_a_store_is_told_from_a_node_within_the_first_exchange(
     server: Server, conn: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the book's, which has nothing else: each new client would be slower by half."""
+    """Whether the store is empty, the book's or ours; later ones ask for nothing more."""
     conn.hset("count:60:hits", "60", 1)
-    with opened_store(server.url, prefix="") as store, exchanges(monkeypatch) as seen:
-        for _ in range(2):
-            store.ask([("HGETALL", "count:60:hits")])
-        assert seen == [2, 1]
-
-
-def test_an_empty_store_is_looked_at_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And one that is there never."""
-    with opened_store(server.url) as store, exchanges(monkeypatch) as seen:
-        for _ in range(3):
-            store.read()
-        assert seen == [2, 8, 2, 2]
-    with opened_store(server.url) as store:
+    with opened_store(server.url, prefix="ours:") as store:
         store.bind()
-    with opened_store(server.url) as store, exchanges(monkeypatch) as seen:
-        store.read()
-        assert seen == [2]
+    for prefix in ("redmeter:", "", "ours:"):
+        for ask in (Store.read, ask_one):
+            with opened_store(server.url, prefix=prefix) as store, exchanges(monkeypatch) as seen:
+                ask(store)
+                assert len(seen) == 1
+                ask(store)
+                assert len(seen) == 2
+                assert seen[1] < seen[0]
+
+
+def ask_one(store: Store) -> object:
+    """Read one key."""
+    return store.ask([("HGETALL", "count:60:hits")])
+
+
+def test_a_node_that_takes_the_place_of_a_server_is_refused(
+    cluster: Cluster, server: Server
+) -> None:
+    """As behind an address that leads to another server now: a new connection asks again."""
+    with Proxy(server.port) as proxy, opened_store(proxy.url) as store:
+        for node in cluster.nodes[:3]:
+            proxy.target_port = server.port
+            assert store.read()[1] == []
+            proxy.target_port = node.port
+            proxy.reset()
+            assert refused(store.read).code == "MOVED"
+            proxy.reset()
+            assert refused(lambda: ask_one(store)).code == "MOVED"
+            proxy.reset()
 
 
 def test_one_node_that_has_all_slots_and_is_taken_for_a_server_is_said(lone: Server) -> None:

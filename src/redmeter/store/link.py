@@ -94,7 +94,7 @@ class Link:
         self._restarts = restarts
         self.location = location
         self.role: Role | None = None
-        #: Whether it is known to be no node of a cluster: see lone.py.
+        #: Whether the server is known not to be a cluster node: see lone.py.
         self.alone = False
         self._limits = _Limits()
         self._start()
@@ -156,6 +156,7 @@ class Link:
                     connection.disconnect()
                 self._give_back(client, connection, until)
         except (client_errors.RedisError, OSError) as error:
+            self.alone = False
             problem = self._told(error)
             if isinstance(problem, StoreUnavailable):
                 problem.sent = sent
@@ -225,6 +226,7 @@ class Link:
 
     def _connect_or_renew(self, connection: Any) -> None:
         if getattr(connection, "_sock", None) is None:
+            self.alone = False
             connection.connect()  # which is nothing where it is connected
         try:
             # A server that ended since has closed its side; found out now, nothing is in doubt.
@@ -232,6 +234,7 @@ class Link:
         except (client_errors.ConnectionError, client_errors.TimeoutError, OSError):
             stale = True
         if stale:
+            self.alone = False
             connection.disconnect()
             connection.connect()
 

@@ -1,10 +1,16 @@
-"""Whether a server that is spoken to by itself is a node of a cluster.
+"""Detect a single cluster node behind a URL that names one server.
 
-Such a node answers for its own slots as any server does, and what is asked of a store may happen to
-lie there, or would if there were anything: the store then seems to be empty, while the others have
-it. So a link that has not seen a store yet looks for `meta:`, and where there is none asks for keys
-of many slots. Writing cannot go wrong like this: see binding.py.
+Such a node answers for its own slots as any server does. A series that is asked for may be in one
+of them, or would be if it existed: the store then looks empty, while the other nodes have it. So
+the first reading of a link asks for keys of many slots in the same exchange; a cluster node refuses
+those of other nodes. Where the store has a `meta:` key, the answers do not matter. Writing is safe
+without this: see binding.py.
+
+A new connection may lead to another server, so each one asks again. Not done: the pool of a
+caller's client reconnects unnoticed, so there only a failed exchange has the next one ask again.
 """
+
+from collections.abc import Sequence
 
 from redmeter.errors import StoreRefused, StoreUnavailable
 from redmeter.keys import Keys
@@ -17,23 +23,29 @@ from redmeter.store.replies import Command, Reply
 _ASKED = TAGS[::8]
 
 
-def see_that_it_is_alone(link: Link, keys: Keys, meta: Reply) -> None:
-    """Look once whether a server is a node of a cluster: it refuses what is of other nodes' slots.
+def node_questions(link: Link, keys: Keys) -> list[Command]:
+    """Return commands that a cluster node refuses; none once the server is known to be alone."""
+    if link.alone:
+        return []
+    # No precision is 0. Who may read counters may ask for these.
+    return [("HGETALL", keys.count(0, f"{{{tag}}}")) for tag in _ASKED]
+
+
+def refuse_node(link: Link, keys: Keys, meta: Reply, replies: Sequence[Reply] = ()) -> None:
+    """Raise the error of a cluster node, which refuses keys of other nodes' slots.
 
     Args:
-        meta: what `meta:` holds, or anything else that is there. Where a store is, this is no
-            such node.
+        meta: the content of `meta:`, or of any other key of the store. A cluster node has none.
+        replies: to the node questions; without them they are asked now.
 
     Raises:
-        StoreRefused: it is: MOVED, or ASK.
+        StoreRefused: MOVED or ASK.
     """
     if link.alone:
         return
-    # No precision is 0. Who may read counters may ask for these.
-    asked: list[Command] = [("HGETALL", keys.count(0, f"{{{tag}}}")) for tag in _ASKED]
-    replies = [meta] if meta else link.collect(asked)
-    for reply in replies:
+    answers = [meta] if meta else replies or link.collect(node_questions(link, keys))
+    for reply in answers:
         if isinstance(reply, StoreRefused) and reply.code in MOVES:
             raise reply
-    # Who may not ask for these is never told; what does not answer for now is asked again.
-    link.alone = not any(isinstance(reply, StoreUnavailable | StoreRefused) for reply in replies)
+    # Without the rights for these keys it stays unknown; a server that is not ready is asked again.
+    link.alone = not any(isinstance(reply, StoreUnavailable | StoreRefused) for reply in answers)

@@ -25,7 +25,7 @@ from redmeter.errors import (
 )
 from redmeter.keys import BARE_OWN, Keys
 from redmeter.store.link import Link, Role
-from redmeter.store.lone import see_that_it_is_alone
+from redmeter.store.lone import refuse_node
 from redmeter.store.replies import UNREADY, Command, Reply, is_misplaced, mapped, translate
 from redmeter.store.scatter import Scatter
 from redmeter.store.uniting import MERGED, ROLES, hours_united, role_of, united
@@ -153,7 +153,7 @@ class Previous:
         if apart and self._other.alone:
             return
         (other,) = self._ask_other([("HGETALL", self._others.meta)])
-        see_that_it_is_alone(self._other, self._others, other)
+        refuse_node(self._other, self._others, other)
         if apart:
             return
         # What is kept has a version of its own in each store.

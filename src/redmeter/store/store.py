@@ -20,7 +20,7 @@ from redmeter.store import fork_guard, publishing
 from redmeter.store.binding import Binding, Wish
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link, Role
-from redmeter.store.lone import see_that_it_is_alone
+from redmeter.store.lone import node_questions, refuse_node
 from redmeter.store.partition import Partition
 from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.scatter import Scatter
@@ -50,13 +50,19 @@ class _Arrival(Generic[T]):
     """Takes the replies of a reading one by one: first what makes the view, then all others.
 
     An error of ours waits until all replies are there, so that the connection stays in order.
+
+    Args:
+        count: the replies that come first; the view is made of the first two.
     """
 
     def __init__(
-        self, view: Callable[[Reply, Reply], View], make: Callable[[View], Callable[[Reply], T]]
+        self,
+        count: int,
+        view: Callable[[Reply, Reply], View],
+        make: Callable[[View], Callable[[Reply], T]],
     ) -> None:
-        self._make_view, self._make = view, make
-        self._first: list[Reply] = []
+        self._count, self._make_view, self._make = count, view, make
+        self.first: list[Reply] = []
         self._view: View | None = None
         self._take: Callable[[Reply], T] | None = None
         self._error: RedmeterError | None = None
@@ -67,9 +73,9 @@ class _Arrival(Generic[T]):
             if self._take is not None:
                 return self._take(reply)
             if self._error is None:
-                self._first.append(reply)
-                if len(self._first) == 2:
-                    self._view = self._make_view(*self._first)
+                self.first.append(reply)
+                if len(self.first) == self._count:
+                    self._view = self._make_view(*self.first[:2])
                     self._take = self._make(self._view)
         except RedmeterError as error:
             self._take, self._error = None, self._error or error
@@ -214,10 +220,11 @@ class Store:
         Raises:
             StoreError: the server cannot be reached, refuses, or holds another format.
         """
-        time, meta, *replies = self._exchange([*self._asked_first(), *commands])
-        view = self._view(time, meta)
-        self._see_that_it_is_alone(meta)
-        return view, replies
+        first = self._asked_first()
+        found = self._exchange([*first, *commands])
+        view = self._view(found[0], found[1])
+        self._refuse_node(*found[1 : len(first)])
+        return view, found[len(first) :]
 
     def read_each(
         self, commands: Sequence[Command], make: Callable[[View], Callable[[Reply], T]]
@@ -233,34 +240,38 @@ class Store:
         Raises:
             StoreError: see read(); and what either function raises.
         """
-        whole = [*self._asked_first(), *commands]
+        first = self._asked_first()
+        whole = [*first, *commands]
         try:
-            arrival = _Arrival(self._view, make)
+            arrival = _Arrival(len(first), self._view, make)
             replies = self.link.exchange(whole, arrival.take)
         except StoreUnavailable:
             self.link.recover()
-            arrival = _Arrival(self._view, make)
+            arrival = _Arrival(len(first), self._view, make)
             replies = self.link.exchange(whole, arrival.take)
         view = arrival.view()
-        self._see_that_it_is_alone(view.version)
-        return view, replies[2:]
+        self._refuse_node(*arrival.first[1:])
+        return view, replies[len(first) :]
 
     def ask(self, commands: Sequence[Command]) -> list[Reply]:
         """Exchange commands that may be repeated: once more where the first exchange broke."""
-        link = self.parts[0].link
-        if isinstance(link, ClusterLink) or link.alone:
+        questions = self._node_questions()
+        if not questions:
             return self._exchange(commands)
-        meta, *replies = self._exchange([("HGETALL", self.keys.meta), *commands])
-        hashes = (reply for c, reply in zip(commands, replies, strict=True) if c[0] == "HGETALL")
-        there = (one for one in hashes if one and not isinstance(one, StoreError))
-        self._see_that_it_is_alone(next(there, meta))
-        return replies
+        first: list[Command] = [("HGETALL", self.keys.meta), *questions]
+        replies = self._exchange([*first, *commands])
+        self._refuse_node(*replies[: len(first)])
+        return replies[len(first) :]
 
-    def _see_that_it_is_alone(self, meta: Reply) -> None:
-        """See once that this is no node of a cluster, which knows but a part: see lone.py."""
+    def _node_questions(self) -> list[Command]:
+        part = self.parts[0]
+        return [] if isinstance(part.link, ClusterLink) else node_questions(part.link, part.keys)
+
+    def _refuse_node(self, meta: Reply, *replies: Reply) -> None:
+        """Raise where the server is one node of a cluster: see lone.py."""
         part = self.parts[0]
         if not isinstance(part.link, ClusterLink):
-            see_that_it_is_alone(part.link, part.keys, meta)
+            refuse_node(part.link, part.keys, meta, replies)
 
     def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
         try:
@@ -269,8 +280,8 @@ class Store:
             self.link.recover()
             return self.link.exchange(commands)
 
-    def _asked_first(self) -> tuple[Command, Command]:
-        return ("TIME",), ("HGETALL", self.keys.meta)
+    def _asked_first(self) -> list[Command]:
+        return [("TIME",), ("HGETALL", self.keys.meta), *self._node_questions()]
 
     def _view(self, time: Reply, meta: Reply) -> View:
         seconds, microseconds = raised(time)
