@@ -180,7 +180,7 @@ def test_nothing_is_started_and_nothing_is_waited_for(meter: MemoryMeter) -> Non
         (lambda m: m.changes(7), InvalidName),
         (lambda m: m.top("x", precision=60, limit=1001), LimitExceeded),
         (lambda m: m.top("x", precision=60, slices=121), LimitExceeded),
-        (lambda m: m.top("x", precision=60, order="p95", limit=201), LimitExceeded),
+        (lambda m: m.top("x", precision=60, order="p95", limit=1001), LimitExceeded),
         (lambda m: m.top("x", precision=60, slices="5"), TypeError),
         (lambda m: m.top("x", precision=60, where=["a"]), TypeError),
         (lambda m: m.mark(), InvalidValue),

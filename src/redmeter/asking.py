@@ -11,6 +11,7 @@ from redmeter.errors import InvalidName, InvalidValue
 from redmeter.keys import check_times
 from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.model import (
+    RANKED_ROWS,
     Changes,
     Forecast,
     Frequency,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 #: What names() tells apart.
 KINDS = ("counters", "gauges", "histograms")
-#: Of how many of the newest slices top() ranks, where no window is given.
-DEFAULT_RANKED = 5
 
 
 def spellings(names: Iterable[str]) -> list[str]:
@@ -319,7 +318,7 @@ class Asking:
         precision: int,
         by: str | None = None,
         slices: int | None = None,
-        limit: int = 10,
+        limit: int = RANKED_ROWS,
         order: str = "count",
         where: Mapping[str, str] | None = None,
         failing: Mapping[str, str] | None = None,
@@ -336,9 +335,9 @@ class Asking:
             name: with `by`, a name without labels; without, a pattern of names.
             precision: slice width, seconds; one of those kept.
             by: a label, by whose values to add up: `top("http_requests", by="route", …)`.
-            slices: no more than so many of the newest slices, the running one included. If not
-                given, 5, or all from `since` to `until` where one of them is.
-            limit: how many rows.
+            slices: at most this many of the newest slices, the running one included. Default: 60,
+                or all that are kept if fewer; with `since` or `until`, all slices in that window.
+            limit: how many rows, at most 1,000.
             order: `count`; of observed values also `total` (count x mean: what takes most time in
                 all), `mean`, or a percentile: `p95`, `p99.9`; of counters also `failing`.
             where: only series that have these labels.
@@ -353,8 +352,6 @@ class Asking:
         if by is not None:
             _check_text("a label", by)
         check_times(since, until)
-        if slices is None and since is None and until is None:
-            slices = DEFAULT_RANKED
         return self._answers.top(
             Top(name, precision, by, slices, limit, order, where, failing, since, until)
         )

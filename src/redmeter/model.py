@@ -220,6 +220,11 @@ class Period(NamedTuple):
     slices: int | None = None
 
 
+#: Of a ranking: how many of the newest slices it covers by default, or all that are kept; how many
+#: rows it has by default, and at most. The same for Meter, MemoryMeter, the command and the API.
+RANKED_SLICES, RANKED_ROWS, MAX_RANKED_ROWS = 60, 10, 1_000
+
+
 class Top(NamedTuple):
     """Which ranking is asked for: see Meter.top()."""
 

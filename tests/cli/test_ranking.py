@@ -102,6 +102,7 @@ def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
         "complete": True,
         "left_out": [],
         "slices": 60,
+        "precision": 86400,
         "missing": [],
     }
 

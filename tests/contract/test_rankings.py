@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.clock import ManualClock
+from redmeter.dashboard import questions
+from redmeter.dashboard.endpoints import ENDPOINTS
 from redmeter.keys import DEFAULT_HISTOGRAMS, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.moments import MAX_DOUBLE
@@ -177,7 +179,7 @@ def test_a_window_of_the_past_is_ranked_as_all_that_happened_in_it(
                 assert all(near(row.value, exact(values[row.key or ""])) for row in rows)
 
 
-def test_without_a_window_the_newest_five_slices_are_ranked(
+def test_without_a_window_the_newest_sixty_slices_are_ranked(
     client: Any, any_server: Server
 ) -> None:
     """Where one is given, so many of the newest at most; times that are none are refused."""
@@ -185,12 +187,12 @@ def test_without_a_window_the_newest_five_slices_are_ranked(
     memory = MemoryMeter(clock=ManualClock(now))
     with Meter(any_server.url) as meter:
         for one in (meter, memory):
-            for ago in range(10):
+            for ago in range(70):
                 one.count("hits", at=now - 3600 * ago)
             one.flush()
             windows: list[tuple[dict[str, Any], int]] = [
-                ({}, 5),
-                ({"until": now}, 10),
+                ({}, 60),
+                ({"until": now}, 70),
                 ({"until": now - 7200, "slices": 4}, 2),
                 ({"since": now - 7200, "slices": 9}, 3),
             ]
@@ -339,14 +341,11 @@ def test_sums_that_were_cut_bound_nothing() -> None:
 def test_candidates_are_bounded_by_rows_and_by_series(
     client: Any, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A group of more series than may be read is an error, and so are too many rows."""
+    """Beyond them nothing is compared; groups that are all too large are an error."""
     newest = slice_start(server_time(client), 60)
     given = {f'x{{a="{n % 2}",b="{n}"}}': [(newest, 1.0 + n % 2)] for n in range(20)}
     put_observed(client, given)
     meter = open_meter()
-    with pytest.raises(LimitExceeded) as caught:
-        meter.top("x", by="a", precision=60, order="p95", limit=201)
-    assert caught.value.limit == 200
     put_observed(client, {f'x{{a="small",b="{n}"}}': [(newest, 0.5)] for n in range(5)})
     monkeypatch.setattr(observed, "MAX_SERIES", 15)
     found = meter.top("x", by="a", precision=60, order="p95")
@@ -418,9 +417,39 @@ def test_percentiles_are_read_of_so_many_groups_however_many_rows_there_are(
     """Of four for each row, up to 200."""
     newest = slice_start(server_time(client), 60)
     put_observed(client, {f'x{{a="{n}"}}': [(newest, 1.0 + n)] for n in range(205)})
-    for limit, looked_at in ((50, 200), (51, 200), (49, 196)):
+    for limit, looked_at in ((50, 200), (51, 200), (49, 196), (1_000, 200)):
         found = open_meter().top("x", by="a", precision=60, order="p95", limit=limit)
-        assert (found.groups, found.looked_at, len(found)) == (205, looked_at, limit)
+        assert (found.groups, found.looked_at, len(found)) == (205, looked_at, min(limit, 200))
+
+
+def test_every_ranking_has_the_same_default_window_and_the_same_limit_of_rows(
+    client: Any, open_meter: OpenMeter, open_store: OpenStore
+) -> None:
+    """60 slices, at most 1,000 rows: Meter, MemoryMeter, the command's reading and the API."""
+    now = server_time(client)
+    real, memory = open_meter(), MemoryMeter(clock=ManualClock(now))
+    for meter in (real, memory):
+        meter.count("hits", 3, at=now - 1800)
+        meter.observe("took", 2.0, at=now - 1800)
+        assert meter.flush()
+    store = open_store()
+    top = {one.path: one for one in ENDPOINTS}["/api/top"]
+    (parameter,) = [each for each in top.parameters if each.name == "limit"]
+    assert (parameter.kind.schema["maximum"], parameter.default) == (1_000, 10)
+    for name, order, value in (("hits", "count", 3), ("took", "p95", 2.0)):
+        asked = {each.name: each.default for each in top.parameters}
+        asked |= {"name": name, "order": order, "where": [], "failing": []}
+        answer = questions.top(store, asked)
+        found = [rank(store, name, 60, order=order)]
+        found += [meter.top(name, precision=60, order=order) for meter in (real, memory)]
+        assert [len(rows) for rows in found] == [1, 1, 1]
+        assert {rows[0].value for rows in found} == {answer["rows"][0]["value"]}
+        assert answer["rows"][0]["value"] == pytest.approx(value, rel=0.03)
+        assert {rows.slices for rows in found} == {60} == {answer["slices"]}
+        for meter in (real, memory):
+            with pytest.raises(LimitExceeded) as caught:
+                meter.top(name, precision=60, order=order, limit=1001)
+            assert caught.value.limit == 1000
 
 
 def test_values_of_others_that_are_no_moments_are_left_out(

@@ -1081,7 +1081,7 @@ export interface operations {
                 by?: string;
                 /** @description What to rank by; percentiles as p95. */
                 order?: string;
-                /** @description How many of the newest slices; else 60, or all. */
+                /** @description How many of the newest slices; default 60, or all that are kept. */
                 slices?: number;
                 /** @description How many rows. */
                 limit?: number;

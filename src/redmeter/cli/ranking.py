@@ -25,10 +25,10 @@ from redmeter.cli.app import (
 from redmeter.cli.suggesting import labels_of, stored, suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
-from redmeter.model import Ranked, Ranking
+from redmeter.model import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 from redmeter.reading import rankings
 from redmeter.reading.observed import CANDIDATES, MAX_READ, MAX_SERIES
-from redmeter.reading.rankings import DEFAULT_SLICES, ORDERS, Order
+from redmeter.reading.rankings import ORDERS, Order
 from redmeter.store import Store
 
 #: Columns of a terminal from which on a ranking has bars.
@@ -78,12 +78,13 @@ def top(
         typer.Option(
             "--slices",
             "-n",
-            help="How many newest slices; else 60, if so many are kept, or all of a window.",
+            help=f"How many of the newest slices; default {RANKED_SLICES}, or all that are kept if "
+            "fewer; with --since or --until, all in that window.",
         ),
     ] = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = RANKED_ROWS,
     partly: Partly = False,
     url: Url = None,
     prefix: Prefix = None,
@@ -131,15 +132,17 @@ def top(
             why = _why_nothing(store, name, label, order, only or {}, wrong or {})
             shown = [] if why else shown
         if json:
-            output.as_json(_as_dict(rows, shown, store.left_out()))
+            output.as_json(_as_dict(rows, width, shown, store.left_out()))
         elif shown:
+            if output.is_terminal():
+                output.line(_title(name, label, rows.slices, width, first, last))
+                output.line()
             _show(rows, name, label, order, limit)
         if not shown:
             fail_where_left_out(store)
             if why:
                 fail(why, NOT_FOUND)
-            newest = "the newest" if first is None and last is None else "these"
-            window = f"{newest} {output.many(rows.slices, 'slice')} of {output.span(width)}"
+            window = _window(rows.slices, width, first, last)
             observed = order not in ("count", "failing")
             hint = _farther(store, width, rows.slices, observed=observed)
             hint += suggestion(store, name, histograms=observed)
@@ -244,14 +247,33 @@ def _farther(store: Store, width: int, slices: int, *, observed: bool) -> str:
     """Return which coarser precision looks further back; "" where none does."""
     view, _ = store.read()
     kept = view.histograms if observed else view.retention
-    reach = {p: p * min(DEFAULT_SLICES, samples) for p, samples in kept.items()}
+    reach = {p: p * min(RANKED_SLICES, samples) for p, samples in kept.items()}
     farthest = max(reach, key=lambda precision: reach[precision])
     if farthest <= width or reach[farthest] <= slices * width:
         return ""
     return f"-p {output.span(farthest)} looks further back; "
 
 
-def _as_dict(rows: Ranking, shown: Sequence[Ranked], missing: list[str]) -> dict[str, object]:
+def _window(slices: int, width: int, first: float | None, last: float | None) -> str:
+    """Return the window that was ranked, e.g. "the newest 60 slices of 1min"."""
+    newest = "the newest" if first is None and last is None else "these"
+    return f"{newest} {output.many(slices, 'slice')} of {output.span(width)}"
+
+
+def _title(
+    name: str, by: str | None, slices: int, width: int, first: float | None, last: float | None
+) -> str:
+    """Return the line above a ranking: what is ranked, over which window."""
+    window = _window(slices, width, first, last).removeprefix("these ")
+    for word, at in (("from", first), ("to", last)):
+        if at is not None:
+            window += f" {word} {output.moment(int(at), width)}"
+    return f"{name}{f' by {by}' if by else ''} · {window}"
+
+
+def _as_dict(
+    rows: Ranking, width: int, shown: Sequence[Ranked], missing: list[str]
+) -> dict[str, object]:
     return {
         "rows": [row._asdict() for row in shown],
         "groups": rows.groups,
@@ -259,6 +281,7 @@ def _as_dict(rows: Ranking, shown: Sequence[Ranked], missing: list[str]) -> dict
         "complete": rows.complete and not missing,
         "left_out": rows.left_out,
         "slices": rows.slices,
+        "precision": width,
         "missing": missing,
     }
 

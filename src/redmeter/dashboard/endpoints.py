@@ -21,6 +21,7 @@ from redmeter.dashboard.parameters import (
     number,
     whole,
 )
+from redmeter.model import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES
 
 #: Most names of one request: of series, of summaries, and on the overview.
 MAX_SERIES, MAX_SUMMARIES, MAX_CHARTED = 200, 50, 20
@@ -99,8 +100,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _precision(),
             Parameter("by", LABEL, "A label, by whose values to add up."),
             Parameter("order", ORDER, "What to rank by; percentiles as p95.", "count"),
-            Parameter("slices", SLICES, "How many of the newest slices; else 60, or all."),
-            _limit(200, 10, "rows"),
+            Parameter(
+                "slices",
+                SLICES,
+                f"How many of the newest slices; default {RANKED_SLICES}, or all that are kept.",
+            ),
+            _limit(MAX_RANKED_ROWS, RANKED_ROWS, "rows"),
             _WHERE,
             Parameter(
                 "failing",

@@ -32,7 +32,7 @@ from redmeter.store.replies import Command, Reply
 
 #: Groups of which percentiles are read, for each row.
 CANDIDATES = 4
-#: Groups of which percentiles are read at most, and so rows.
+#: Groups of which percentiles are read at most, whatever the number of rows.
 MAX_READ = 200
 #: Series of which histograms are read at most.
 MAX_SERIES = MAX_MERGED
@@ -180,10 +180,8 @@ def percentiles(
         limit: how many rows there will be.
 
     Raises:
-        LimitExceeded: more rows than percentiles are read for, or no group has few enough series.
+        LimitExceeded: no group has few enough series.
     """
-    if limit > MAX_READ:
-        raise LimitExceeded("rows", limit, MAX_READ, "percentiles are read of so many at most")
     chosen, left_out = choose(sums, q, min(CANDIDATES * limit, MAX_READ))
     names = [series for key in chosen for series in sums[key].series]
     parts = merged_slices(store, names, fields)

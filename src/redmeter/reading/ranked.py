@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from redmeter.keys import Kept, Keys
 from redmeter.kinds.distribution import Distribution
-from redmeter.model import Ranking
+from redmeter.model import RANKED_SLICES, Ranking
 from redmeter.reading import observed
 from redmeter.reading.join import Joined
 from redmeter.reading.observed import CANDIDATES, choose
 from redmeter.reading.rankable import Rankable, summed
-from redmeter.reading.rankings import DEFAULT_SLICES, Order, check_limits, grouping, ranked_values
+from redmeter.reading.rankings import Order, check_limits, grouping, ranked_values
 from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.together import Question
 from redmeter.reading.windows import window_of
@@ -43,7 +43,7 @@ def by_percentile(
     assert order.q is not None, "others are ranked by rankings.py"
     # What is not kept is told when the answer tells what is.
     width = precision if precision in kept.histograms else min(kept.histograms)
-    number = min(slices or DEFAULT_SLICES, kept.histograms[width])
+    number = min(slices or RANKED_SLICES, kept.histograms[width])
     seen = window_of(kept.histograms, width, number)
     wanted = Rankable(name, width, by, where, MAX_JOINED)
     view, replies = yield wanted.commands(keys.hists, keys.moments_of(""), seen)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.keys import Retention
 from redmeter.kinds.counter import count_of
-from redmeter.model import Ranked, Ranking
+from redmeter.model import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
 from redmeter.reading.observed import Sum, ask_in_pages, percentiles, read_sums
@@ -25,12 +25,8 @@ from redmeter.reading.summaries import check_labels, check_whole, cover, has_lab
 from redmeter.store import Store
 from redmeter.store.replies import Command
 
-#: Most rows of a ranking.
-MAX_ROWS = 1_000
 #: Most series that are counted for one ranking.
 MAX_CANDIDATES = 20_000
-#: Slices that are ranked where nobody says how many, or all that are kept.
-DEFAULT_SLICES = 60
 
 #: What may be ranked by, beside percentiles: p50, p99.9.
 ORDERS = ("count", "total", "mean", "failing")
@@ -72,8 +68,8 @@ def rank(
     precision: int,
     *,
     by: str | None = None,
-    slices: int | None = 5,
-    limit: int = 10,
+    slices: int | None = None,
+    limit: int = RANKED_ROWS,
     order: str = "count",
     where: Mapping[str, str] | None = None,
     failing: Mapping[str, str] | None = None,
@@ -93,8 +89,8 @@ def rank(
         by: a label.
         slices: no more than so many of the newest slices, the running one included, at most what
             the store keeps; None: all from `since` to `until` where one of them is given, else
-            DEFAULT_SLICES, or all that are kept.
-        limit: how many rows, 1 to MAX_ROWS; of percentiles to observed.MAX_READ.
+            RANKED_SLICES, or all that are kept.
+        limit: how many rows, 1 to MAX_RANKED_ROWS.
         order: `count`, of counters or, where none matches, of observed values; of these `total`,
             `mean`, or a percentile: `p50` to `p99.9`; or `failing`, of counters.
         where: only series that have these labels.
@@ -197,7 +193,7 @@ def ranked_window(
     """
     retention.check(precision)
     if slices is None and since is None and until is None:
-        slices = min(DEFAULT_SLICES, retention[precision])
+        slices = min(RANKED_SLICES, retention[precision])
     first, end = window_of(retention, precision, now, since, until, slices)
     return range(first, end, precision)
 
@@ -354,8 +350,8 @@ def check_limits(limit: int, slices: int, kept: int) -> None:
 
 def _check_rows(limit: int) -> None:
     check_whole("limit", limit)
-    if not 1 <= limit <= MAX_ROWS:
-        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
+    if not 1 <= limit <= MAX_RANKED_ROWS:
+        raise LimitExceeded("rows", limit, MAX_RANKED_ROWS, "ask for 1 or more, up to the limit")
 
 
 def _whole(value: bytes | None) -> int:

@@ -7,11 +7,10 @@ rankings.py spends on them. What it does meanwhile holds up others: no more than
 from collections.abc import Mapping
 
 from redmeter.keys import Kept, Keys, Retention
-from redmeter.model import Ranking
+from redmeter.model import RANKED_SLICES, Ranking
 from redmeter.reading.join import counts_of
 from redmeter.reading.rankable import Rankable, summed
 from redmeter.reading.rankings import (
-    DEFAULT_SLICES,
     Order,
     check_limits,
     grouped,
@@ -80,7 +79,7 @@ def _asked(
     width = wanted.precision
     if width not in kept:
         return []  # whether that is an error is told by what else there is
-    seen = window_of(kept, width, min(slices or DEFAULT_SLICES, kept[width]))
+    seen = window_of(kept, width, min(slices or RANKED_SLICES, kept[width]))
     return wanted.commands(index, family, seen)
 
 
@@ -88,4 +87,4 @@ def _slices(kept: Retention, precision: int, slices: int | None, limit: int) -> 
     """Check what was asked for, and return how many slices were ranked."""
     most = kept[kept.check(precision)]
     check_limits(limit, slices or 1, most)
-    return min(slices or DEFAULT_SLICES, most)
+    return min(slices or RANKED_SLICES, most)

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from redmeter.errors import LimitExceeded
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.model import Frequency, Hour, LogSource, Message, Ranking, Statistics
 from redmeter.reading.messages import ordered
-from redmeter.reading.observed import MAX_READ, Sum
+from redmeter.reading.observed import Sum
 from redmeter.reading.rankings import Group, Order, ranked_values
 from redmeter.reading.spread import Spread, Summary
 from redmeter.reading.summaries import has_labels
@@ -61,8 +60,6 @@ def ranked_observed(
     limit: int,
 ) -> Ranking:
     """Rank what was observed; all of it is compared."""
-    if order.q is not None and limit > MAX_READ:
-        raise LimitExceeded("rows", limit, MAX_READ, "percentiles are read of so many at most")
     members: dict[str | None, list[str]] = {}
     for series in names:
         members.setdefault(group(series), []).append(series)
