@@ -36,9 +36,8 @@ $(PAGE): $(READY) $(shell find frontend -name node_modules -prune -o -type f -pr
 	@touch $@
 
 up: $(READY) $(PAGE) ## start the embedded server and the cleaner in the background
-	@$(BIN)/redmeter up --detach
-	@echo "the command is here: $(BIN)/redmeter"
-	@echo "a log is here too:   $(BIN)/redmeter replay tests/data/access.log --shift-to-now"
+	@$(BIN)/redmeter up --detach --sample-log tests/data/access.log
+	@echo "the command: $(BIN)/redmeter"
 
 stop: $(READY) ## end what `make up` started
 	@$(BIN)/redmeter stop

@@ -26,7 +26,7 @@ ROWS = (
     {"recording", "reading", "cleaning", "forgetting", "migrating"},
     {"answers"},
     {"asking"},
-    {"meter"},
+    {"meter", "interrupts"},
     {"book", "integrations", "doors", "dashboard", "testing"},
     {"demo"},
     {"cli"},

@@ -25,6 +25,7 @@ from typing import Any
 from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 from redmeter import Meter, cli
+from redmeter.cli import failure
 from redmeter.cli.app import app
 from redmeter.integrations import options
 from redmeter.settings import SETTINGS, WEB, Setting
@@ -36,8 +37,24 @@ _GENERAL = """\
 `redmeter --version` prints the version, `redmeter --help` and `redmeter COMMAND --help` the help,
 `redmeter --install-completion` sets up completion in your shell.
 
-On a terminal the commands print tables and charts. Where the output goes into a file or a pipe
-they print columns between tabs under a line of names, and with `--json` one JSON document.
+On a terminal, the commands print tables and charts. In a file or a pipe, they print tab-separated
+columns under a line of column names. With `--json`, they print one JSON object;
+`redmeter clean --daemon --json` prints one for each pass, on a line of its own.
+
+Errors are one line on standard error, `error: MESSAGE; FIX`. With `--json`, a command that fails
+also adds the field `error` to its object, or prints it alone if there is no result:
+
+```json
+{"error": {"code": "not-found", "message": "there are no counters yet", "fix": null}}
+```
+
+The fields are those of the errors of [the page's API](../dashboard.md). `fix` is null if there is
+none, or if the message contains it. Codes:
+
+CODES
+An object without `error` belongs to a command that did what it was asked to; `redmeter doctor`
+reports problems it finds in `level` and in its exit code. A command that is interrupted while it
+starts prints no object.
 """
 _PRECEDENCE = """\
 A value given in code or as an option of a command wins over the environment, the environment over
@@ -78,7 +95,7 @@ def commands_page() -> str:
         "# Commands\n",
         f"{app.info.help}\n",
         "| command | what it does |\n|---|---|\n" + "\n".join(listed) + "\n",
-        _GENERAL,
+        _GENERAL.replace("CODES\n", _error_codes()),
         f"{_exit_codes()}\n",
     ]
     return "\n".join(parts + [_command(one) for one in found])
@@ -93,6 +110,12 @@ def _exit_codes() -> str:
     return "| exit code | meaning |\n|---|---|\n" + "\n".join(
         f"| {code} | {meaning} |" for code, _, meaning in rows
     )
+
+
+def _error_codes() -> str:
+    """Return the codes of errors, as a table."""
+    rows = [f"| `{code}` | {meaning} |\n" for code, meaning in failure.MEANINGS.items()]
+    return "| `code` | meaning |\n|---|---|\n" + "".join(rows) + "\n"
 
 
 def _command(command: CommandInfo) -> str:
@@ -117,7 +140,8 @@ def _parameters(
     """Yield name, type, Typer's description and default of each parameter."""
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         kind, info = typing.get_args(parameter.annotation)
-        yield name, kind, info, parameter.default
+        if not getattr(info, "hidden", False):
+            yield name, kind, info, parameter.default
 
 
 def _row(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: object) -> str:

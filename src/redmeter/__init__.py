@@ -3,6 +3,9 @@
 The public names, nothing else. Importing this starts nothing and connects to nothing.
 """
 
+from redmeter import interrupts as _interrupts  # noqa: F401  first, see there
+
+# isort: split
 from redmeter.errors import (
     AccessDenied,
     ClockDisagreement,

@@ -137,8 +137,8 @@ class Asking:
 
         And of each one that is kept, what was expected of it before it began. By level and trend;
         from slices of an hour on by the time of day, of days by the day of the week as well. The
-        running slice is not judged: it is the first of those ahead. How it is done, and how far
-        off it is, is told in docs/forecast.md.
+        running slice is not judged: it is the first of those ahead. The page "Forecast" of the
+        docs describes the method and its measured error.
 
         Args:
             name, labels: see series(). Where there is no such counter, a gauge is looked for.

@@ -233,11 +233,12 @@ class AccessDenied(StoreError):
         fix: what mends it.
     """
 
-    def __init__(self, code: str, detail: str, *, rights: str = "docs/stored-format.md") -> None:
+    def __init__(self, code: str, detail: str) -> None:
         self.code = code
         self.detail = detail
         self.fix = (
-            f"allow this user the commands and keys that {rights} lists"
+            "ACL LOG on the server shows the command or key that this user lacks; "
+            "ACL SETUSER grants it"
             if code == "NOPERM"
             else "check user and password in the URL"
         )

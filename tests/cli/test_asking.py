@@ -60,27 +60,26 @@ def test_names_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
     """One document on one line; every script stands as it is."""
     meter.count("点击量", 2)
     done = redmeter("names", "--json")
-    assert done == Done(0, '[{"name": "点击量", "kind": "counter", "total": 2}]\n', "")
+    row = '{"name": "点击量", "kind": "counter", "total": 2}'
+    assert done == Done(0, f'{{"names": [{row}], "missing": []}}\n', "")
 
 
 def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
     """Stars match any text."""
     for name in ("api_hits", "api_errors", "other"):
         meter.count(name)
-    assert [row["name"] for row in json.loads(redmeter("names", "api_*", "--json").out)] == [
-        "api_errors",
-        "api_hits",
-    ]
+    listed = json.loads(redmeter("names", "api_*", "--json").out)["names"]
+    assert [row["name"] for row in listed] == ["api_errors", "api_hits"]
 
 
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["names"], "nothing is counted yet; redmeter replay"),
+        (["names"], "nothing is counted yet; count in your application, or read an access log: "),
         (["names", "zz*"], "no counter, gauge or histogram matches zz*"),
         (["top"], "nothing happened in the newest 60 slices of 1min; -p 1d looks further"),
         (["series", "hits"], "nothing is counted under hits; redmeter names lists"),
-        (["clean", "--forget", "hits"], "there is no series hits; redmeter names lists"),
+        (["clean", "--forget", "hits"], "there is no series hits; redmeter names lists all"),
     ],
 )
 def test_nothing_found_is_exit_code_1_and_says_what_to_do(
@@ -93,9 +92,10 @@ def test_nothing_found_is_exit_code_1_and_says_what_to_do(
 
 
 def test_nothing_found_is_still_json(redmeter: Run) -> None:
-    """An empty list, and the same exit code as without --json."""
+    """An empty list with the error, and the same exit code as without --json."""
     done = redmeter("names", "--json")
-    assert (done.code, done.out) == (1, "[]\n")
+    assert (done.code, json.loads(done.out)["names"]) == (1, [])
+    assert json.loads(done.out)["error"]["message"] == "nothing is counted yet"
     done = redmeter("top", "--json")
     assert (done.code, json.loads(done.out)["rows"]) == (1, [])
 
@@ -104,7 +104,8 @@ def test_nothing_found_is_still_json(redmeter: Run) -> None:
 def test_an_empty_pattern_of_names_is_refused(redmeter: Run, option: tuple[str, ...]) -> None:
     """Exit code 2, and what to give instead."""
     done = redmeter("names", "", *option)
-    assert (done.code, done.out) == (2, "")
+    assert done.code == 2
+    assert (list(json.loads(done.out)) == ["error"]) if option else (done.out == "")
     assert done.err.startswith("error: PATTERN: is empty and matches nothing: leave it out for all")
 
 
@@ -149,7 +150,7 @@ def test_series_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
     done = redmeter("series", "hits", 'sales{b="2",a="1"}', "-p", "1d", "--json")
     start = slice_start(now, 86400)
     common = {"kind": "counter", "precision": 86400, "partial": True}
-    assert json.loads(done.out) == [
+    assert json.loads(done.out)["series"] == [
         {"name": name, **common, "total": n, "samples": [[start, n]]}
         for name, n in (("hits", 4), ('sales{a="1",b="2"}', 1))
     ]
@@ -181,12 +182,13 @@ def test_whatever_is_listed_can_be_asked_for(
             client.hset(f"{prefix}count:{precision}:{one}", start, count)
     (listed,) = [
         row["name"]
-        for row in json.loads(redmeter("names", "--prefix", prefix, "--json").out)
+        for row in json.loads(redmeter("names", "--prefix", prefix, "--json").out)["names"]
         if row["name"] == name
     ]
     done = redmeter("series", listed, "--prefix", prefix, "--json")
     assert (done.code, done.err) == (0, "")
-    assert [(one["name"], one["samples"][0][1]) for one in json.loads(done.out)] == [(name, 3)]
+    found = json.loads(done.out)["series"]
+    assert [(one["name"], one["samples"][0][1]) for one in found] == [(name, 3)]
     shown = output.safe(name)
     done = redmeter("forecast", listed, "--prefix", prefix)
     assert done.code == 1
@@ -212,8 +214,9 @@ def test_what_others_count_has_no_grand_total(
     listed = redmeter("names", "--prefix", "")
     assert listed == Done(0, "NAME\tKIND\tTOTAL\nhits\tcounter\t\n", "")
     row = {"name": "hits", "kind": "counter", "total": None}
-    assert json.loads(redmeter("names", "--prefix", "", "--json").out) == [row]
-    (one,) = json.loads(redmeter("series", "hits", "-p", "1d", "--prefix", "", "--json").out)
+    assert json.loads(redmeter("names", "--prefix", "", "--json").out)["names"] == [row]
+    done = redmeter("series", "hits", "-p", "1d", "--prefix", "", "--json")
+    (one,) = json.loads(done.out)["series"]
     assert one["samples"][-1][1] == 15
     assert {key: one[key] for key in row} == row
     assert "total" not in screen("series", "hits", "-p", "1d", "--prefix", "").out
@@ -221,7 +224,7 @@ def test_what_others_count_has_no_grand_total(
     meter.count("jobs", 2)
     client.hset("redmeter:count:60:theirs", "0", 1)
     client.zadd("redmeter:known:", {"60:theirs": 0})
-    rows = json.loads(redmeter("names", "--json").out)
+    rows = json.loads(redmeter("names", "--json").out)["names"]
     assert {row["name"]: row["total"] for row in rows} == {"jobs": 2, "nothing": 0, "theirs": None}
 
 
@@ -281,7 +284,7 @@ def test_a_precision_may_have_a_unit(redmeter: Run, meter: Meter, given: str, se
     """Seconds where there is none."""
     meter.count("hits")
     done = redmeter("series", "hits", "-p", given, "--json")
-    assert json.loads(done.out)[0]["precision"] == seconds
+    assert json.loads(done.out)["series"][0]["precision"] == seconds
 
 
 @pytest.mark.parametrize(
@@ -379,7 +382,7 @@ def test_gauges_are_listed_beside_the_counters(redmeter: Run, meter: Meter, stor
     assert redmeter("names").out == (
         "NAME\tKIND\tTOTAL\ndisk\tgauge\t\nqueue\tcounter\t3\nqueue\tgauge\t\n"
     )
-    assert json.loads(redmeter("names", "d*", "--json").out) == [
+    assert json.loads(redmeter("names", "d*", "--json").out)["names"] == [
         {"name": "disk", "kind": "gauge", "total": None}
     ]
 
@@ -404,7 +407,7 @@ def test_a_gauge_is_json_with_null_for_a_gap(redmeter: Run, store: Store) -> Non
     """As a counter is, without a total."""
     now = slice_start(time.time(), 86400)
     measure(store, {"queue": 17.25}, now - 2 * 86400)
-    assert json.loads(redmeter("series", "queue", "-p", "1d", "--json").out) == [
+    assert json.loads(redmeter("series", "queue", "-p", "1d", "--json").out)["series"] == [
         {
             "name": "queue",
             "kind": "gauge",
@@ -436,7 +439,7 @@ def test_a_counter_comes_before_a_gauge_of_its_name(
     """The gauge is listed, and read where the counter is gone."""
     meter.count("queue", 3)
     measure(store, {"queue": 17.5}, time.time())
-    shown = json.loads(redmeter("series", "queue", "-p", "1d", "--json").out)
+    shown = json.loads(redmeter("series", "queue", "-p", "1d", "--json").out)["series"]
     assert [(one["kind"], one["total"]) for one in shown] == [("counter", 3)]
 
 
@@ -449,7 +452,7 @@ def test_a_gauge_without_samples_at_a_precision_is_not_missing(
     done = redmeter("series", "queue", "-p", "1", *option)
     assert (done.code, done.err) == (0, "")
     if option:
-        assert json.loads(done.out)[0]["samples"] == []
+        assert json.loads(done.out)["series"][0]["samples"] == []
     else:
         assert done.out == "NAME\tSTART\tVALUE\n"
 
@@ -469,7 +472,7 @@ def test_a_kind_may_be_named_as_json_names_it(redmeter: Run, meter: Meter, kind:
     meter.gauge("depth").set(1)
     meter.observe("took", 1)
     for word in (kind, f"{kind}s"):
-        (one,) = json.loads(redmeter("names", "--kind", word, "--json").out)
+        (one,) = json.loads(redmeter("names", "--kind", word, "--json").out)["names"]
         assert one["kind"] == kind
     assert redmeter("names", "--kind", "counterss").code == 2
 

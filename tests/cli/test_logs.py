@@ -223,28 +223,50 @@ def test_nothing_new_is_no_error(redmeter: Run, meter: Meter, client: Any) -> No
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
-def test_where_nothing_is_logged_logs_says_what_to_do(
+def test_that_nothing_is_logged_is_good_news(
     redmeter: Run, meter: Meter, option: tuple[str, ...]
 ) -> None:
-    """Exit code 1, and a hint."""
-    done = redmeter("logs", *option)
-    assert done.code == 1
-    assert done.err == (
-        "error: nothing is logged yet; redmeter.integrations.logging counts what an application "
-        "logs\n"
+    """Exit code 0, and what there is instead."""
+
+    def note(*words: str) -> str:
+        done: Done = redmeter("logs", *words, *option)
+        assert done.code == 0
+        assert "error" not in json.loads(done.out) if option else done.out == ""
+        return done.err
+
+    how = "redmeter.integrations.logging records what an application logs"
+    assert note() == note("-s", "error") == f"nothing is logged yet; {how}\n"
+    write(meter)
+    assert note("worker", "-s", "debug") == (
+        "nothing is logged under worker with the severity debug; there is: error, warning\n"
     )
+    assert note("-s", "critical").startswith(
+        "nothing is logged with the severity critical; there is: "
+    )
+
+
+def test_a_logger_that_was_silent_for_hours_is_no_error(redmeter: Run, client: Any) -> None:
+    """It is known, so its name is not mistyped."""
+    client.zadd("redmeter:messages:", {"db:error": time.time() - 20_000})
+    for words in (("db", "--common"), ("--common",)):
+        done = redmeter("logs", *words)
+        under = " under db" if words[0] == "db" else ""
+        said = f"nothing is logged{under} in this hour or the one before\n"
+        assert done == Done(0, "", said)
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_a_mistyped_logger_or_severity_says_what_there_is(
+    redmeter: Run, meter: Meter, option: tuple[str, ...]
+) -> None:
+    """Exit code 1: nobody knows whether the one that was meant is silent."""
     write(meter)
     done = redmeter("logs", "workr", *option)
     assert done.code == 1
     assert done.err == "error: nothing is logged under workr; there is: worker\n"
-    done = redmeter("logs", "worker", "-s", "debug", *option)
+    done = redmeter("logs", "-s", "eror", *option)
     assert done.code == 1
-    assert done.err == (
-        "error: nothing is logged under worker with the severity debug; there is: error, warning\n"
-    )
-    done = redmeter("logs", "-s", "debug", *option)
-    assert done.code == 1
-    assert done.err.startswith("error: nothing is logged with the severity debug; there is: ")
+    assert done.err.startswith("error: nothing is logged with the severity eror; there is: ")
 
 
 @pytest.mark.parametrize(

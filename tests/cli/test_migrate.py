@@ -106,7 +106,7 @@ def test_a_new_target_keeps_what_the_other_kept(
     assert "TO is new, and will keep what FROM keeps" in redmeter("migrate", *urls, "--dry-run").out
     assert redmeter("migrate", *urls, REDMETER_RETENTION="60=9").code == 0
     kept = json.loads(redmeter("retention", "--json", "--url", urls[1]).out)
-    assert kept["60"] == 33
+    assert kept["retention"]["60"] == 33
 
 
 def test_a_store_without_a_prefix_is_moved(

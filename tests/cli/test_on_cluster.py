@@ -71,7 +71,7 @@ def told(done: Done) -> Any:
 
 def test_what_is_read_is_read_of_all_partitions(filled: Cluster, run: Run) -> None:
     """Names with totals, series, rankings, summaries, messages, marks, forecasts."""
-    listed = {row["name"]: row["total"] for row in told(run("names", "--json"))}
+    listed = {row["name"]: row["total"] for row in told(run("names", "--json"))["names"]}
     assert {name: listed[name] for name in NAMES} == {n: at + 1 for at, n in enumerate(NAMES)}
     assert len(listed) == 40 + 2 + 2 + 1
     assert run("series", *NAMES[:3]).code == 0
@@ -93,7 +93,7 @@ def test_what_changes_something_reaches_its_partition(filled: Cluster, run: Run)
     assert run("clean", "--forget", "n7").code == 0
     assert run("clean", "--forget-logger", "logger7").code == 0
     assert run("mark", "--remove", "v1").code == 0
-    assert "n7" not in [row["name"] for row in told(run("names", "--json"))]
+    assert "n7" not in [row["name"] for row in told(run("names", "--json"))["names"]]
     assert run("clean", "--forget", "n7").code == 1
     with Meter(filled.url) as meter:
         assert "logger7" not in {source.logger for source in meter.loggers()}
@@ -119,7 +119,7 @@ def test_a_log_is_replayed_to_all_partitions(cluster: Cluster, run: Run, tmp_pat
 
 def test_a_change_of_the_retention_reaches_all_partitions(filled: Cluster, run: Run) -> None:
     """Whoever writes goes by it, whichever partition it is."""
-    assert told(run("retention", "60=77", "--json"))["60"] == 77
+    assert told(run("retention", "60=77", "--json"))["retention"]["60"] == 77
     for node in filled.masters():
         for key in node.client.scan_iter("redmeter:*meta:", count=1000):
             assert "60=77" in node.client.hget(key, "retention")
@@ -209,12 +209,17 @@ def test_a_command_that_needs_a_node_that_is_away_names_it(
 ) -> None:
     """Nothing is half told, and nothing half changed."""
     done = run(*command)
-    assert (done.code, done.out) == (3, "")
+    assert done.code == 3
+    if "--json" in command:
+        assert set(json.loads(done.out)) == {"error"}
+        assert json.loads(done.out)["error"]["code"] == "store-unavailable"
+    else:
+        assert done.out == ""
     assert away.address in done.err
     assert ("--partly" in done.err) == (command[0] != "retention")
     assert sum(node.address in done.err for node in filled.nodes) <= 3
     filled.resume(away)
-    assert "77" not in json.loads(run("retention", "--json").out).values()
+    assert json.loads(run("retention", "--json").out)["retention"]["60"] != 77
 
 
 def test_what_lies_elsewhere_is_read_and_written(away: Node, filled: Cluster, run: Run) -> None:
@@ -235,14 +240,14 @@ def test_partly_shows_what_there_is_and_says_what_is_missing(
     there = {name for name in NAMES if partition_of(name) not in gone}
     warning = f"warning: {away.address} does not answer: what lies there is missing"
     names = run("names", "n*", "--partly", "--json")
-    assert {row["name"] for row in told(names)} == there
+    assert {row["name"] for row in told(names)["names"]} == there
     top = run("top", "n*", "--partly", "--limit", "50", "--json")
     assert {row["key"] for row in told(top)["rows"]} == there
     logs = run("logs", "--partly", "--json", "--limit", "50")
     assert 0 < len(told(logs)["common"]) < 40
     for done in (names, top, logs):
         assert warning in done.err
-    for done in (top, logs):
+    for done in (names, top, logs):
         assert told(done)["missing"] == [f"{away.address} does not answer"]
     assert told(top)["complete"] is False
 
@@ -264,7 +269,8 @@ def test_partly_does_not_take_what_lies_elsewhere_for_nothing(cluster: Cluster, 
         text = f"nothing of it lies on the nodes that answer ({node.address} does not answer)"
         assert f"error: {text}\n" in done.err, command
         document = json.loads(run(*command, "--partly", "--json").out)
-        assert document == [] or document["missing"] == [f"{node.address} does not answer"]
+        assert document["missing"] == [f"{node.address} does not answer"]
+        assert document["error"]["message"] == text
     cluster.resume(node)
     for command in asked:
         assert run(*command).code == 0
@@ -334,6 +340,6 @@ def test_a_partition_that_missed_a_change_follows_when_it_is_used_again(
     before = node.client.hgetall(part.keys.meta)
     assert run("retention", "60=77").code == 0
     node.client.hset(part.keys.meta, mapping=before)
-    assert json.loads(run("retention", "--json").out)["60"] == 77
+    assert json.loads(run("retention", "--json").out)["retention"]["60"] == 77
     assert run("retention", "300=55").code == 0
     assert node.client.hget(part.keys.meta, "retention").split()[2:4] == ["60=77", "300=55"]

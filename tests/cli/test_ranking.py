@@ -251,7 +251,7 @@ def test_top_refuses_a_window_that_ends_before_it_begins(
     meter.count("hits")
     done = redmeter("top", "--since", "2h", "--until", "3h", *option)
     said = "error: --until: lies before --since: nothing is between them\n"
-    assert done == Done(2, "", said)
+    assert (done.code, done.err) == (2, said)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "5y", "2026-13-01", "1e400", "9" * 20, "-5"])
@@ -275,7 +275,7 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
     )
     meter.count("hits", labels={"route": "/", "status": "2xx"})
     done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
-    assert done.err.startswith("error: nothing failed in the newest 60 slices of 1min")
+    assert done.err.startswith("nothing failed in the newest 60 slices of 1min")
 
 
 def test_a_ranking_of_observed_values_is_json(redmeter: Run, client: Any) -> None:
@@ -301,9 +301,63 @@ def test_what_failed_most_is_ranked(redmeter: Run, meter: Meter) -> None:
     )
     narrowed = redmeter(*words, "--failing", "status=5xx", "--where", "route=/a")
     assert narrowed.out == "ROUTE\tFAILED\tCOUNT\tSHARE\n/a\t1\t10\t10.0%\n"
-    none = redmeter(*words, "--failing", "status=4xx")
-    assert (none.code, none.out) == (1, "")
-    assert none.err.startswith("error: nothing failed in the newest 60 slices of 1d; ")
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+@pytest.mark.parametrize("name", ["http", "http*", "*"])
+def test_that_nothing_failed_is_good_news(
+    redmeter: Run, meter: Meter, name: str, option: tuple[str, ...]
+) -> None:
+    """Exit code 0; a value that no series has is listed with those there are."""
+    meter.count("http", 5, labels={"route": "/", "status": "2xx"})
+    meter.count("hits")
+    by = ["--by", "route"] if name == "http" else []
+    done = redmeter("top", name, *by, "-p", "1d", "--failing", "status=5xx", *option)
+    assert done.code == 0
+    assert done.err == (
+        "nothing failed in the newest 60 slices of 1d; no series has status=5xx so far; "
+        "there are: 2xx\n"
+    )
+    assert json.loads(done.out)["rows"] == [] if option else done.out == ""
+
+
+def test_that_nothing_failed_where_nothing_happened_says_both(redmeter: Run, meter: Meter) -> None:
+    """With a precision that looks further back."""
+    for status in ("2xx", "5xx"):
+        meter.count("http", labels={"route": "/", "status": status}, at=time.time() - 86400)
+    done = redmeter("top", "http", "--by", "route", "--failing", "status=5xx")
+    assert done.code == 0
+    assert done.err == (
+        "nothing failed in the newest 60 slices of 1min; nothing was counted there at all; "
+        "-p 1d looks further back\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["htp", "--by", "route"], "nothing is stored under htp; there is: "),
+        (["htp*"], "no counter matches htp*; "),
+        (["http*", "--failing", "statsu=5xx"], "no counter that matches http* has the label "),
+        (["hits*"], "no counter that matches hits* has the label status; none has labels"),
+    ],
+)
+def test_a_name_that_cannot_have_failed_is_no_good_news(
+    redmeter: Run, meter: Meter, words: list[str], told: str
+) -> None:
+    """It is mistyped, so nobody knows whether something failed."""
+    meter.count("http", labels={"route": "/", "status": "5xx"})
+    meter.count("hits")
+    done = redmeter("top", *words, *(() if "--failing" in words else ("--failing", "status=5xx")))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"error: {told}")
+
+
+def test_without_any_counter_nobody_knows_what_failed(redmeter: Run) -> None:
+    """There is nothing that could be healthy."""
+    done = redmeter("top", "--failing", "status=5xx")
+    assert done.code == 1
+    assert done.err.startswith("error: nothing is counted yet; ")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def report_of(done: Done) -> dict[str, Any]:
 def samples(redmeter: Run, name: str, precision: str) -> dict[int, int]:
     """Return what `series` shows: start -> count, without zeros."""
     done = redmeter("series", name, "-p", precision, "--json")
-    return {start: count for start, count in json.loads(done.out)[0]["samples"] if count}
+    return {start: count for start, count in json.loads(done.out)["series"][0]["samples"] if count}
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,8 @@ def test_totals_of_the_real_log_equal_an_independent_count(redmeter: Run, meter:
     assert report["other_routes"] == 0
     assert report["complete"]
 
-    totals = {row["name"]: row["total"] for row in json.loads(redmeter("names", "--json").out)}
+    rows = json.loads(redmeter("names", "--json").out)["names"]
+    totals = {row["name"]: row["total"] for row in rows}
     assert totals.pop("hits") == lines
     routes: Counter[str] = Counter()
     classes: Counter[tuple[str, str]] = Counter()

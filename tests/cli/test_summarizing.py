@@ -156,7 +156,7 @@ def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> Non
         "took_seconds\thistogram\t",
     ]
     for kind, name in (("counters", "hits"), ("gauges", "queue"), ("histograms", "took_seconds")):
-        found = json.loads(redmeter("names", "--kind", kind, "--json").out)
+        found = json.loads(redmeter("names", "--kind", kind, "--json").out)["names"]
         assert [(row["name"], row["kind"]) for row in found] == [(name, kind[:-1])]
     assert redmeter("names", "--kind", "timers").code == 2
     assert redmeter("names", "zz", "--kind", "gauges").err.startswith("error: no gauge matches zz")

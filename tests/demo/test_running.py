@@ -7,6 +7,8 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -196,7 +198,7 @@ def test_a_second_demo_does_not_remove_what_the_first_one_stores(
         before = meter.total("hits")
         second = home.run("demo", "--minutes", "5")
         assert second.code == 2
-        assert "a demo is running there" in second.err
+        assert f"a demo with the prefix 'demo:' is already running on {server.url}; " in second.err
         assert "--prefix demo2:" in second.err
         assert meter.total("hits") >= before > 0
     other = home.start("demo", "--minutes", "5", "--prefix", "demo2:", code=SHORT)
@@ -204,6 +206,29 @@ def test_a_second_demo_does_not_remove_what_the_first_one_stores(
     for child in (other, first):
         assert child.finish(signal.SIGINT).code == 0
     nothing_is_left(home)
+
+
+def test_demos_of_two_homes_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a URL each has an embedded server of its own; in the same one there is one demo."""
+    monkeypatch.delenv("REDMETER_URL", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "ada"))
+    first = Demo(None, "demo:", seconds=60)
+    with first:
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "bob"))
+        with Demo(None, "demo:", seconds=60):
+            pass
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "ada"))
+        location = f"embedded://{tmp_path}/ada/redmeter/default"
+        for url in (None, location):
+            with pytest.raises(DemoFailed) as refused, Demo(url, "demo:", seconds=60):
+                pass
+            assert str(refused.value) == (
+                f"a demo with the prefix 'demo:' is already running on {location}; choose "
+                "another prefix, e.g. --prefix demo2:"
+            )
 
 
 @pytest.mark.slow

@@ -66,7 +66,8 @@ def test_an_empty_store_says_how_to_fill_it(server: Server) -> None:
     store = stores.open(server.url)
     assert store is not None
     health = examine(store)
-    assert only(health, "counters").fix == "count something: redmeter replay access.log"
+    fix = "count in your application, or read an access log: redmeter replay FILE"
+    assert only(health, "counters").fix == fix
     assert set(health.bytes.values()) == {0}
     assert health.others == {"gauges": 0, "histograms": 0, "messages": 0}
     with server.client() as client:

@@ -1,7 +1,7 @@
 """The application: common options, and how an error becomes a message and an exit code."""
 
 import contextlib
-import functools
+import itertools
 import logging
 import os
 import re
@@ -10,27 +10,24 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import redmeter
-from redmeter import settings
+from redmeter import interrupts, settings
 from redmeter import store as stores
 from redmeter.cli import output
-from redmeter.errors import (
-    ClockDisagreement,
-    EmbeddedServerError,
-    InvalidSetting,
-    RedmeterError,
-    StoreError,
-    StoreRefused,
-)
+from redmeter.cli.failure import INTERRUPTED as INTERRUPTED
+from redmeter.cli.failure import NOT_FOUND as NOT_FOUND
+from redmeter.cli.failure import STORE as STORE
+from redmeter.cli.failure import USAGE as USAGE
+from redmeter.cli.failure import fail as fail
+from redmeter.cli.failure import failure_of
+from redmeter.errors import InvalidSetting, StoreError, StoreRefused
 from redmeter.store import Store, urls
 from redmeter.store.replies import UNREADY
-
-NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
 #: In the order in which one meets them; help lists them so.
 _ORDER = (
@@ -56,12 +53,17 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
+    def main(self, args: Any = None, *more: Any, **named: Any) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        output.begin(json="--json" in itertools.takewhile(lambda word: word != "--", words))
+        return super().main(words, *more, **named)
+
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        with _told():  # help and version are printed here
+        with _reported():  # help and version are printed here
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        with _told():
+        with _reported():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -118,55 +120,44 @@ R = TypeVar("R")
 
 
 def command(*, epilog: str, name: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a command whose errors become messages and exit codes."""
+    """Register a command."""
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                return function(*args, **kwargs)
-            except (StoreError, ClockDisagreement) as error:
-                fail(str(error), STORE, lines=isinstance(error, EmbeddedServerError))
-            except RedmeterError as error:
-                fail(str(error), USAGE)
-
-        app.command(name, cls=_Command, epilog=epilog)(guarded)
-        return guarded
+        app.command(name, cls=_Command, epilog=epilog)(function)
+        return function
 
     return register
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Make a message and an exit code of Ctrl-C, and of an output that cannot be written."""
+def _reported() -> Iterator[None]:
+    """Report whatever goes wrong, Ctrl-C and a full disk included, and set the exit code."""
     try:
         try:
-            yield
+            with interrupts.raised():
+                yield
+        except (Exception, KeyboardInterrupt) as error:
+            failure = failure_of(error)
+            if failure is None:
+                raise
+            output.failed(failure)
+            raise typer.Exit(failure.exit_code) from None
         finally:
+            output.finish()
             sys.stdout.flush()  # here, where its errors are still ours to handle
-    except KeyboardInterrupt:
-        output.error("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # `| head` has seen enough
         _mute()
         raise typer.Exit(0) from None
-    except OSError as error:
-        if error.filename is None:  # the output: its disk is full
-            _mute()
-        what = "the output" if error.filename is None else os.fsdecode(error.filename)
-        fail(f"{what}: {error.strerror or error}", USAGE)
+    except OSError as error:  # the output: its disk is full
+        _mute()
+        output.error(f"the output: {error.strerror or error}")
+        raise typer.Exit(USAGE) from None
 
 
 def _mute() -> None:
     """Send what is still to be written nowhere, or the interpreter would fail on it as it ends."""
     with contextlib.suppress(OSError, ValueError):  # a stand-in without a descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def fail(message: str, code: int, *, lines: bool = False) -> NoReturn:
-    """Print a message and end with an exit code; `lines`: see output.error()."""
-    output.error(message, lines=lines)
-    raise typer.Exit(code)
 
 
 @contextlib.contextmanager
@@ -199,11 +190,11 @@ def opened(
             try:
                 yield chosen
             except StoreError as error:
-                if partly is None or partly or not _others_answer(chosen, error):
+                failure = failure_of(error)
+                if partly is None or partly or not _others_answer(chosen, error) or not failure:
                     raise
-                output.error(str(error))
-                output.note("--partly shows what lies on the other nodes")
-                raise typer.Exit(STORE) from None
+                failure.fix = "--partly shows what lies on the other nodes"
+                raise failure from None
             finally:
                 for told in chosen.left_out():
                     output.note(f"warning: {told}: what lies there is missing")

@@ -70,7 +70,8 @@ def names(
             rows += _named(store, pattern, each)
     rows.sort(key=lambda row: row[:2])
     if json:
-        output.as_json([{"name": name, "kind": kind, "total": n} for name, kind, n in rows])
+        listed = [{"name": name, "kind": kind, "total": n} for name, kind, n in rows]
+        output.as_json({"names": listed, "missing": store.left_out()})
     elif rows:
         lines = [(name, kind, "" if total is None else total) for name, kind, total in rows]
         output.table(["NAME", "KIND", "TOTAL"], lines, right=[2])
@@ -79,10 +80,11 @@ def names(
     if not rows and pattern == "*" and kind:
         fail(f"there are no {kind} yet", NOT_FOUND)
     if not rows and pattern == "*":
-        fail("nothing is counted yet; redmeter replay access.log --shift-to-now does", NOT_FOUND)
+        fix = "count in your application, or read an access log: redmeter replay FILE"
+        fail("nothing is counted yet", NOT_FOUND, fix)
     if not rows:
         what = kind.removesuffix("s") if kind else "counter, gauge or histogram"
-        fail(f"no {what} matches {_shortened(pattern)}; redmeter names lists all", NOT_FOUND)
+        fail(f"no {what} matches {_shortened(pattern)}", NOT_FOUND, "redmeter names lists all")
 
 
 def _shortened(text: str) -> str:
@@ -141,8 +143,8 @@ def series(
         missing = _show(store, wanted, width, json)
         if missing:
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            hint = suggestion(store, missing[0])
-            fail(f"nothing is counted under {missing[0]}{more}; {hint}", NOT_FOUND)
+            text = f"nothing is counted under {missing[0]}{more}"
+            fail(text, NOT_FOUND, suggestion(store, missing[0]))
 
 
 def _show(store: Store, names: list[str], precision: int, json: bool) -> list[str]:
@@ -153,14 +155,13 @@ def _show(store: Store, names: list[str], precision: int, json: bool) -> list[st
     gauges = _gauges(store, never, precision)
     missing = [n for n in never if n not in gauges]
     if json:
-        output.as_json(
-            [
-                _as_dict(gauges[name], "gauge", None)
-                if name in gauges
-                else _as_dict(one, "counter", totals.get(name))
-                for name, one in found.items()
-            ]
-        )
+        listed = [
+            _as_dict(gauges[name], "gauge", None)
+            if name in gauges
+            else _as_dict(one, "counter", totals.get(name))
+            for name, one in found.items()
+        ]
+        output.as_json({"series": listed})
     elif output.is_terminal():
         starts = [one.start for one in [*found.values(), *gauges.values()] if one]
         marks = read_marks(store, since=min(starts)) if starts else []

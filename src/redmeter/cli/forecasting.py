@@ -71,20 +71,21 @@ def forecast(
         elif not found.reason:
             output.table(*_columns(found))
         if found.reason:
-            fail(_why(store, found), NOT_FOUND)
+            fail(*_why(store, found))
 
 
-def _why(store: Store, found: Forecast) -> str:
-    """Say why there is no band: there is no such series, or too little is kept of it."""
+def _why(store: Store, found: Forecast) -> tuple[str, int, str]:
+    """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
     name, literal = found.name, glob.escape(found.name)
     for gauges in (False, True):
         if catalogue.read_names(store, literal, gauges=gauges):
-            return f"no forecast of {name}: {found.reason}"
+            return f"no forecast of {name}: {found.reason}", NOT_FOUND, ""
     if read_totals(store, [name])[name]:
-        return f"no forecast of {name}: {found.reason}"
+        return f"no forecast of {name}: {found.reason}", NOT_FOUND, ""
     if catalogue.read_names(store, literal, histograms=True):
-        return f"{name} is observed, and has no forecast: redmeter summary {shlex.quote(name)}"
-    return f"nothing is counted under {name}; {suggestion(store, name)}"
+        fix = f"redmeter summary {shlex.quote(name)}"
+        return f"{name} is observed, and has no forecast", NOT_FOUND, fix
+    return f"nothing is counted under {name}", NOT_FOUND, suggestion(store, name)
 
 
 def _columns(found: Forecast) -> tuple[list[str], list[list[output.Cell]]]:

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import signal
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -56,21 +56,21 @@ def clean(
         if forget is not None:
             named = forgetting.meant(store, forget)
             if not forgetting.forget(store, named):
-                fail(f"there is no series {forget}; redmeter names lists what there is", NOT_FOUND)
+                fail(f"there is no series {forget}", NOT_FOUND, "redmeter names lists all")
             _tell_forgotten(named, json)
         elif forget_logger is not None:
             if not forgetting.forget_logger(store, forget_logger):
-                fail(
-                    f"nothing is logged under {forget_logger}; redmeter logs lists what there is",
-                    NOT_FOUND,
-                )
+                text = f"nothing is logged under {forget_logger}"
+                fail(text, NOT_FOUND, "redmeter logs lists all loggers")
             _tell_forgotten(forget_logger, json)
         elif daemon:
             output.log_warnings()
             output.note(f"cleaning {store.location} every minute; Ctrl-C ends it")
             with contextlib.suppress(KeyboardInterrupt):
                 signal.signal(signal.SIGTERM, signal.default_int_handler)
-                cleaning.run(store, quit=lambda: False, on_pass=lambda done: _tell(done, json))
+                cleaning.run(
+                    store, quit=lambda: False, on_pass=lambda done: _tell(done, json, now=True)
+                )
             output.note("ended")
         else:
             seen: list[cleaning.Report] = []
@@ -96,10 +96,10 @@ def _tell_forgotten(name: str, json: bool) -> None:
         output.line(f"forgotten: {name}")
 
 
-def _tell(report: cleaning.Report, json: bool, *, complete: bool = True) -> None:
+def _tell(report: cleaning.Report, json: bool, *, complete: bool = True, now: bool = False) -> None:
     if json:
         complete = complete and report.complete
-        output.as_json(dataclasses.asdict(report) | {"complete": complete})
+        output.as_json(dataclasses.asdict(report) | {"complete": complete}, now=now)
         return
     many = output.many
     removed = (
@@ -130,7 +130,7 @@ def retention(
     ] = None,
     histograms: Annotated[
         bool,
-        typer.Option("--histograms", help="Change that of histograms, or show it as JSON."),
+        typer.Option("--histograms", help="Change the retention of histograms."),
     ] = False,
     url: Url = None,
     prefix: Prefix = None,
@@ -148,10 +148,8 @@ def retention(
                 output.note(f"changed: {_effect(store, histograms)}")
         view, _ = store.read()
     if json:
-        found = _by_text(view.histograms)
-        if not histograms:
-            found = _by_text(view.retention) | {"histograms": found}
-        output.as_json(found)
+        kept = {"retention": view.retention, "histogram_retention": view.histograms}
+        output.as_json({name: dict(each.items()) for name, each in kept.items()})
         return
     rows = _rows(view.retention, "counters, gauges") + _rows(view.histograms, "histograms")
     output.table(["PRECISION", "SECONDS", "SAMPLES", "REACHES BACK", "OF"], rows)
@@ -169,10 +167,6 @@ def _effect(store: Store, histograms: bool) -> str:
         "readings, redmeter clean and a Meter without a prefix go by it; redmeter.book and the "
         "listings go by their own, and no counter expires: redmeter clean removes what is old"
     )
-
-
-def _by_text(kept: Retention) -> dict[str, Any]:
-    return {str(precision): samples for precision, samples in kept.items()}
 
 
 def _in_seconds(change: str) -> str:

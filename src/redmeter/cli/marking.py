@@ -87,7 +87,7 @@ def _remove(store: Store, label: str, *, json: bool) -> None:
     number = forgetting.forget_mark(store, label)
     text = kind.clean_label(label)
     if not number:
-        fail(f"there is no mark {text}; redmeter mark --list lists what there is", NOT_FOUND)
+        fail(f"there is no mark {text}", NOT_FOUND, "redmeter mark --list lists all")
     if json:
         output.as_json({"label": text, "removed": number})
     else:
@@ -97,11 +97,11 @@ def _remove(store: Store, label: str, *, json: bool) -> None:
 def _list(store: Store, *, json: bool) -> None:
     found = read_marks(store)[::-1]
     if json:
-        output.as_json([{"time": one.time, "label": one.label} for one in found])
+        output.as_json({"marks": [{"time": one.time, "label": one.label} for one in found]})
     elif found:
         output.table(["TIME (UTC)", "LABEL"], [(output.moment(m.time), m.label) for m in found])
     if not found:
-        fail("there are no marks yet; redmeter mark LABEL notes one", NOT_FOUND)
+        fail("there are no marks yet", NOT_FOUND, "redmeter mark LABEL notes one")
 
 
 def _described() -> str:

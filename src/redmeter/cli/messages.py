@@ -25,11 +25,12 @@ from redmeter.cli.app import (
     opened,
 )
 from redmeter.errors import InvalidSetting, InvalidValue
-from redmeter.kinds.message import check_logger, severity_of
+from redmeter.kinds.message import SEVERITY, check_logger, severity_of
 from redmeter.model import Change, Frequency, LogSource, Message
 from redmeter.reading import messages as reading
 from redmeter.store import Store
 
+_HOW_TO_LOG = "redmeter.integrations.logging records what an application logs"
 #: Messages that are shown where nobody says how many.
 _RECENT = 20
 #: Loggers suggested for one that is not there.
@@ -96,7 +97,7 @@ def logs(
             found.show()
         if not found.there:
             fail_where_left_out(store)
-            fail(_nothing(store, logger, severity), NOT_FOUND)
+            output.note(_nothing(store, logger, severity))
 
 
 def _severity(text: str) -> str:
@@ -318,22 +319,26 @@ def _one_line(text: str) -> str:
 
 
 def _nothing(store: Store, logger: str | None, severity: str | None) -> str:
-    """Return what to say where there is nothing."""
-    with_it = f" with the severity {severity}" if severity else ""
+    """Return that nothing is logged, which is good news; fail where a name is mistyped."""
     sources = reading.read_loggers(store)
-    if logger is None:
-        if sources and severity:
-            return f"nothing is logged{with_it}; there is: {_some(s.severity for s in sources)}"
-        hint = "redmeter.integrations.logging counts what an application logs"
-        return "nothing is logged in this hour" if sources else f"nothing is logged yet; {hint}"
-    own = _some(s.severity for s in sources if s.logger == logger)
-    if own:
-        return f"nothing is logged under {shlex.quote(logger)}{with_it}; there is: {own}"
-    names = list(dict.fromkeys(s.logger for s in sources))
-    alike = [name for name in names if name.startswith(logger[:4])]
-    alike = alike or difflib.get_close_matches(logger, names) or names
-    hint = f"there is: {_some(alike)}" if alike else "redmeter logs lists what there is"
-    return f"nothing is logged under {shlex.quote(logger)}{with_it}; {hint}"
+    under = f" under {shlex.quote(logger)}" if logger is not None else ""
+    own = [source for source in sources if logger in (None, source.logger)]
+    if logger is not None and not own:
+        names = list(dict.fromkeys(source.logger for source in sources))
+        alike = [name for name in names if name.startswith(logger[:4])]
+        alike = alike or difflib.get_close_matches(logger, names) or names
+        fix = f"there is: {_some(alike)}" if alike else "redmeter logs lists all loggers"
+        fail(f"nothing is logged{under}", NOT_FOUND, fix)
+    if not own:
+        return f"nothing is logged yet; {_HOW_TO_LOG}"
+    severities = [source.severity for source in own]
+    if severity is None or severity in severities:
+        return f"nothing is logged{under} in this hour or the one before"
+    text = f"nothing is logged{under} with the severity {severity}"
+    there = f"there is: {_some(severities)}"
+    if severity not in SEVERITY.values():
+        fail(text, NOT_FOUND, there)
+    return f"{text}; {there}"
 
 
 def _some(names: Iterable[str]) -> str:

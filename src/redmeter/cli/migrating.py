@@ -128,7 +128,7 @@ def _opened(
     one = stores.open(source, prefix=own if theirs == settings.SAME else theirs, **alone)
     if one is None:
         raise InvalidSetting("FROM", "off is no store")
-    one.act_as("FROM", rights="docs/how-to.md")
+    one.act_as("FROM")
     try:
         view, _ = one.read()
         if view.version:
@@ -136,7 +136,7 @@ def _opened(
         other = stores.open(target, prefix=own, **alone)
         if other is None:
             raise InvalidSetting("TO", "off is no store")
-        other.act_as("TO", rights="docs/how-to.md")
+        other.act_as("TO")
         try:
             yield one, other
         finally:

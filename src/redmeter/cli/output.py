@@ -10,7 +10,7 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from redmeter.cli.failure import Failure
 from redmeter.keys import span as span
 from redmeter.reading import partly
 
@@ -157,8 +158,50 @@ class _Notes(logging.Handler):
                 note(text)
 
 
-def as_json(value: Any) -> None:
-    """Print a value as JSON, one document."""
+class _Documents:
+    """The JSON document of a command: printed as it ends, so that an error can be part of it."""
+
+    #: Whether the command line has --json.
+    wanted = False
+    pending: dict[str, Any] | None = None
+
+
+def begin(*, json: bool) -> None:
+    """Begin the output of a command.
+
+    Args:
+        json: the command line has --json, so that errors are JSON too.
+    """
+    _Documents.wanted, _Documents.pending = json, None
+
+
+def as_json(document: Mapping[str, Any], *, now: bool = False) -> None:
+    """Print a JSON object as the output of a command.
+
+    Args:
+        now: at once, since others follow; else when the command ends, with its error if it fails.
+    """
+    if now:
+        _print_json(document)
+    else:
+        _Documents.pending = dict(document)
+
+
+def failed(failure: Failure) -> None:
+    """Print an error, and make it the field `error` of the JSON."""
+    error(failure.text(), lines=failure.lines)
+    if _Documents.wanted:
+        _Documents.pending = (_Documents.pending or {}) | {"error": failure.as_dict()}
+
+
+def finish() -> None:
+    """Print the JSON object of a command, if there is one."""
+    document, _Documents.pending = _Documents.pending, None
+    if document is not None:
+        _print_json(document)
+
+
+def _print_json(value: Any) -> None:
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     indent = 2 if is_terminal() else None
     text = json.dumps(value, ensure_ascii=plain, allow_nan=False, indent=indent)

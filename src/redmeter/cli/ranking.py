@@ -1,9 +1,10 @@
 """top: what happens most often, takes longest or fails most."""
 
+import contextlib
 import glob
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -26,7 +27,7 @@ from redmeter.cli.suggesting import labels_of, stored, suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
 from redmeter.model import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
-from redmeter.reading import rankings
+from redmeter.reading import catalogue, rankings
 from redmeter.reading.observed import CANDIDATES, MAX_READ, MAX_SERIES
 from redmeter.reading.rankings import ORDERS, Order
 from redmeter.store import Store
@@ -144,10 +145,13 @@ def top(
                 fail(why, NOT_FOUND)
             window = _window(rows.slices, width, first, last)
             observed = order not in ("count", "failing")
-            hint = _farther(store, width, rows.slices, observed=observed)
-            hint += suggestion(store, name, histograms=observed)
-            what = {"failing": "nothing failed", "count": "nothing happened"}
-            fail(f"{what.get(order, 'nothing was observed')} in {window}; {hint}", NOT_FOUND)
+            farther = _farther(store, width, rows.slices, observed=observed)
+            if wrong:
+                output.note(_nothing_failed(store, name, wrong, window, farther, rows.groups))
+                return
+            what = "was observed" if observed else "happened"
+            fixes = [*farther, suggestion(store, name, histograms=observed)]
+            fail(f"nothing {what} in {window}", NOT_FOUND, "; ".join(fixes))
 
 
 def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
@@ -196,7 +200,7 @@ def _why_nothing(
 ) -> str:
     """Return why nothing is ranked, however far back one looks; "" where that is no reason."""
     if glob.escape(name) != name:
-        return ""  # a pattern
+        return _why_none_failed(store, name, failing) if failing else ""
     try:
         there = stored(store, name)
     except LimitExceeded:
@@ -228,9 +232,7 @@ def _why_nothing(
             return f"{name} has no labels; leave {option} out"
     for key, value in where.items():
         if value not in labels[key]:
-            values = sorted(labels[key])
-            some_values = ", ".join(values[:_NAMED]) + (" …" if len(values) > _NAMED else "")
-            return f"no series of {name} has {key}={value}; there are: {some_values}"
+            return f"no series of {name} has {key}={value}; there are: {_few(labels[key])}"
     if label is None and name not in some:
         words = f" --by {order}" if observed else ""
         for option, given in (("--failing", failing), ("--where", where)):
@@ -243,15 +245,59 @@ def _why_nothing(
     return ""
 
 
-def _farther(store: Store, width: int, slices: int, *, observed: bool) -> str:
-    """Return which coarser precision looks further back; "" where none does."""
+def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> str:
+    """Return why no series that matches a pattern can have failed; "" where some can."""
+    try:
+        names = catalogue.read_names(store, pattern)
+    except LimitExceeded:
+        return ""
+    labels = labels_of(names)
+    missing = next((key for key in failing if key not in labels), None)
+    if not names:
+        what = "nothing is counted yet" if pattern == "*" else f"no counter matches {pattern}"
+        return f"{what}; {suggestion(store, pattern)}"
+    if missing is None:
+        return ""
+    there = f"there are: {', '.join(labels)}" if labels else "none has labels"
+    return f"no counter that matches {pattern} has the label {missing}; {there}"
+
+
+def _nothing_failed(
+    store: Store,
+    name: str,
+    failing: Mapping[str, str],
+    window: str,
+    farther: Sequence[str],
+    groups: int,
+) -> str:
+    """Return the good news; and what else there is, since a value may be mistyped."""
+    text = [f"nothing failed in {window}"]
+    if not groups:
+        text += ["nothing was counted there at all", *farther]
+    with contextlib.suppress(LimitExceeded):
+        patterned = glob.escape(name) != name
+        names = catalogue.read_names(store, name) if patterned else stored(store, name).counters
+        labels = labels_of(names)
+        for key, value in failing.items():
+            if value not in labels.get(key, ()):
+                text.append(f"no series has {key}={value} so far; there are: {_few(labels[key])}")
+    return "; ".join(text)
+
+
+def _few(values: Iterable[str]) -> str:
+    listed = sorted(values)
+    return ", ".join(listed[:_NAMED]) + (" …" if len(listed) > _NAMED else "")
+
+
+def _farther(store: Store, width: int, slices: int, *, observed: bool) -> list[str]:
+    """Return which coarser precision looks further back, if one does."""
     view, _ = store.read()
     kept = view.histograms if observed else view.retention
     reach = {p: p * min(RANKED_SLICES, samples) for p, samples in kept.items()}
     farthest = max(reach, key=lambda precision: reach[precision])
     if farthest <= width or reach[farthest] <= slices * width:
-        return ""
-    return f"-p {output.span(farthest)} looks further back; "
+        return []
+    return [f"-p {output.span(farthest)} looks further back"]
 
 
 def _window(slices: int, width: int, first: float | None, last: float | None) -> str:

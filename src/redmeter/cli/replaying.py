@@ -99,7 +99,8 @@ def replay(
     if report.kept and not json:
         _say_next(again(url, prefix), widths)
     if report.refused:
-        raise typer.Exit(STORE)
+        refused = output.many(sum(report.refused.values()), "count")
+        fail(f"the server refused {refused}", STORE, "redmeter doctor shows its state")
     if report.lines and not report.hits and not follow:
         what = "give an access log, Apache's or nginx's or lines of JSON, in ASCII or UTF-8"
         fail(f"{name}: no line is a hit: {what}", NOT_FOUND)

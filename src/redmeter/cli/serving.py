@@ -7,6 +7,7 @@ embedded server has a keeper of its own, and a cleaning pass may end anywhere.
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -23,8 +24,9 @@ from redmeter.cli import output
 from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
 from redmeter.cli.place import PATIENCE, Place, has_ended, wait
 from redmeter.dashboard import defaults
-from redmeter.errors import ClockDisagreement
+from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.store import Store, embedded
+from redmeter.store.replies import raised
 
 if TYPE_CHECKING:
     from redmeter.dashboard import alone
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
 #: seconds.
 LOG_SIZE, LOG_SECONDS = 1_000_000, 5.0
 
-_NEXT = ("replay access.log --shift-to-now", "series hits -p 1h", "doctor")
+#: What to try on an empty store, and where there is a log to read; in this order.
+_FIRST = ("doctor", "replay --help")
+_WITH_LOG = ("replay {log} --shift-to-now", "series hits -p 1h", "doctor")
 
 
 @command(
@@ -84,6 +88,9 @@ def up(
         ),
     ] = None,
     no_page: Annotated[bool, typer.Option("--no-page", help="Only clean; no page.")] = False,
+    sample_log: Annotated[
+        Path | None, typer.Option("--sample-log", hidden=True, help="For `make up`: a log to try.")
+    ] = None,
     url: Url = None,
     prefix: Prefix = None,
 ) -> None:
@@ -94,7 +101,9 @@ def up(
     Open to everybody is what listens on this machine alone (127.0.0.1, unless --host says else).
     """
     place = Place(url, prefix)
-    options = Options(host, port, token_file, users_file, tuple(allow_host or ()), no_page)
+    options = Options(
+        host, port, token_file, users_file, tuple(allow_host or ()), no_page, sample_log
+    )
     if detach:
         _detach(place, options)
         return
@@ -112,6 +121,7 @@ def up(
             def ready() -> None:
                 place.ready(page.address if page else "")
                 _say("is up", place, page.link if page else "", _lack(page))
+                _say_first(place, options)
                 output.note("cleaning every minute; Ctrl-C ends it")
 
             if page is None:
@@ -132,6 +142,8 @@ class Options(NamedTuple):
     users_file: Path | None
     allow_host: tuple[str, ...]
     no_page: bool
+    #: An access log that there is to try; no option of what runs.
+    sample_log: Path | None
 
     def credentials(self) -> "alone.Credentials":
         """Return who may look."""
@@ -271,6 +283,7 @@ def _detach(place: Place, options: Options) -> None:
     if state.pid == child.pid:
         link = f"{state.page}?token={minted}" if state.page and minted else state.page
         _say("is up", place, link)
+        _say_first(place, options)
         output.note(f"log: {place.log} · {called()} stop{again(place.url)} ends it")
     else:  # somebody else was faster
         child.wait()
@@ -305,6 +318,7 @@ def _say_running(place: Place, options: Options) -> None:
     if state is None or not state.ready:
         fail("another one has begun to start and does not go on: try again", STORE)
     _say(f"runs already (pid {state.pid})", place, state.page)
+    _say_first(place, options)
     first = f"{called()} stop{again(place.url)} comes first"
     if options.secrets():
         # Who gave them takes the page for locked.
@@ -317,6 +331,25 @@ def _say(what: str, place: Place, page: str, lack: str = "") -> None:
     output.line(f"redmeter {what}: {place.location}")
     if page:
         output.line(f"page: {page}{lack}")
-    call, options = called(), again(place.url, place.prefix)
-    for number, words in enumerate(_NEXT):
-        output.line(f"{'      ' if number else 'try:  '}{call} {words}{options}")
+
+
+def _say_first(place: Place, options: Options) -> None:
+    """Say what to try on an empty store: commands that work as they are printed."""
+    if not _is_empty(place):
+        return
+    log = options.sample_log
+    words = [each.format(log=shlex.quote(str(log))) for each in (_WITH_LOG if log else _FIRST)]
+    call, same = called(), again(place.url, place.prefix)
+    for number, each in enumerate(words):
+        rest = "" if each.endswith("--help") else same
+        output.line(f"{'      ' if number else 'try:  '}{call} {each}{rest}")
+
+
+def _is_empty(place: Place) -> bool:
+    """Return whether nothing is recorded yet, as far as one can see."""
+    try:
+        with opened(place.url, place.prefix, reading=True) as store:
+            indexes = (store.keys.known, store.keys.gauges, store.keys.hists, store.keys.messages)
+            return not any(map(raised, store.ask([("ZCARD", index) for index in indexes])))
+    except StoreError:  # it runs, and what is wrong with it shows elsewhere
+        return False

@@ -84,10 +84,8 @@ def summary(
         elif found.count:
             output.table(*_columns(found, above))
         if not found.count:
-            fail(
-                f"nothing was observed under {wanted} in this window; {_hint(store, wanted)}",
-                NOT_FOUND,
-            )
+            text = f"nothing was observed under {wanted} in this window"
+            fail(text, NOT_FOUND, _hint(store, wanted))
 
 
 def _hint(store: Store, name: str) -> str:

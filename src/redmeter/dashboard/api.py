@@ -121,8 +121,7 @@ def refusal_of(error: RedmeterError) -> Refusal:
         message = f"the store at {error.location} does not answer"
         return Refusal(503, "store-unavailable", message, "it is tried again by itself", _RETRY)
     if isinstance(error, AccessDenied):
-        fix = "allow this user to read: see SECURITY.md" if error.code == "NOPERM" else error.fix
-        return Refusal(503, "store-denied", text, fix, _RETRY)
+        return Refusal(503, "store-denied", text, error.fix, _RETRY)
     if isinstance(error, IncompatibleStore):
         return Refusal(503, "store-incompatible", text, "use the version that made it", _RETRY)
     code = "store-refused" if isinstance(error, StoreRefused) else "store-trouble"

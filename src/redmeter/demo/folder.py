@@ -29,7 +29,7 @@ def claimed(place: str) -> Iterator[Path | None]:
     """Make the folder of a run, and remove it at the end.
 
     Args:
-        place: tells where the figures go from any other place; it may hold a password.
+        place: identifies the store and prefix that the run writes to.
 
     Returns:
         The folder; None where another run stores there.

@@ -33,7 +33,7 @@ from redmeter.store.replies import raised
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"
-#: What it needs beside the library; the extra `demo` has all of it.
+#: Packages that it needs in addition to the library, as in the extra `demo`.
 NEEDS = ("sqlalchemy", "psutil")
 #: Seconds that processes may take to be there, and to end.
 PATIENCE = 30.0
@@ -61,8 +61,8 @@ def check_needs() -> None:
     missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
     if missing:
         raise DemoFailed(
-            f"the demo needs {', '.join(missing)}: pip install 'redmeter[demo]' brings "
-            f"{'it' if len(missing) == 1 else 'them'}"
+            f"the demo needs {' and '.join(missing)}: {sys.executable} -m pip install "
+            f"{' '.join(missing)}"
         )
 
 
@@ -145,13 +145,15 @@ class Demo:
         path = target.path
         if path is not None and embedded.running(path) is None:
             self._ending.callback(embedded.stop, path)
-        place = f"{settings.resolve('url', self._url)} {self._prefix}"
+        # An empty URL is another place for each user's data directory.
+        location = f"embedded://{path.resolve()}" if path is not None else target.location
+        place = f"{location} {self._prefix}"
         folder = self._ending.enter_context(claimed(place))
         if folder is None:
             self._ending.close()
             raise DemoFailed(
-                f"a demo is running there, with the prefix {self._prefix}: give another, for "
-                "example --prefix demo2:"
+                f"a demo with the prefix '{self._prefix}' is already running on {location}; "
+                "choose another prefix, e.g. --prefix demo2:"
             )
         self._folder = folder
         self._ending.callback(self._end_processes)

@@ -89,7 +89,7 @@ def install(meter: Meter | None = None, *, every: float = EVERY) -> None:
         every: seconds from one look to the next; at most as often as the meter flushes.
 
     Raises:
-        ImportError: psutil is missing: `pip install 'redmeter[process]'`.
+        ImportError: psutil is missing: `pip install psutil`.
         InvalidSetting: every is not a positive number of seconds.
     """
     if not 0 < every <= 3600:
@@ -97,7 +97,7 @@ def install(meter: Meter | None = None, *, every: float = EVERY) -> None:
     try:
         import psutil  # noqa: F401
     except ImportError:
-        raise ImportError("psutil is missing: pip install 'redmeter[process]'") from None
+        raise ImportError("psutil is missing: pip install psutil") from None
     chosen = meter_for(meter, "processes are not measured")
     if chosen is None:
         return

@@ -239,7 +239,12 @@ def strange_parts(found: Sequence[tuple[str, StoreError]], of: int) -> Iterator[
 
 def nothing() -> Iterator[Finding]:
     """Say that the store is empty."""
-    yield Finding("ok", "counters", "none yet", "count something: redmeter replay access.log")
+    yield Finding(
+        "ok",
+        "counters",
+        "none yet",
+        "count in your application, or read an access log: redmeter replay FILE",
+    )
 
 
 def others(topic: str, count: int, sample: Sample) -> Iterator[Finding]:

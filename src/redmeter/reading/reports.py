@@ -45,10 +45,11 @@ _FIXES = {
     "marks": "over 1,000 waited: mark deploys and the like, not what happens all the time",
     "WRONGTYPE": "another program uses these keys: choose another prefix",
     "not-a-number": "another program writes to these counters: choose another prefix",
-    "denied": "allow the writers' user what docs/stored-format.md lists",
+    "denied": "ACL LOG on the server shows the command or key that the writers' user lacks; "
+    "ACL SETUSER grants it",
     "OOM": "raise maxmemory",
 }
-_OTHERS = "docs/faults.md tells what it means"
+_OTHERS = "the warnings in the writers' own logs give the details"
 
 
 def writers(now: float, found: Sequence[Writer], unreadable: int) -> Iterator[Finding]:

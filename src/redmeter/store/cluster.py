@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.link import Link, Role
+from redmeter.store.link import Link
 from redmeter.store.parallel import in_parallel
 from redmeter.store.redirects import (
     ASKING,
@@ -108,7 +108,7 @@ class ClusterLink:
         self._first = tuple(start)
         self.location = location
         #: See Link; to be set before the first exchange.
-        self.role: Role | None = None
+        self.role = ""
         self._replicas = replicas
         self._remap = remap
         self._nodes: dict[Address, Link] = {}

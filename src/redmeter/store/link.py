@@ -22,7 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
 import redis.exceptions as client_errors
@@ -51,14 +51,6 @@ from redmeter.store.spinning import Spinning
 
 #: Commands of which nobody knows which key an error is about.
 _SCRIPTS = {"EVAL", "EVALSHA"}
-
-
-class Role(NamedTuple):
-    """Which of several stores one is to who asks: what it refuses is told of it by that name."""
-
-    name: str
-    #: Where the rights stand that are needed there.
-    rights: str
 
 
 class _Limits(threading.local):
@@ -93,7 +85,7 @@ class Link:
         self._owned = owned
         self._restarts = restarts
         self.location = location
-        self.role: Role | None = None
+        self.role = ""
         #: Whether the server is known not to be a cluster node: see lone.py.
         self.alone = False
         self._limits = _Limits()
@@ -276,11 +268,9 @@ class Link:
         if command and is_misplaced(problem) and command[0] not in _SCRIPTS:
             assert isinstance(problem, StoreRefused)
             problem = StoreRefused(problem.code, problem.detail, _text(command[1]))
-        if self.role is None or not isinstance(problem, StoreRefused | AccessDenied):
+        if not self.role or not isinstance(problem, StoreRefused | AccessDenied):
             return problem
-        if isinstance(problem, AccessDenied):
-            problem = AccessDenied(problem.code, problem.detail, rights=self.role.rights)
-        return problem.of(self.role.name)
+        return problem.of(self.role)
 
     def _open(self) -> "redis.Redis":
         try:

@@ -24,7 +24,7 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.keys import BARE_OWN, Keys
-from redmeter.store.link import Link, Role
+from redmeter.store.link import Link
 from redmeter.store.lone import refuse_node
 from redmeter.store.replies import UNREADY, Command, Reply, is_misplaced, mapped, translate
 from redmeter.store.scatter import Scatter
@@ -67,7 +67,7 @@ class Previous:
         self._keys = keys
         self._other = other
         self._others = others
-        other.role = Role(_BEFORE, rights="docs/stored-format.md")
+        other.role = _BEFORE
         #: Whether to go on without the servers that are away: see Store.partly().
         self._partly = False
         #: What the other one was left out for, as a sentence; "" where it was not.

@@ -19,7 +19,7 @@ from redmeter.store import binding as bindings
 from redmeter.store import fork_guard, publishing
 from redmeter.store.binding import Binding, Wish
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Link, Role
+from redmeter.store.link import Link
 from redmeter.store.lone import node_questions, refuse_node
 from redmeter.store.partition import Partition
 from redmeter.store.replies import Command, Reply, pairs, raised
@@ -183,13 +183,9 @@ class Store:
             self._reader = self._make_reader()
         return self._reader
 
-    def act_as(self, name: str, *, rights: str) -> None:
-        """From its first use on, tell what this one of several stores refuses by a name.
-
-        Args:
-            rights: where the rights stand that are needed there.
-        """
-        self.parts[0].link.role = Role(name, rights)
+    def act_as(self, name: str) -> None:
+        """Begin each error that this one of several stores answers with a name."""
+        self.parts[0].link.role = name
 
     def close(self) -> None:
         """Close the connections, unless they are the caller's."""

@@ -1,0 +1,156 @@
+"""How a command fails: one line on standard error, an exit code, and `error` in the JSON.
+
+Whatever goes wrong becomes a Failure: what a command itself says by fail(), errors of the library,
+wrong usage that Typer finds, files that cannot be read. So all errors look the same:
+
+    error: nothing is counted under hist; there is: hits
+    {"error": {"code": "not-found", "message": "nothing is counted …", "fix": "there is: hits"}}
+
+The fields are those of the page's API, and so are the codes where both have one.
+"""
+
+import os
+import re
+from typing import Any, NoReturn
+
+import typer
+
+from redmeter.errors import (
+    AccessDenied,
+    ClockDisagreement,
+    EmbeddedServerError,
+    IncompatibleStore,
+    LimitExceeded,
+    RedmeterError,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    UnknownPrecision,
+)
+
+NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
+
+#: What the values of `error.code` mean. The docs list them.
+MEANINGS = {
+    "not-found": "no such series, logger or mark; or nothing to show, to replay or to migrate",
+    "usage": "no such command or option, or an option whose value cannot be read",
+    "bad-parameter": "a name, a value, a setting or a file cannot be used",
+    "too-many": "more than one command may ask for",
+    "unknown-precision": "the store does not keep this precision",
+    "store-unavailable": "the server does not answer",
+    "store-denied": "wrong password, or an ACL that forbids it",
+    "store-refused": "the server answered with an error",
+    "store-incompatible": "the store has another format or number of partitions",
+    "store-trouble": "anything else about the store, e.g. an embedded server that does not start",
+    "clocks-differ": "the clocks of this machine and of the server differ too much",
+    "interrupted": "Ctrl-C",
+}
+#: Exit code -> `error.code`, where the error itself does not have a more exact one.
+_CODES = {
+    NOT_FOUND: "not-found",
+    USAGE: "bad-parameter",
+    STORE: "store-trouble",
+    INTERRUPTED: "interrupted",
+}
+#: The same by the kind of an error of the library.
+_KINDS: dict[type[Exception], str] = {
+    AccessDenied: "store-denied",
+    ClockDisagreement: "clocks-differ",
+    IncompatibleStore: "store-incompatible",
+    LimitExceeded: "too-many",
+    StoreRefused: "store-refused",
+    StoreUnavailable: "store-unavailable",
+    UnknownPrecision: "unknown-precision",
+}
+#: Typer's own class of usage errors, which it has under several names in its versions.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class Failure(Exception):
+    """A command ends with an error.
+
+    Attributes:
+        message: what is wrong.
+        exit_code: one of those above.
+        fix: what to do about it; "" where that is unknown, or part of the message.
+        code: what programs go by.
+        lines: see output.error().
+    """
+
+    def __init__(
+        self, message: str, exit_code: int, *, fix: str = "", code: str = "", lines: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = exit_code
+        self.fix = fix
+        self.code = code or _CODES.get(exit_code, "store-trouble")
+        self.lines = lines
+
+    def text(self) -> str:
+        """Return the error for people."""
+        if not self.fix:
+            return self.message
+        if self.message.endswith((".", "?")):
+            return f"{self.message} {self.fix[0].upper()}{self.fix[1:]}"
+        return f"{self.message}; {self.fix}"
+
+    def as_dict(self) -> dict[str, str | None]:
+        """Return the error for programs."""
+        return {"code": self.code, "message": self.message, "fix": self.fix or None}
+
+
+def fail(message: str, exit_code: int, fix: str = "", *, lines: bool = False) -> NoReturn:
+    """End the command with an error; see Failure."""
+    raise Failure(message, exit_code, fix=fix, lines=lines)
+
+
+def failure_of(error: BaseException) -> Failure | None:
+    """Return an error as one of the command; None where it is not an error of its user's."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return Failure("interrupted", INTERRUPTED)
+    if isinstance(error, RedmeterError):
+        store = isinstance(error, StoreError | ClockDisagreement)
+        code = next((code for kind, code in _KINDS.items() if isinstance(error, kind)), "")
+        lines = isinstance(error, EmbeddedServerError)
+        return Failure(str(error), STORE if store else USAGE, code=code, lines=lines)
+    if isinstance(error, UsageError):
+        # The name alone was typed: Typer shows the help itself.
+        return None if type(error).__name__ == "NoArgsIsHelpError" else _usage(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return Failure(f"{os.fsdecode(error.filename)}: {error.strerror or error}", USAGE)
+    return None
+
+
+def _usage(error: Any) -> Failure:
+    """Return an error of Typer's, in the words of the other errors.
+
+    Typer takes what is wrong with a value from other libraries, and with it their words. A value
+    is a number or one of a range: everything else the commands check themselves.
+    """
+    option = getattr(error, "param", None)
+    message = error.format_message().rstrip(".").replace(". Did you mean", "; did you mean")
+    message = message[:1].lower() + message[1:]
+    if isinstance(error, typer.BadParameter) and option is not None and error.message:
+        message = f"{max(option.opts, key=len)}: {_in_our_words(error.message).rstrip('.')}"
+    path = error.ctx.command_path if error.ctx else "redmeter"
+    return Failure(message, USAGE, fix=f"see {path} --help", code="usage")
+
+
+#: Texts about numbers that Typer hands on from Pydantic -> ours.
+_NUMBERS = (
+    ("Input should be a valid integer.*", "give a whole number"),
+    ("Input should be a valid number.*", "give a number"),
+    ("Input should be greater than or equal to (.*)", r"give \1 or more"),
+    ("Input should be less than or equal to (.*)", r"give \1 or less"),
+    ("Input should be (.*)", r"must be \1"),
+)
+
+
+def _in_our_words(message: str) -> str:
+    for pattern, ours in _NUMBERS:
+        if re.fullmatch(pattern, message, re.DOTALL):
+            return re.sub(pattern, ours, message, flags=re.DOTALL)
+    return message
