@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typer.models import OptionInfo
 
-from cli.conftest import COMMANDS
 from redmeter import Meter
 from redmeter.cli import failure
 from redmeter.cli.app import app
 from support.commands import Done
+from support.invoking import COMMANDS
 
 Run = Any
 

@@ -34,7 +34,10 @@ BY_SECTION = ("README.md", "docs/how-to.md")
 #: Commands that make what the tests have already: an environment with the command in it.
 PREPARED = (". .venv/", "pip install", "make ")
 #: What a make target is for those who are in the environment.
-TARGETS = {"make up": "redmeter up --detach", "make stop": "redmeter stop"}
+TARGETS = {
+    "make up": "redmeter up --detach --sample-log tests/data/access.log",
+    "make stop": "redmeter stop",
+}
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -254,7 +257,7 @@ def test_the_tutorial_is_true_word_by_word(home: dict[str, str]) -> None:
         lines = {comparable(each, str(folder)) for each in shown.splitlines()}
         for each in wanted:
             # Charts depend on where the slices begin; "…" stands for what is left out.
-            if not re.search("[┤└…]|a column is|^ +20[0-9]{2}-|\.venv/bin", each):
+            if not re.search(r"[┤└…]|a column is|^ +20[0-9]{2}-|\.venv/bin", each):
                 text = comparable(each, str(folder))
                 assert text in lines, f"{command}\nnot shown: {each}\n{shown}"
 

@@ -25,7 +25,7 @@ from redmeter.cli.failure import STORE as STORE
 from redmeter.cli.failure import USAGE as USAGE
 from redmeter.cli.failure import fail as fail
 from redmeter.cli.failure import failure_of
-from redmeter.errors import InvalidSetting, StoreError, StoreRefused
+from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, StoreRefused
 from redmeter.store import Store, urls
 from redmeter.store.replies import UNREADY
 
@@ -99,7 +99,7 @@ Url = Annotated[
 ]
 Partly = Annotated[
     bool,
-    typer.Option("--partly", help="On a cluster: go on without what lies on nodes that are away."),
+    typer.Option("--partly", help="On a cluster: leave out the nodes that are unreachable."),
 ]
 Prefix = Annotated[
     str | None,
@@ -107,12 +107,12 @@ Prefix = Annotated[
         "--prefix",
         envvar="REDMETER_PREFIX",
         show_envvar=True,
-        help='What stands before every key; "" for the keys of redmeter.book.',
+        help='Prefix of every key; "" for the keys of redmeter.book.',
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Precision = Annotated[
-    str, typer.Option("--precision", "-p", help="Width of a slice: seconds, or 5s, 1min, 5h, 1d.")
+    str, typer.Option("--precision", "-p", help="Interval width: seconds, or 5s, 1min, 5h, 1d.")
 ]
 
 P = ParamSpec("P")

@@ -43,7 +43,9 @@ _KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
     "redmeter names --kind histograms",
 )
 def names(
-    pattern: Annotated[str, typer.Argument(help="* any text, ? one character, [ab] a or b.")] = "*",
+    pattern: Annotated[
+        str, typer.Argument(help="*: any text, ?: one character, [ab]: a or b.")
+    ] = "*",
     kind: Annotated[
         str | None, typer.Option("--kind", help="Only counters, gauges or histograms.")
     ] = None,
@@ -52,9 +54,10 @@ def names(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """List the counters, with their grand totals, the gauges, and what was observed: histograms.
+    """List counters with their grand totals, gauges and histograms.
 
-    What only other programs count, or redmeter.book, has no grand total; in JSON it is null.
+    A counter that only other programs or redmeter.book write has no grand total; in JSON, the
+    total is null.
     """
     if kind is not None:
         kind = next((many for many, one in _KINDS.items() if one == kind), kind)
@@ -113,20 +116,18 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     'redmeter series \'http_requests{method="GET",route="/",status="2xx"}\' -p 1d',
 )
 def series(
-    name: Annotated[
-        list[str], typer.Argument(help="One or more counters or gauges, labels included.")
-    ],
+    name: Annotated[list[str], typer.Argument(help="Counters or gauges, with their labels.")],
     precision: Precision = "60",
     url: Url = None,
     prefix: Prefix = None,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Draw again every second, until Ctrl-C.")
+        bool, typer.Option("--watch", "-w", help="Redraw every second, until Ctrl-C.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Show the kept samples of counters and gauges, oldest first.
+    """Show the samples of counters and gauges, oldest first.
 
-    On a terminal they are drawn; elsewhere they are columns.
+    Draws charts on a terminal, and prints columns elsewhere.
     """
     width = seconds(precision)
     if watch and (json or not output.is_terminal()):

@@ -28,29 +28,27 @@ _NEXT = (
 @command(name="demo", epilog="Examples: redmeter demo · redmeter demo --minutes 2")
 def demo(
     minutes: Annotated[
-        float, typer.Option("--minutes", "-m", help="How long people come to the shop.")
+        float, typer.Option("--minutes", "-m", help="How long the shop has visitors.")
     ] = 10.0,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Where the shop is; 0: a free one.")
+        int, typer.Option("--port", min=0, max=65535, help="Port of the shop; 0: any free port.")
     ] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="How chance begins.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = 1,
     forget: Annotated[
-        bool, typer.Option("--remove", help="Only remove what an earlier demo has stored.")
+        bool, typer.Option("--remove", help="Only remove the data of an earlier demo.")
     ] = False,
     url: Url = None,
     prefix: Annotated[
-        str, typer.Option("--prefix", help="What stands before every key; begins with demo.")
+        str, typer.Option("--prefix", help="Prefix of every key; starts with demo.")
     ] = PREFIX,
 ) -> None:
-    """Run a small tea shop with visitors, to see what its figures look like.
+    """Run a small tea shop with visitors, to see what its metrics look like.
 
-    A real application with two workers, a job and a database; its visitors, who come and go as
-    people do, and the bank are made up. So is what is stored of the last five days. There is a
-    deploy in the middle: find out what it changed. The address of the page that shows all of it is
-    printed.
+    The shop is a real application with two workers, a background job and a database. Its visitors
+    and its bank are simulated, and so are the metrics of the past five days. Halfway through there
+    is a deploy: find out what it changed. The command prints the address of the dashboard.
 
-    What is stored lies under a prefix of its own, and is removed by the next start. Ctrl-C ends all
-    that was started.
+    The data have a prefix of their own, and the next start removes them. Ctrl-C ends all processes.
     """
     if not 0 < minutes <= 24 * 60:
         fail(f"--minutes {minutes:g}: give more than 0, and a day at most", USAGE)

@@ -42,23 +42,23 @@ _LISTED = 10
     "redmeter forecast hits --json",
 )
 def forecast(
-    name: Annotated[str, typer.Argument(help="A counter or a gauge, labels included.")],
+    name: Annotated[str, typer.Argument(help="A counter or a gauge, with its labels.")],
     precision: Precision = "3600",
     ahead: Annotated[
         int | None,
         typer.Option(
-            "--ahead", help="How many slices, at most 48; else 24 of hours, 14 of days, 12."
+            "--ahead", help="Number of intervals, up to 48. Default: 24 hours, 14 days, else 12."
         ),
     ] = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show what is to be expected of the next slices, and which ones were out of the ordinary.
+    """Show the expected range of the next intervals, and past ones that were outside of it.
 
-    By level and trend, from slices of an hour on by the time of day too, of days by the day of
-    the week. Of each slice it is told what was expected before it began; some 5 of 100 fall outside
-    of the band by chance. The running slice is not judged.
+    The forecast uses level and trend; for hours also the time of day, for days the day of the
+    week. Each past interval is compared with the forecast made before it began; about 5 in 100
+    fall outside the expected range by chance. The current interval is not judged.
     """
     width = seconds(precision)
     check_ahead(ahead)

@@ -25,29 +25,24 @@ from redmeter.store import Store
 )
 def clean(
     daemon: Annotated[
-        bool, typer.Option("--daemon", help="A pass every minute, until Ctrl-C.")
+        bool, typer.Option("--daemon", help="Clean every minute, until Ctrl-C.")
     ] = False,
     forget: Annotated[
         str | None,
-        typer.Option(
-            "--forget", help="Remove all that is stored under one name, its grand total too."
-        ),
+        typer.Option("--forget", help="Remove all data of one name, including its grand total."),
     ] = None,
     forget_logger: Annotated[
         str | None,
         typer.Option(
             "--forget-logger",
-            help="Remove all messages of a logger, their patterns and counts too.",
+            help="Remove all messages of a logger, including patterns and counts.",
         ),
     ] = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Remove what has left the retention.
-
-    Index entries without data go too. Nothing live is ever lost.
-    """
+    """Remove samples that are older than the retention, and index entries without data."""
     if daemon and forget is not None:
         raise InvalidSetting("--forget", "is done at once: leave --daemon out")
     if forget_logger is not None and (daemon or forget is not None):
@@ -126,7 +121,7 @@ def _tell(report: cleaning.Report, json: bool, *, complete: bool = True, now: bo
 def retention(
     changes: Annotated[
         list[str] | None,
-        typer.Argument(help="PRECISION=SAMPLES …, as 60=240 or 1min=240; 0: no longer kept."),
+        typer.Argument(help="PRECISION=SAMPLES …, e.g. 60=240 or 1min=240; 0 stops keeping it."),
     ] = None,
     histograms: Annotated[
         bool,
@@ -136,7 +131,7 @@ def retention(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show or change how much is kept, for all processes at once."""
+    """Show the retention, or change it for all processes at once."""
     wanted = parse_changes([_in_seconds(change) for change in changes or []])
     with opened(url, prefix, create=bool(wanted)) as store:
         if wanted:
@@ -189,13 +184,13 @@ _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", 
 
 @command(
     name="doctor",
-    epilog="Exit code: 0 well or only warnings, 1 something fails, 3 the store cannot be used. "
+    epilog="Exit code: 0 healthy or warnings only, 1 a check fails, 3 the store cannot be used. "
     "Examples: redmeter doctor · redmeter doctor --json | jq .level",
 )
 def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
-    """Look at the store and say what to do about it.
+    """Check the store, and say how to fix what it finds.
 
-    Looked at are server, clocks, memory, persistence, contents, cleaner and writers.
+    Checks the server, clocks, memory, persistence, contents, cleaner and writers.
     """
     with opened(url, prefix) as store:
         health = reading.examine(store)

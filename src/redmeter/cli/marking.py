@@ -28,23 +28,21 @@ _PARENTS = " (or any of the parent directories): .git"
 def mark(
     label: Annotated[
         str | None,
-        typer.Argument(help="Else REDMETER_RELEASE, or what git describe says here."),
+        typer.Argument(help="Default: REDMETER_RELEASE, or the output of git describe."),
     ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="List the marks, the newest first.")
-    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the marks, newest first.")] = False,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Remove all marks of this label.")
+        bool, typer.Option("--remove", help="Remove all marks with this label.")
     ] = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Note a moment that explains what is seen elsewhere, a deploy for instance.
+    """Mark a moment that explains a change in the metrics, such as a deploy.
 
-    The same label within ten minutes is the same mark, so each host that is deployed to may note
-    it; going back to a label after another is a mark of its own. Without a label, the release is
-    marked once, until another release follows. Marks are kept for 90 days, and shown above the
+    The same label within ten minutes is the same mark, so every host of a deploy may set it.
+    Returning to an earlier label after another one is a new mark. Without a label, the release is
+    marked once, until another release follows. Marks are kept for 90 days, and are shown above the
     charts of series and summary.
     """
     if listed:

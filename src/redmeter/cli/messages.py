@@ -52,33 +52,34 @@ _KINDS = {"new": "green", "spiking": "bold red", "gone": "dim"}
 )
 def logs(
     logger: Annotated[
-        str | None, typer.Argument(help="Only of this logger, by its full name; else of all.")
+        str | None, typer.Argument(help="Full name of a logger; default: all.")
     ] = None,
     severity: Annotated[
-        str | None, typer.Option("--severity", "-s", help="Only of this one: error, warning, …")
+        str | None, typer.Option("--severity", "-s", help="Only this severity: error, warning, …")
     ] = None,
     recent: Annotated[
-        int | None, typer.Option("--recent", "-r", help="Only so many of the newest messages.")
+        int | None, typer.Option("--recent", "-r", help="Only this many of the newest messages.")
     ] = None,
     common: Annotated[
-        bool, typer.Option("--common", "-c", help="Only how often each pattern comes.")
+        bool, typer.Option("--common", "-c", help="Only the most common patterns.")
     ] = False,
     changes: Annotated[
-        bool, typer.Option("--changes", help="Only what is new, spiking or gone.")
+        bool, typer.Option("--changes", help="Only patterns that are new, spiking or gone.")
     ] = False,
     limit: Annotated[
-        int, typer.Option("--limit", "-l", min=1, help="How many patterns and changes.")
+        int, typer.Option("--limit", "-l", min=1, help="Number of patterns and changes.")
     ] = 10,
     partly: Partly = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show what was logged: what is new, spiking or gone, what comes most often, and the newest.
+    """Show logged messages: new, spiking and gone patterns, the most common ones, and the newest.
 
-    Without a logger an overview of all: what changed since the hour before, the most common
-    patterns of this hour, and which loggers there are. With one, its patterns and its newest
-    messages, the newest last. Hours are of UTC, and this one is still running.
+    Without a logger, an overview of all of them: changes since the previous hour, the most common
+    patterns of this hour, and the loggers. With a logger, its patterns and its newest messages, the
+    newest last. Hours are in UTC, and the current one is not over. Exits with 0 if nothing was
+    logged.
     """
     asked = {"recent": recent is not None, "common": common, "changes": changes}
     if not any(asked.values()):

@@ -18,8 +18,8 @@ from redmeter.keys import Kept
 from redmeter.migrating.report import Report, Survey, differences, shown
 from redmeter.store import Store, embedded, urls
 
-_FROM = "The store that is moved; its URL, as of --url elsewhere."
-_TO = "Where to; also redis+cluster://."
+_FROM = "URL of the store to move, as in --url of other commands."
+_TO = "URL of the new store; redis+cluster:// too."
 _NOTHING = "FROM has nothing to move: are its URL and prefix (--from-prefix) right?"
 
 
@@ -45,22 +45,22 @@ def migrate(
             "--from-prefix",
             envvar="REDMETER_PREVIOUS_PREFIX",
             show_envvar=True,
-            help="What stands before every key of FROM, where that is another prefix; "
-            '"" for the keys of redmeter.book and the listings, = for the same as in TO.',
+            help="Prefix of every key of FROM, if it differs; "
+            '"" for the keys of redmeter.book and the listings, = for the prefix of TO.',
         ),
     ] = None,
     prefix: Prefix = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what there is to move; change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would move; change nothing.")
     ] = False,
     json: AsJson = False,
 ) -> None:
     """Move a store to another server, database or prefix, or to a cluster, while it is in use.
 
-    First let the writers write to TO, and the readers read both (REDMETER_PREVIOUS_URL). Then what
-    lies in FROM is taken out of there and added to TO; each event counts once, whatever breaks on
-    the way. Ended or killed, the same command goes on. It may be run again for what a late writer
-    still wrote to FROM. TO's retention holds; what TO does not keep stays in FROM.
+    First let the writers write to TO, and the readers read both (REDMETER_PREVIOUS_URL). The
+    command then moves the data from FROM to TO; each event counts once, whatever fails on the way.
+    If it is interrupted or killed, run it again: it resumes. Run it again as well if a late writer
+    wrote to FROM. TO's retention applies; data that TO does not keep stay in FROM.
     """
     with _opened(source, target, from_prefix, prefix) as (one, other):
         if dry_run:

@@ -49,7 +49,7 @@ def top(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="With a label to add up by: a name without labels. Else a pattern, or all."
+            help="With --by LABEL: a name without labels. Otherwise a pattern; default: all."
         ),
     ] = None,
     by: Annotated[
@@ -57,8 +57,8 @@ def top(
         typer.Option(
             "--by",
             metavar="<word>",
-            help="A label to add up by, or what to rank by: count, and of observed values total, "
-            "mean, p50, p95, p99.9. May be given for both.",
+            help="A label to group by, or what to rank by: count; for histograms also total, mean, "
+            "p50, p95, p99.9. May be given for both.",
         ),
     ] = None,
     failing: Annotated[
@@ -66,12 +66,14 @@ def top(
         typer.Option(
             "--failing",
             metavar="<label=value>",
-            help="What means failure: rank by what failed. Repeatable.",
+            help="Rank by failures: the label that marks them. Repeatable.",
         ),
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", metavar="<label=value>", help="Only series with this. Repeatable."),
+        typer.Option(
+            "--where", metavar="<label=value>", help="Only series with this label. Repeatable."
+        ),
     ] = None,
     precision: Precision = "60",
     slices: Annotated[
@@ -79,24 +81,23 @@ def top(
         typer.Option(
             "--slices",
             "-n",
-            help=f"How many of the newest slices; default {RANKED_SLICES}, or all that are kept if "
-            "fewer; with --since or --until, all in that window.",
+            help=f"Number of newest intervals. Default: {RANKED_SLICES}, or all that are kept if "
+            "fewer; with --since or --until, the whole window.",
         ),
     ] = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option("--limit", "-l", help="How many rows.")] = RANKED_ROWS,
+    limit: Annotated[int, typer.Option("--limit", "-l", help="Number of rows.")] = RANKED_ROWS,
     partly: Partly = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Rank counters or observed values, or the values of a label.
+    """Rank counters, histograms, or the values of a label.
 
-    What is added up are the newest slices, the running one included, or those of a window of the
-    past. Percentiles are compared of
-    four times as many as there are rows, those of which mean and spread allow the highest; a note
-    says where others may be higher all the same.
+    Adds up the newest intervals, the current one included, or those of a window in the past.
+    For percentiles, it reads four candidates per row, chosen by mean and spread; a note says if
+    others may rank higher. With --failing, exits with 0 if nothing failed.
     """
     width = seconds(precision)
     label, order = _ways(by or [])

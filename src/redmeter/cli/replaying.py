@@ -52,30 +52,30 @@ FLUSH_SECONDS = 1.0
     "zcat old/*.gz | redmeter replay - · redmeter replay /var/log/nginx/access.log --follow",
 )
 def replay(
-    file: Annotated[str, typer.Argument(help="A log, also compressed by gzip; - standard input.")],
+    file: Annotated[str, typer.Argument(help="A log, plain or gzip; - for standard input.")],
     shift_to_now: Annotated[
-        bool, typer.Option("--shift-to-now", help="Move all times so that the newest is now.")
+        bool, typer.Option("--shift-to-now", help="Shift all times so that the newest is now.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with new lines, through rotation.")
+        bool, typer.Option("--follow", "-f", help="Keep reading new lines, through rotation.")
     ] = False,
     max_routes: Annotated[
         int,
         typer.Option(
-            "--max-routes", min=0, help="Distinct routes in the store; the rest is (other)."
+            "--max-routes", min=0, help="Distinct routes in the store; others become (other)."
         ),
     ] = 500,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Count the hits of an access log.
+    """Count the requests in an access log.
 
-    Apache or nginx, common or combined, or lines of JSON. Stored are `hits` and `http_requests`
-    by method, route and class of status. Ids in paths are folded into a pattern; query strings are
-    never stored.
+    Reads the common and combined formats of Apache and nginx, and JSON lines. Counts `hits`, and
+    `http_requests` by method, route and status class. Ids in paths become a pattern; query strings
+    are never stored.
 
-    The whole file is counted each time: replayed twice, it counts twice.
+    Each run counts the whole file: a file that is replayed twice counts twice.
     """
     if shift_to_now and follow:
         raise InvalidSetting("--follow", "new lines are of now already: leave --shift-to-now out")

@@ -47,14 +47,14 @@ _WITH_LOG = ("replay {log} --shift-to-now", "series hits -p 1h", "doctor")
 )
 def up(
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Return when all answers; `stop` ends it.")
+        bool, typer.Option("--detach", "-d", help="Return once everything runs; `stop` ends it.")
     ] = False,
     host: Annotated[
         str,
         typer.Option(
             "--host",
-            help="The address that the page listens at. Beyond this machine it asks for a token, "
-            "which is made up and printed unless you give credentials.",
+            help="Address that the page listens on. Other than on loopback, the page asks for a "
+            "token, which is generated and printed unless you give credentials.",
         ),
     ] = defaults.HOST,
     port: Annotated[
@@ -63,20 +63,20 @@ def up(
             "--port",
             min=0,
             max=65535,
-            help=f"The page's port; 0: any. Else {defaults.PORT}, or the next one that is free.",
+            help=f"Port of the page; 0: any free port. Default: {defaults.PORT} or the next free.",
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            "--token-file", help=f"A file with the token of the page; also in {defaults.TOKEN}."
+            "--token-file", help=f"File with the token of the page; see also {defaults.TOKEN}."
         ),
     ] = None,
     users_file: Annotated[
         Path | None,
         typer.Option(
             "--users-file",
-            help=f"A file with lines NAME:PASSWORD, who may look; also in {defaults.USERS}.",
+            help=f"File with a line NAME:PASSWORD for each user; see also {defaults.USERS}.",
         ),
     ] = None,
     allow_host: Annotated[
@@ -84,10 +84,12 @@ def up(
         typer.Option(
             "--allow-host",
             metavar="<name>",
-            help="A name by which the page may be opened. Repeatable.",
+            help="Host name under which the page may be opened. Repeatable.",
         ),
     ] = None,
-    no_page: Annotated[bool, typer.Option("--no-page", help="Only clean; no page.")] = False,
+    no_page: Annotated[
+        bool, typer.Option("--no-page", help="Run the cleaner without the page.")
+    ] = False,
     sample_log: Annotated[
         Path | None, typer.Option("--sample-log", hidden=True, help="For `make up`: a log to try.")
     ] = None,
@@ -96,9 +98,9 @@ def up(
 ) -> None:
     """Run the page, the cleaner, and the embedded server.
 
-    In the foreground until Ctrl-C. With a URL, that server is used and none is started.
+    Runs in the foreground until Ctrl-C. With a URL, it uses that server and starts none.
 
-    Open to everybody is what listens on this machine alone (127.0.0.1, unless --host says else).
+    By default the page listens on 127.0.0.1 only, and is open to everybody on this machine.
     """
     place = Place(url, prefix)
     options = Options(
@@ -220,14 +222,14 @@ def _clean(store: Store) -> None:
 
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")
 def stop(url: Url = None) -> None:
-    """End what `up` runs for a store; the data stay."""
+    """Stop everything that `up` runs for a store. The data stay."""
     place = Place(url, None)
     stopped = []
     for file, state in place.running():
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
         if not wait(lambda file=file, state=state: has_ended(file, state)):  # type: ignore[misc]
-            fail(f"process {state.pid} does not end: kill -9 {state.pid} makes it", STORE)
+            fail(f"process {state.pid} does not end", STORE, f"force it: kill -9 {state.pid}")
         stopped.append(f"redmeter up (pid {state.pid})")
     if place.path is not None and embedded.stop(place.path):
         stopped.append(f"the embedded server in {place.path}")
@@ -273,7 +275,7 @@ def _detach(place: Place, options: Options) -> None:
         raise
     if not answered:
         child.terminate()
-        fail(f"no answer within {PATIENCE:.0f} s; look at {place.log}", STORE)
+        fail(f"no answer within {PATIENCE:.0f} s", STORE, f"see the log, {place.log}")
     state = place.state()
     if state is None or not state.ready:
         said = place.log.read_bytes()[start:].decode(errors="replace").strip()
@@ -316,7 +318,7 @@ def _is_ready(place: Place) -> bool:
 def _say_running(place: Place, options: Options) -> None:
     state = place.state()
     if state is None or not state.ready:
-        fail("another one has begun to start and does not go on: try again", STORE)
+        fail("another redmeter up is starting and does not finish", STORE, "try again")
     _say(f"runs already (pid {state.pid})", place, state.page)
     _say_first(place, options)
     first = f"{called()} stop{again(place.url)} comes first"

@@ -44,14 +44,14 @@ _NARROW, _ROOMY = ("count", "p95"), 60
     "redmeter summary http_seconds --all-labels --json",
 )
 def summary(
-    name: Annotated[str, typer.Argument(help="What is observed, labels included.")],
+    name: Annotated[str, typer.Argument(help="A histogram, with its labels.")],
     precision: Precision = "60",
     slices: Annotated[
-        int | None, typer.Option("--slices", "-n", help="How many newest slices; else all.")
+        int | None, typer.Option("--slices", "-n", help="Only the newest intervals; default: all.")
     ] = None,
     above: Annotated[
         float | None,
-        typer.Option("--above", help="Also tell which part of the values is above this."),
+        typer.Option("--above", help="Also show the share of values above this."),
     ] = None,
     all_labels: Annotated[
         bool, typer.Option("--all-labels", help="Merge all label sets of the name.")
@@ -60,10 +60,10 @@ def summary(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show how observed values were spread: mean, percentiles, a histogram, over time.
+    """Show the distribution of observed values: mean, percentiles, a histogram, over time.
 
-    Percentiles are within 2.17 % of the exact ones. On a terminal all is drawn; elsewhere the
-    numbers are columns.
+    Percentiles are within 2.17 % of the exact values. Draws charts on a terminal, and prints
+    columns elsewhere.
     """
     width = seconds(precision)
     if above is not None and not math.isfinite(above):

@@ -10,12 +10,10 @@ from redmeter.cli.app import UNITS
 from redmeter.errors import InvalidSetting
 from redmeter.keys import MAX_TIME
 
-_FORMS = "an age, e.g. 2h; a time of UTC, e.g. 2026-11-21T15:30; or Unix seconds"
+_FORMS = "an age, e.g. 2h; a time in UTC, e.g. 2026-11-21T15:30; or Unix seconds"
 
-Since = Annotated[
-    str | None, typer.Option("--since", help=f"Leave out slices that end before: {_FORMS}.")
-]
-Until = Annotated[str | None, typer.Option("--until", help="Leave out slices that start after.")]
+Since = Annotated[str | None, typer.Option("--since", help=f"Start of the window: {_FORMS}.")]
+Until = Annotated[str | None, typer.Option("--until", help="End of the window.")]
 
 
 def moment(option: str, text: str | None, now: float) -> float | None:
