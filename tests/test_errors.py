@@ -144,7 +144,7 @@ def test_an_error_survives_the_way_between_processes(
         (StoreRefused("TRYAGAIN", "x"), "try again once it is there"),
         (StoreRefused("READONLY", "x"), "connect to the master"),
         (StoreRefused("ERR", "x"), "the server refused: x"),
-        (AccessDenied("NOPERM", "x"), "docs/stored-format.md"),
+        (AccessDenied("NOPERM", "x"), "ACL SETUSER grants it"),
         (AccessDenied("WRONGPASS", "x"), "user and password in the URL"),
         (AccessDenied("NOAUTH", "x"), "user and password in the URL"),
         (LimitExceeded("rows", 12345, 1000, "fix"), "12,345 rows asked for, at most 1,000"),

@@ -345,7 +345,7 @@ def test_names_of_other_programs_are_inert(
             "bell\\x07",
         }
     if words == ["names"] and option:
-        assert {row["name"] for row in json.loads(done.out)} == set(HOSTILE)
+        assert {row["name"] for row in json.loads(done.out)["names"]} == set(HOSTILE)
 
 
 def test_a_misspelt_name_suggests_the_right_one(redmeter: Run, meter: Meter) -> None:

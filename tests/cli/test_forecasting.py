@@ -155,7 +155,7 @@ def test_a_name_that_is_not_there_says_what_is(redmeter: Run, meter: Meter) -> N
     )
     done = redmeter("forecast", "took")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: took is observed, and has no forecast: redmeter summary took\n"
+    assert done.err == "error: took is observed, and has no forecast; redmeter summary took\n"
 
 
 @pytest.mark.parametrize(

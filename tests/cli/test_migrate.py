@@ -268,7 +268,7 @@ def test_what_is_refused_is_told_with_who_refuses(
     role = ("FROM", "TO")[which]
     for login, fix in (
         ("ada:bad@", "check user and password"),
-        ("ada:s@", "allow this user the commands and keys that docs/how-to.md lists"),
+        ("ada:s@", "ACL SETUSER grants it"),
     ):
         both = list(urls)
         both[which] = urls[which].replace("://", f"://{login}")

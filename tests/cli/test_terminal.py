@@ -174,7 +174,7 @@ def test_no_color_and_a_dumb_terminal_get_none(screen: Run, counted: Meter) -> N
 def test_json_on_a_terminal_is_indented(screen: Run, counted: Meter) -> None:
     """For people who look at it."""
     out = screen("retention", "--json").out
-    assert out.startswith('{\n  "1": 120,\n')
+    assert out.startswith('{\n  "retention": {\n    "1": 120,\n')
 
 
 def test_progress_is_shown_and_leaves_nothing_behind(
