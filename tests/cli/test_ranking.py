@@ -336,7 +336,7 @@ def test_that_nothing_failed_where_nothing_happened_says_both(redmeter: Run, met
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["htp", "--by", "route"], "nothing is stored under htp; there is: "),
+        (["htp", "--by", "route"], "nothing is stored under htp; redmeter names "),
         (["htp*"], "no counter matches htp*; "),
         (["http*", "--failing", "statsu=5xx"], "no counter that matches http* has the label "),
         (["hits*"], "no counter that matches hits* has the label status; none has labels"),
