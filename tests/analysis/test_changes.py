@@ -109,6 +109,38 @@ def test_what_stands_for_many_patterns_does_not_change() -> None:
     assert changes([frequency(1000, 0, float(NOON), "(other)")], NOON + 60) == []
 
 
+def test_changes_come_by_severity_before_anything_else() -> None:
+    """Critical first, a custom severity between error and warning, and info after all of these."""
+    rows = [
+        Frequency("app", severity, "p", count, 0, NOON + 1.0, None, "")
+        for severity, count in (
+            ("info", 800),
+            ("warning", 50),
+            ("payment", 9),
+            ("error", 3),
+            ("critical", 1),
+            ("alert", 2),
+            ("notice", 70),
+            ("trace", 900),
+            ("debug", 90),
+        )
+    ]
+    rows += [Frequency("app", "critical", "q", 0, 60, LONG_AGO, None, "")]
+    found = changes(rows, NOON + 1800)
+    assert [(c.frequency.severity, c.what) for c in found] == [
+        ("alert", "new"),
+        ("critical", "new"),
+        ("critical", "gone"),
+        ("error", "new"),
+        ("payment", "new"),
+        ("warning", "new"),
+        ("notice", "new"),
+        ("info", "new"),
+        ("debug", "new"),
+        ("trace", "new"),
+    ]
+
+
 def test_changes_come_by_kind_and_then_by_number() -> None:
     """New ones first, then those that spike, then those that are gone."""
     found = changes(

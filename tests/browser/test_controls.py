@@ -228,6 +228,17 @@ def test_a_page_leads_to_its_counters(open_page: Open, site: Site) -> None:
     expect(page.get_by_role("link", name=re.compile("^http_requests")).first).to_be_visible()
 
 
+def test_logged_errors_lead_to_errors_and_critical_messages(open_page: Open, site: Site) -> None:
+    """The tile counts both severities, so its link lists both."""
+    page = open_page("")
+    page.get_by_role("link", name=re.compile("^Errors logged this hour")).click()
+    expect(page.get_by_label("Severity")).to_have_value("critical,error")
+    expect(
+        page.get_by_role("region", name="Recent").get_by_text("payment 17 refused")
+    ).to_be_visible()
+    expect(page.get_by_text("stock is low")).to_have_count(0)
+
+
 def test_messages_can_be_narrowed_down(open_page: Open, site: Site) -> None:
     """To a logger, and to a severity."""
     page = open_page("?view=messages")

@@ -239,7 +239,24 @@ def test_errors_of_this_hour_and_of_the_one_before(
     only = read_talk(store, logger="jobs")
     assert {f.logger for f in only.frequent} == {"jobs"}
     assert [message.text for message in only.recent] == ["fine", "lost 3"]
-    assert [m.text for m in read_talk(store, severity="critical").recent] == ["lost 3"]
+    assert [m.text for m in read_talk(store, severities=["critical"]).recent] == ["lost 3"]
+    failures = read_talk(store, severities=["critical", "error"])
+    assert [m.text for m in failures.recent] == ["lost 3", "one", "two", "one"]
+    assert failures.errors == 4
+
+
+def test_new_info_patterns_hide_no_critical_messages(
+    open_meter: OpenMeter, open_store: OpenStore
+) -> None:
+    """However often they come: the overview lists the most urgent changes first."""
+    meter = open_meter()
+    for word in "abcdefgh":
+        for _ in range(5):
+            meter.log("shop", f"started {word} {word}", severity="info")
+    for word in "vwxyz":
+        meter.log("jobs", f"lost {word} {word}", severity="critical")
+    found = read_overview(open_store(), 60).messages.changes
+    assert [change.frequency.severity for change in found][:5] == ["critical"] * 5
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

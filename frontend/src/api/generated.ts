@@ -1259,8 +1259,8 @@ export interface operations {
             query?: {
                 /** @description Only of this one. */
                 logger?: string;
-                /** @description Only of this one. */
-                severity?: string;
+                /** @description Only of these. */
+                severity?: string[];
                 /** @description How many messages, and patterns. */
                 limit?: number;
             };

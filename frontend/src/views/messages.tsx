@@ -7,11 +7,12 @@ import { Gate } from "../parts/gate";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
+import { ERRORS, severitiesOf } from "../lib/severity";
 import { BEFORE, Changed, Frequent, Recent } from "./messagelists";
 
 /** Milliseconds between two questions. */
 const EVERY = 2000;
-const SEVERITIES = ["critical", "error", "warning", "info", "debug"];
+const SEVERITIES = [ERRORS, "critical", "error", "warning", "info", "debug"];
 
 function Select({
   label,
@@ -32,7 +33,7 @@ function Select({
         <option value="">all</option>
         {all.map((each) => (
           <option key={each} value={each}>
-            {plain(each, 60)}
+            {each === ERRORS ? "critical and error" : plain(each, 60)}
           </option>
         ))}
       </select>
@@ -42,7 +43,10 @@ function Select({
 
 export function Messages() {
   const { logger, severity } = state.value;
-  const fed = useFeed<MessagesAnswer>(address("messages", { logger, severity, limit: 100 }), EVERY);
+  const fed = useFeed<MessagesAnswer>(
+    address("messages", { logger, severity: severitiesOf(severity), limit: 100 }),
+    EVERY,
+  );
   const loggers = [...new Set(fed.data?.loggers.map((each) => each.logger) ?? [])].sort();
   const severities = [...new Set([...SEVERITIES, ...(fed.data?.loggers.map((each) => each.severity) ?? [])])];
   return (

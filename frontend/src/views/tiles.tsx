@@ -1,6 +1,7 @@
 // The five numbers, each against the window before, each a way to what explains it.
 import type { ComponentChildren } from "preact";
 import type { Numbers, Window } from "../api/types";
+import { ERRORS } from "../lib/severity";
 import { coverage, durationLabel } from "../lib/ranges";
 import { link } from "../state/live";
 import type { State, View } from "../state/url";
@@ -147,7 +148,7 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         meaning="lower-is-better"
         against="as much of the hour before"
         to="messages"
-        more={{ severity: "error" }}
+        more={{ severity: ERRORS }}
         none="nothing logged in two hours"
         said={logged.expected ? `${roughly(logged.expected)} in as much of the hour before` : ""}
       />

@@ -18,6 +18,11 @@ few messages just before its end are not missed at once. A pattern has one chang
 Why these numbers: where messages come at random, ten or more where three are expected happen once
 in a thousand hours (Poisson), and none where five are expected once in 150.
 
+Changes are sorted by severity, then kind, then count: a deploy that brings eight new info patterns
+does not push a critical one off a short list. severity_rank() ranks well-known severities; every
+other name is a custom severity, below error and above warning, since nothing is known about it but
+that somebody thought it worth a name of its own.
+
 Not done: longer memory. What comes at night alone spikes each night. What was forgotten (patterns
 of a logger that said nothing for 30 days, and others than its 1,000 newest) is new again. "(other)"
 stands for many patterns, and is left out. Where a store is two hours young, all is new.
@@ -45,11 +50,29 @@ GONE_EXPECTED: Final = 5.0
 #: How much of an hour counts as passed at least, seconds.
 SETTLED: Final = 300.0
 
+#: Severities, the most urgent first: groups of equal rank. Custom ones are at None.
+_URGENCY: Final[tuple[tuple[str | None, ...], ...]] = (
+    ("emergency", "emerg", "panic", "alert", "critical"),
+    ("error", "err"),
+    (None,),
+    ("warning",),
+    ("notice",),
+    ("info", "success"),
+    ("debug",),
+    ("trace", "verbose", "notset"),
+)
+_RANKS: Final = {name: rank for rank, names in enumerate(_URGENCY) for name in names}
+
 _OTHER: Final = "(other)"
 
 
+def severity_rank(severity: str) -> int:
+    """Return where a severity is sorted: the lower, the more urgent."""
+    return _RANKS.get(severity, _RANKS[None])
+
+
 def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
-    """Return what is new, spiking or gone; of each kind, what there are most of comes first.
+    """Return what is new, spiking or gone, sorted by severity, kind and count.
 
     Args:
         frequencies: of this hour and the hour before.
@@ -79,6 +102,7 @@ def _change(frequency: Frequency, now: float) -> str | None:
     return NEW if age <= HOUR else None
 
 
-def _order(change: Change) -> tuple[int, int, str, str, str]:
+def _order(change: Change) -> tuple[int, int, int, str, str, str]:
     f = change.frequency
-    return KINDS.index(change.what), -(f.count + f.before), f.logger, f.severity, f.pattern
+    kind, count = KINDS.index(change.what), f.count + f.before
+    return severity_rank(f.severity), kind, -count, f.logger, f.severity, f.pattern

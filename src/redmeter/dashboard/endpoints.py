@@ -146,7 +146,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         answers.MessagesAnswer,
         (
             Parameter("logger", LOGGER, "Only of this one."),
-            Parameter("severity", SEVERITY, "Only of this one."),
+            Parameter("severity", SEVERITY, "Only of these.", most=MAX_PAIRS),
             _limit(500, 100, "messages, and patterns"),
         ),
     ),

@@ -178,8 +178,8 @@ def summary(store: Store, values: Values) -> answers.SummaryAnswer:
 
 def messages(store: Store, values: Values) -> answers.MessagesAnswer:
     """Answer /api/messages."""
-    logger, severity, limit = values["logger"], values["severity"], values["limit"]
-    view, found = ask(store, lambda _: talk(store.keys, logger, severity, limit))
+    logger, severities, limit = values["logger"], values["severity"], values["limit"]
+    view, found = ask(store, lambda _: talk(store.keys, logger, severities, limit))
     return {
         "now": view.now,
         "missing": store.left_out(),

@@ -58,22 +58,22 @@ class Talk:
 
 
 def read_talk(
-    store: Store, *, logger: str | None = None, severity: str | None = None, limit: int = 100
+    store: Store, *, logger: str | None = None, severities: Sequence[str] = (), limit: int = 100
 ) -> Talk:
     """Read what is logged.
 
     Args:
-        logger, severity: only of these; as they are stored.
+        logger, severities: only of these, as they are stored; no severities: of all.
         limit: how many messages, and how many patterns.
 
     Raises:
         StoreError: the server cannot be reached or refuses.
     """
-    return ask(store, lambda _: talk(store.keys, logger, severity, limit))[1]
+    return ask(store, lambda _: talk(store.keys, logger, severities, limit))[1]
 
 
 def talk(
-    keys: Keys, logger: str | None = None, severity: str | None = None, limit: int = 100
+    keys: Keys, logger: str | None = None, severities: Sequence[str] = (), limit: int = 100
 ) -> Question[Talk]:
     """Ask the same; without a limit of messages, 0, these are left out."""
     limit = min(limit, MAX_MESSAGES)
@@ -83,13 +83,15 @@ def talk(
         asks = _asks(keys, "")
         join_of = join(keys.messages, ("ZREVRANGE", "0", str(MAX_SOURCES - 1)), 0, asks)
         view, replies = yield [index, number, join_of]
-        hours = _of_join(Joined(replies[2], len(asks), needed=False), severity)
+        hours = _of_join(Joined(replies[2], len(asks), needed=False), severities)
     else:
-        wanted = [(logger, s) for s in ([severity] if severity else SEVERITY.values())]
+        wanted = [(logger, s) for s in severities or SEVERITY.values()]
         view, replies = yield [index, number, *_of_sources(keys, wanted)]
         grouped = _grouped(replies[2:], len(_asks(keys, "")))
         hours = dict(zip(wanted, grouped, strict=True))
-    loggers = [s for s in sources_of(there(replies[0], [])) if severity in (None, s.severity)]
+    loggers = [
+        s for s in sources_of(there(replies[0], [])) if not severities or s.severity in severities
+    ]
     found = Talk(there(replies[1], 0), len(hours), loggers=loggers)
     if logger is not None:
         found.sources = found.compared = len(hours)
@@ -103,7 +105,7 @@ def talk(
         if one.severity in _ERRORS:
             found.errors += one.count
             found.errors_before += one.before
-    frequent = ordered(frequencies)[:MAX_SEEN]
+    frequent = _to_know(ordered(frequencies), limit or MAX_MESSAGES)
     patterns: dict[Source, list[str]] = {}
     for one in frequent:
         patterns.setdefault((one.logger, one.severity), []).append(one.pattern)
@@ -115,8 +117,14 @@ def talk(
         frequent = _known(frequent, patterns, replies)
         found.recent = _recent(newest, replies[len(patterns) :], limit)
     found.changes = analysis.changes(frequent, view.now)
-    found.frequent = frequent[: limit or MAX_MESSAGES]
+    found.frequent = ordered(frequent)[: limit or MAX_MESSAGES]
     return found
+
+
+def _to_know(frequencies: Sequence[Frequency], shown: int) -> list[Frequency]:
+    """Choose the patterns to look up: those shown as frequent, then the most urgent ones."""
+    urgent = sorted(frequencies[shown:], key=lambda one: analysis.severity_rank(one.severity))
+    return [*frequencies[:shown], *urgent][:MAX_SEEN]
 
 
 def _asks(keys: Keys, entry: str) -> list[Ask]:
@@ -143,11 +151,11 @@ def _grouped(replies: Sequence[Reply], size: int) -> list[Sequence[Reply]]:
     return [replies[at : at + size] for at in range(0, len(replies), size)]
 
 
-def _of_join(joined: Joined, severity: str | None) -> dict[Source, Sequence[Reply]]:
+def _of_join(joined: Joined, severities: Sequence[str]) -> dict[Source, Sequence[Reply]]:
     found = {}
     for member, replies in joined.readable():
         source = parse_name(member.decode(errors="replace"))
-        if all(source) and severity in (None, source[1]):
+        if all(source) and (not severities or source[1] in severities):
             found[source] = replies
     return found
 
