@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import type { Mark } from "../api/types";
 import { tickOf, type Clock } from "../lib/time";
 import { value as written, type Unit } from "../lib/units";
+import { topOfShares } from "./axis";
 import type { Band } from "./chart";
 import { drawBand, drawEnd, drawMarks, drawOutside, drawUnknown, LANE } from "./draw";
 import { colourOf } from "./palette";
@@ -87,7 +88,7 @@ function yRange(live: Live, log: boolean): uPlot.Range.Function {
       return log ? [0.001, 1] : [0, 1];
     if (log) return uPlot.rangeLog(Math.max(low, 1e-9), Math.max(high, low, 1e-9), 10, true);
     const bottom = Math.min(0, low * 1.08);
-    if (live.unit === "ratio" && low >= 0 && high <= 1) return [0, Math.min(1, Math.max(high * 1.25, 0.01))];
+    if (live.unit === "ratio" && low >= 0 && high <= 1) return [0, topOfShares(high)];
     return [
       bottom,
       high <= bottom
