@@ -1,3 +1,4 @@
+// The severities that a filter stands for.
 import { expect, test } from "vitest";
 import { ERRORS, severitiesOf } from "./severity";
 
