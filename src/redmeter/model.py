@@ -119,10 +119,12 @@ class Hour(NamedTuple):
     count: int  # type: ignore[assignment]  # tuple.count() counts members
     low: float
     high: float
-    total: float
-    mean: float
-    #: Sample standard deviation; 0 of a single value.
-    stddev: float
+    #: The sum; None where the count times the largest magnitude reaches 1.8e308.
+    total: float | None
+    #: None where the total is None, unless all values are equal.
+    mean: float | None
+    #: Sample standard deviation; 0 of a single value, None above about 1e154.
+    stddev: float | None
 
 
 class Statistics(NamedTuple):

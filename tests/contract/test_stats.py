@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 import redis
 
-from redmeter import InvalidName, InvalidSetting, InvalidValue, StoreError, StoreRefused, book
+from redmeter import (
+    InvalidName,
+    InvalidSetting,
+    InvalidValue,
+    Meter,
+    StoreError,
+    StoreRefused,
+    book,
+)
 from redmeter.forgetting import forget
 from redmeter.keys import HOUR, Kept
 from redmeter.kinds import statistics
@@ -19,6 +27,7 @@ from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.moments import MAX_DOUBLE, Moments
 from redmeter.model import Operations, Outcome
 from redmeter.store import Store
+from redmeter.testing import MemoryMeter
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server
@@ -366,6 +375,23 @@ def test_nothing_becomes_infinite(client: Any, open_store: OpenStore) -> None:
     scores = [score for _, score in client.zrange(KEY, 0, -1, withscores=True)]
     assert all(math.isfinite(score) for score in scores)
     assert read(client).count == 5
+
+
+def test_sums_past_the_largest_double_are_none(server: Server) -> None:
+    """In summaries and in hourly statistics, of a store and of MemoryMeter alike."""
+    with Meter(server.url) as real:
+        memory = MemoryMeter()
+        for meter in (real, memory):
+            for value in (1.5e308, 1.7e308):
+                meter.observe("huge", value)
+            assert meter.flush()
+            told = meter.summary("huge", precision=3600, slices=2)
+            assert (told.count, told.low, told.high) == (2, 1.5e308, 1.7e308)
+            assert (told.total, told.mean, told.stddev) == (None, None, None)
+            hour = meter.statistics("huge")
+            hour_told = hour.this or hour.before
+            assert hour_told is not None
+            assert hour_told[1:] == (2, 1.5e308, 1.7e308, None, None, None)
 
 
 # --- The functions of the book -------------------------------------------------------------

@@ -366,6 +366,23 @@ def test_saturation_has_the_sign_of_the_sum() -> None:
     assert of(MAX_DOUBLE, MAX_DOUBLE, -MAX_DOUBLE, -MAX_DOUBLE, 1.0).moments.total == 1
 
 
+def test_sums_and_spreads_that_were_cut_are_none() -> None:
+    """Whole or merged, also where a cut sum came back; equal values have a mean and no spread."""
+    pair = of(1.5e308, 1.7e308).moments
+    assert (pair.exact_total, pair.exact_mean, pair.exact_stddev) == (None, None, None)
+    back = of(1.5e308, 1.7e308)
+    back.merge(of(-1.7e308))
+    assert (back.moments.exact_total, back.moments.exact_mean) == (None, None)
+    far = of(-1e200, 1e200).moments
+    assert (far.exact_total, far.exact_mean, far.exact_stddev) == (0.0, 0.0, None)
+    same = of(1.5e308, 1.5e308, 1.5e308).moments
+    assert (same.exact_total, same.exact_mean, same.exact_stddev) == (None, 1.5e308, 0.0)
+    one = of(MAX_DOUBLE).moments
+    assert (one.exact_total, one.exact_mean, one.exact_stddev) == (MAX_DOUBLE, MAX_DOUBLE, 0.0)
+    none = Distribution().moments
+    assert (none.exact_total, none.exact_mean, none.exact_stddev) == (0.0, None, None)
+
+
 # Merging
 
 

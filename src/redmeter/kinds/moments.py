@@ -9,7 +9,10 @@ and two sets of values merge by what lies between their means:
 
 The bound: with k = |mean| / stddev and u = 2^-53, m2 is right to about k u of itself, where the
 textbook's way has k^2 u. At 10^9 with a spread of 1 that is 10^-7 against nothing. `total`, `sumsq`
-and `m2` stop at the largest double instead of becoming infinite. Squares below 10^-308 are lost:
+and `m2` stop at the largest double instead of becoming infinite, since that is what can be stored.
+A reader gets None instead of a sum or a spread that was cut: see `exact_total`, `exact_mean` and
+`exact_stddev`. No merge can have cut a sum while the count times the largest magnitude is below
+1.8e308, nor the squares as long as the spread is below about 1e154. Squares below 10^-308 are lost:
 values that differ by less than 10^-162 have a spread of 0.
 
 Not done: the mean is the sum by the count, not kept apart, since it is stored as these two.
@@ -52,6 +55,26 @@ class Moments:
     def sumsq(self) -> float:
         """The sum of the squares of the values, at most the largest double."""
         return min(self.m2 + self.total * self.mean, MAX_DOUBLE)
+
+    @property
+    def exact_total(self) -> float | None:
+        """The sum, or None where it may have been cut at the largest double."""
+        largest = max(abs(self.low), abs(self.high)) if self.count else 0.0
+        return self.total if self.count <= 1 or self.count * largest < MAX_DOUBLE else None
+
+    @property
+    def exact_mean(self) -> float | None:
+        """The mean, or None where there is no value, or where the sum may have been cut."""
+        if self.count and self.low == self.high:
+            return self.low
+        return self.mean if self.count and self.exact_total is not None else None
+
+    @property
+    def exact_stddev(self) -> float | None:
+        """The standard deviation, or None where there is no value, or where m2 has been cut."""
+        if self.count and self.low == self.high:
+            return 0.0
+        return self.stddev() if self.count and self.m2 < MAX_DOUBLE else None
 
     def stddev(self) -> float:
         """Return the sample standard deviation: m2 by count - 1; of one value it is 0."""

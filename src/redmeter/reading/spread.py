@@ -31,19 +31,19 @@ class Spread:
         return self.distribution.count
 
     @property
-    def total(self) -> float:
-        """Their sum."""
-        return self.distribution.moments.total
+    def total(self) -> float | None:
+        """Their sum; None where the count times the largest magnitude reaches 1.8e308."""
+        return self.distribution.moments.exact_total
 
     @property
     def mean(self) -> float | None:
-        """Their mean."""
-        return self.distribution.moments.mean if self.count else None
+        """Their mean; None where the total is None, unless all values are equal."""
+        return self.distribution.moments.exact_mean
 
     @property
     def stddev(self) -> float | None:
-        """Their sample standard deviation; 0 of a single value."""
-        return self.distribution.moments.stddev() if self.count else None
+        """Their sample standard deviation; 0 of a single value, None above about 1e154."""
+        return self.distribution.moments.exact_stddev
 
     @property
     def low(self) -> float | None:

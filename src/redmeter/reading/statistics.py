@@ -44,6 +44,12 @@ def _hour(reply: Reply, start: int | None) -> Hour | None:
     found = merged(members)
     if start is None or not found.count:
         return None
-    total = members.get("sum", found.total)
-    ends = found.low, found.high
-    return Hour(start, found.count, *ends, total, found.mean, found.stddev())
+    return Hour(
+        start,
+        found.count,
+        found.low,
+        found.high,
+        found.exact_total,
+        found.exact_mean,
+        found.exact_stddev,
+    )

@@ -45,7 +45,8 @@ def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
     for start in sorted({slice_start(event.time, HOUR) for event in observed}):
         found = summed(observed, series, [series], (HOUR, start, start + HOUR), now)
         m = found.distribution.moments
-        hours[start] = Hour(start, m.count, m.low, m.high, m.total, m.mean, m.stddev())
+        told = m.exact_total, m.exact_mean, m.exact_stddev
+        hours[start] = Hour(start, m.count, m.low, m.high, *told)
     before = [hour for start, hour in hours.items() if start < this]
     return Statistics(series, hours.get(this), before[-1] if before else None)
 
@@ -64,7 +65,11 @@ def ranked_observed(
     for series in names:
         members.setdefault(group(series), []).append(series)
     found = {key: summed(events, "", some, window, now) for key, some in members.items()}
-    sums = {key: Sum(one.count, one.total) for key, one in found.items() if one.count}
+    sums = {
+        key: Sum(one.count, one.distribution.moments.total)
+        for key, one in found.items()
+        if one.count
+    }
     values = {
         key: one.value(order.word) if order.q is None else found[key].distribution.quantile(order.q)
         for key, one in sums.items()
