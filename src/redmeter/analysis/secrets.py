@@ -23,7 +23,13 @@ Idea: find a secret by what stands before it, or by its looks.
     ['AUTH', 'bob', 'hunter2']            ['AUTH', 'bob', '***']    (requirepass, masterauth …)
     [parameters: ('bob', 7)]              [parameters: ***]         (values bound by SQLAlchemy)
     eyJhbGciOi….eyJzdWIiOi….SflKxw…       ***       (JWT; so are AWS key ids, PEM private keys)
-    ghp_… glpat-… xoxb-… sk_live_…        ***       (so are sk-… AIza… npm_ pypi- SG. hvs. dop_v1_)
+    ghp_… glpat-… xoxb-… sk_live_…        ***       (so are sk-… AIza… npm_ pypi- SG. hvs. dop_v1_,
+                                                    and those of the table in tokens.py)
+    API_KEY_STRIPE=abc password_prod=a    API_KEY_STRIPE=*** password_prod=***
+    stripe_key=a1b2c3d4e5f6a7b8           stripe_key=***            (16 characters and a digit)
+    hooks.slack.com/services/T1/B2/abc    hooks.slack.com/services/***   (Discord, Teams, Zapier too)
+    <password>hunter2</password>          <password>***</password>
+    password: str = "a"; TOKEN ?= b       password: str = "***"; TOKEN ?= ***
 
 Names, also as the end of a longer name and with _hash, _confirmation, _fallbacks, _base, _old,
 _new, _again, _repeat or a number behind: password, passwd, passphrase, passcode, pwd, token,
@@ -31,7 +37,9 @@ secret, cookie, authorization, credential, session id, client assertion, keys (a
 private, account, encryption, signing, shared, master, session, functions, subscription); their
 plurals, but for a plain number (max_tokens=100). As words of their own: pass, csrf, xsrf, sig,
 signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that may be harmless (code,
-sid, session) need = and 16 characters with a digit.
+sid, session) need = and 16 characters with a digit. A name may have an ending of its own behind _ or
+- (API_KEY_STRIPE, password_prod), but for properties of a secret: token_type, password_reset. null,
+none, undefined, true, false, yes and no are no secrets (`using password: YES`).
 
 Bound values end at a bracket that closes the line; without one, at the end of the text.
 
@@ -53,7 +61,7 @@ it may repeat over, each form begins with a literal or where a word does, what s
 is at most 40 characters, and what one consumed is not looked at again. A text without any trigger
 costs a few substring searches. A masked value grows by two characters at most.
 
-Not done: secrets in prose ("the password is hunter2"), in short options (-p hunter2), in XML, as
+Not done: secrets in prose ("the password is hunter2"), in short options (-p hunter2), as
 the values of an SQL INSERT, in languages other than English; on a next line that is not indented,
 and after the first line of a YAML block; the value of a name where something stands between both;
 AUTH by itself before a password without a digit or of less than 6 characters, and AUTH as a server
@@ -74,6 +82,7 @@ import re
 from functools import cache
 from typing import Final
 
+from redmeter.analysis import tokens
 from redmeter.analysis.texts import CUT
 from redmeter.expressions import late
 
@@ -90,6 +99,8 @@ _TRIGGERS: Final = (
 _RARE_TRIGGERS: Final = (
     ("=", ("sig=", "sid=", "code=")),
     ("%", ("sig%",)),
+    (":", (":aa",)),
+    ("h", ("webhook", "hooks.")),
     ('"', ('sig"', 'auth"')),
     ("'", ("sig'", "auth'")),
     (" ", ("auth ",)),
@@ -100,21 +111,20 @@ _RARE_TRIGGERS: Final = (
     ("-", ("sk-", "xox", "glpat-", "pypi-", "-u ", "-u\t", "-u=", "-u'", '-u"', "-user")),
     (".", ("sg.", "hvs.")),
 )
-
 #: What each form begins with, in lower case.
-_BEGINNINGS: Final = late(
-    r"""
+_NAMED_BEGINNINGS: Final = r"""
     :// | \[parameters: | - (?: u | -(?=\w) ) | -----begin | [(\[][ ]?b?\\{0,7}["'](?=[\w-])
   | a (?: uthoriz | uth[ \t"'] | pi | ccess | ccount | kia | sia | iza | ssertion ) | bearer
-  | c (?: ookie | redential | srf | ode= ) | do[opr]_ | e (?: yj | ncryption )
-  | functions | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. )
-  | identified | master | npm_ | otp
+  | c (?: ookie | redential | srf | ode= ) | do[opr]_ | discord | e (?: yj | ncryption )
+  | functions | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. | ooks\. )
+  | identified | key | master | npm_ | o (?: tp | utlook )
   | p (?: ass | wd | rivate | roxy- | ypi- ) | rk_
   | s (?: ecret | ess | et- | etuser | ubscription | id= | ig | g\. | hared | k[_-] )
-  | token | x (?: ox | srf )
-    """,
-    re.VERBOSE | re.ASCII,
-)
+  | token | x (?: ox | srf ) | :aa | webhook\.
+"""
+_BEGINNINGS: Final = late(_NAMED_BEGINNINGS, re.VERBOSE | re.ASCII)
+#: The same of a text that may hold tokens.
+_ALL_BEGINNINGS: Final = late(f"{_NAMED_BEGINNINGS} | {tokens.BEGINNINGS}", re.VERBOSE | re.ASCII)
 
 # What is kept of each form is its one group that closes last; the rest becomes ***. CUT_HERE stands
 # for what ends a form that is still open: nothing, or in a cut text its end.
@@ -139,6 +149,14 @@ _FORMS: Final = r"""
     | hvs\. [\w-]{24,}+ | SG\. [\w-]{22}\.[\w-]{43,}+
     | (?: github_pat_ | glpat- | xox[abeoprs]- | AIza | sk- | pypi- | hvs\. | SG\. )
       [\w-]*+ (?:\.[\w-]*+)? CUT_HERE )
+  | TOKEN
+  | (?P<hook>
+      hooks\.slack\.com/(?:services|workflows|triggers)/
+    | discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/
+    | (?<=\.)webhook\.office\.com/webhookb2/ | outlook\.office(?:365)?\.com/webhook/
+    | hooks\.zapier\.com/hooks/catch/ )
+    [^\s"'<>?&\#)\]}]++
+  | (?P<bot> (?<=\d{5}) : ) (?-i:AA) (?: [\w-]{32,}+ | [\w-]*+ CUT_HERE )
   | KEY_BLOCK
   | (?P<bearer>
       (?<!\w) bearer [ \t]++ )
@@ -179,7 +197,8 @@ _FORMS: Final = r"""
                 | functions|subscription ) [_\ -]? key ) (?: s NO_COUNT )?
           (?: [_-]? (?: confirm(?:ation)? | hash(?:es)? | digest | fallbacks? | base | value | old
               | new | again | repeat(?:ed)? | current | (?<=secret) string | (?<=secret[_-]) id )
-            | [_-]? \d{1,2} )?
+            | [_-]? \d{1,2} | ENDING )?
+        | (?: (?<=[a-z0-9][_-]) | (?<=[a-z0-9])(?=(?-i:K)) ) HARMLESS key KEY_VALUE
         | masterauth | (?: (?<=client) | (?<=client[_-]) ) assertion
         | cookie (?: s NO_COUNT )? | authorization | credentials? NOT_PLAIN
         | sess(?:ion)? [_\ -]? id NO_COUNT | WORD otp
@@ -188,10 +207,12 @@ _FORMS: Final = r"""
         | WORD sig(?:nature)? (?:-\d{1,3})?
           (?= (?:=|%3D) (?! \d{1,3}\b | sig[a-z] | [<(] ) | \\{0,7}["']
             | :[ ] (?: sha\d{1,3}= | (?=[a-z+/_.-]*+\d) [\w+/.-]{16} | [\w+/.=-]*+ CUT_HERE ) )
-        | (?<!\w) identified[ ]by )
+        | (?<!\w) identified[ ]by ) NO_VALUE
       (?(pair) \\{0,7}["'] | (?: \\{0,7}["']{1,2} | ENTITY )?+ )
       (?: \] | %5D | \[ [\w-]{0,20}+ \] | %5B [\w-]{0,20}+ %5D ){0,4}+
-      (?: [ \t]*+ (?: => | := | ={1,3} | : | %3[AD] | \\u003[ad] ) NEXT_LINE [ \t]*+
+      (?: (?: :?[ ](?:str|string) (?=[ ]?=) )? [ \t]*+ IS_GIVEN NEXT_LINE [ \t]*+
+        | (?P<xml> > ) (?= [^<>]{1,500}+ </ | [^<>]*+ CUT_HERE )
+        | (?<=\w) , (?= LONG )
         | (?: (?<=["']) ,? [ ]? | & ) ["']? value ["']? [ ]? [:=] [ ]?
         | (?<=["']) (?: \n\n | \\r\\n\\r\\n ) (?=\S)
         | (?: (?<=requirepass) | (?<=masterauth) ) [ \t]++ (?=\S) NO_PROSE
@@ -202,14 +223,29 @@ _FORMS: Final = r"""
           | (?(option) (?: (?<=["']), [ ]? (?=\\{0,7}["']) | (?<=\w) [ \t]++ (?=[^\s-]) NO_PROSE )
             | (?!) ) ) )
       (?: ONE_WORD [ \t]++ (?=\S) )?
-      (?: (?P<entity> ENTITY | (?: "" | '' ) (?= [^\s,;:&.)\]}>"'] ) )
+      (?(xml) | (?: (?P<entity> ENTITY | (?: "" | '' ) (?= [^\s,;:&.)\]}>"'] ) )
         | b?(?P<quote>["']) | (?P<escaped>\\{1,7}["'])
-        | (?P<nested> (?= [\[({] | [a-z_][\w.]{0,60}+ \( b?["'\[({] ) ) )?+ )
-    (?(entity)   (?: [^&%\\"']++ | (?!(?P=entity)) . )*+
+        | (?P<back> ` )
+        | (?P<nested> (?= [\[({] | [a-z_][\w.]{0,60}+ \( b?["'\[({] ) ) )?+ ) )
+    (?(xml) [^<>]++
+    |(?(back) [^`]*+
+    |(?(entity)   (?: [^&%\\"']++ | (?!(?P=entity)) . )*+
     |(?(quote)   (?: [^"'\\]++ | REPR_OF_JSON | \\(?:.|\Z) | (?!(?P=quote))["']
                    | (?P=quote){2} (?=[\w\s]) )*+
     |(?(escaped) (?: [^\\]++ | (?!(?P=escaped)) (?: \\{4} | \\{3}["'] | . ) )*+
-    |(?(nested)  (?=.) | (?: \*{3} | UNQUOTED++ ) )))) )
+    |(?(nested)  (?=.) | (?: \*{3} | UNQUOTED++ ) )))))) )
+"""
+#: Names of keys that are no secrets.
+_HARMLESS: Final = """
+    primary foreign cache public sort partition routing object idempotency hash group index
+"""
+#: What a name of a secret may end with that makes it another thing.
+_PROPERTIES: Final = """
+    active age attempts? auth cache changed? class count(?:er|s)? created data dir domain enabled
+    endpoint expir\\w* fields? files? format handler headers? ids? index info is issuer keys? left
+    len(?:gth)? lifetime limits? list manager max min mode names? ok param\\w* path policy prefix
+    provider range rate refresh required reset\\w* retr\\w+ rotat\\w+ scheme scope sent service size
+    state status store time\\w* total ttl types? ur[il]s? usage used user valid\\w* version
 """
 _PARTS: Final = {
     # Values have their newlines escaped; where the whole text has, the words behind tell it.
@@ -229,13 +265,28 @@ _PARTS: Final = {
     "ONE_WORD": r"(?: bearer | basic | token | negotiate | apikey | ntlm )",
     "SCHEME": r"""(?: sharedkey(?:lite)? | hawk | oauth | splunk | ssws | bot | jwt | geniekey
       | digest | aws4-hmac-sha256 )(?=[ \t])""",
+    # What else a name of a secret may end with: STRIPE, prod, github …, but none of its properties.
+    "ENDING": rf"""[_-] (?! (?: {"|".join(_PROPERTIES.split())} ) (?![a-z0-9]) )
+      [a-z0-9]{{1,20}}+ (?: _[a-z0-9]{{1,20}}+ )?+
+      (?= \\{{0,7}}["']{{0,2}} [ \t]? [=:] ) NO_COUNT""",
+    "IS_GIVEN": r"""(?: => | <- | :{1,3}= | [.+]= | \?{1,2}= | ={1,3} | : | %3[AD]
+      | \\u003[ad] )""",
+    # Before key: names of what is no secret.
+    "HARMLESS": "".join(f"(?<!{name}[_-])(?<!{name})" for name in _HARMLESS.split()),
+    "KEY_VALUE": r"""(?= s? \\{0,7}["']? [ \t]? [=:] [ \t]? \\{0,7}["']?
+      (?: LONG | [\w.~%+/-]*+ CUT_HERE ) ) s?""",
+    # 16 characters, one of them a digit.
+    "LONG": r"(?=[a-z._~%+/-]*+\d) [\w.~%+/-]{16}",
+    "NO_VALUE": r"""(?! IS (?: true | false | none | null | nil | undefined | yes | no )
+      PLAIN_END )""",
     "NO_COUNT": r"(?! IS \d{1,9}(?:\.\d{1,3})? PLAIN_END )",
     "NOT_PLAIN": r"(?! IS (?: \d{1,3} | true | false | none | null | yes | no | ok ) PLAIN_END )",
     "PLAIN_END": r"(?![\w.$*-]*[\w$*-]) (?!CUT_HERE)",
     "NO_PROSE": r"""(?! (?: is | are | was | to | or | and | must | may | should | can | cannot
       | not | requires? | needs? | option | argument | flag | if | for | in | on | with )\b )""",
-    "IS": r"""\\{0,7} ["']? [ \t]? [=:] [ \t]?""",
+    "IS": r"""\\{0,7} ["']? [ \t]? \+?[=:] [ \t]{0,2}""",
     "WORD": r"(?: (?<![a-z0-9]) | (?<=\\[nrt]) )",
+    "TOKEN": tokens.TOKEN,
     "ALNUM": "[A-Za-z0-9]",
 }
 
@@ -290,13 +341,15 @@ def mask(text: str) -> str:
         masks more: where a URL's beginning stands before `***`, and @ or the mark of a cut behind.
     """
     lowered = text.lower()
-    if not _triggered(lowered):
+    cut = CUT.search(text) if text.endswith(" more)") else None
+    with_tokens = cut is not None or tokens.may_hold(lowered)
+    if not with_tokens and not _triggered(lowered):
         return text
     if len(lowered) != len(text):  # the one letter that does so
         lowered = text.replace("\u0130", "i").lower()
-    cut = CUT.search(text) if text.endswith(" more)") else None
     if cut is None:
-        return _masked(_in_whole(), text, lowered)
+        beginnings = _ALL_BEGINNINGS if with_tokens else _BEGINNINGS
+        return _masked(_in_whole(), text, lowered, beginnings)
     end = cut.start()
     return _masked(_in_cut(), text[:end], lowered[:end]) + cut[0]
 
@@ -313,15 +366,17 @@ def _triggered(lowered: str) -> bool:
     return False
 
 
-def _masked(forms: re.Pattern[str], text: str, lowered: str) -> str:
+def _masked(
+    forms: re.Pattern[str], text: str, lowered: str, beginnings: re.Pattern[str] = _ALL_BEGINNINGS
+) -> str:
     parts: list[str] = []
     done = 0
-    beginning = _BEGINNINGS.search(lowered)
+    beginning = beginnings.search(lowered)
     while beginning:
         start = beginning.start()
         found = forms.match(text, start)
         if found is None:
-            beginning = _BEGINNINGS.search(lowered, start + 1)
+            beginning = beginnings.search(lowered, start + 1)
             continue
         kept = found.lastgroup
         parts += text[done:start], found[kept] if kept else "", MASK
@@ -329,7 +384,7 @@ def _masked(forms: re.Pattern[str], text: str, lowered: str) -> str:
         if found["nested"] is not None:
             rest = _unquoted().match(text, _closed(text, done))
             done = rest.end() if rest else len(text)
-        beginning = _BEGINNINGS.search(lowered, done)
+        beginning = beginnings.search(lowered, done)
     return "".join((*parts, text[done:])) if parts else text
 
 

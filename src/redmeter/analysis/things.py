@@ -16,7 +16,7 @@ import re
 from functools import cache
 from typing import Final
 
-from redmeter.expressions import late
+from redmeter.expressions import any_of, late
 
 # Top-level domains that end a host name of two labels, and of three. Missing are those that end
 # the names of files, attributes or modules more often (py, sh, rs, id, pk, name, info).
@@ -38,14 +38,6 @@ _SOURCES: Final = """
     c cc conf cpp cs css cxx erl ex exs go h hpp html ini java js json jsx kt log lua m md mjs mm
     php pl pm py pyx rb rs scala sh so sql swift toml ts tsx txt vue xml yaml yml
 """
-
-
-def _any(words: str) -> str:
-    """Return an expression for any of several words, fast where none of them matches."""
-    by_letter: dict[str, list[str]] = {}
-    for word in words.split():
-        by_letter.setdefault(word[0], []).append(word[1:])
-    return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in by_letter.items())
 
 
 # All of the first part begin where no word does and no placeholder ends.
@@ -113,9 +105,9 @@ _THING_PARTS: Final = {
     "ADDRESS": r"\d{1,3}(?:\.\d{1,3}){3}",
     "SIX": r"[0-9A-Fa-f]{0,4} : [0-9A-Fa-f]{0,4} : [0-9A-Fa-f:.]* (?:%\w+)?",
     "LABEL": r"[A-Za-z0-9][\w-]*+",
-    "DOMAINS": _any(_DOMAINS),
-    "DEEP": _any(_DEEP_DOMAINS),
-    "SOURCES": _any(_SOURCES),
+    "DOMAINS": any_of(_DOMAINS.split()),
+    "DEEP": any_of(_DEEP_DOMAINS.split()),
+    "SOURCES": any_of(_SOURCES.split()),
 }
 # Things with spaces are found when their words have been replaced.
 _MEASURED: Final = late(
