@@ -171,6 +171,7 @@ def test_a_name_is_stored_in_one_spelling_or_refused(given: str, stored: str | N
             read(given)
 
 
+@pytest.mark.slow
 def test_exactly_control_separating_and_turning_characters_are_refused() -> None:
     """Every single character of Unicode, by the tables of Unicode; all others are names."""
     wrong = []

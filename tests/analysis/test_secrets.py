@@ -407,6 +407,7 @@ def test_a_masked_text_can_be_cleaned_and_masked_again(text: str, limit: int) ->
     assert mask(clean(once, 1000)) == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", [*PIECES, "a:a:", "password='", "://a:", "-eyJaaaaa", "password ",
      "token=[", "token=[]", "token=['", "token=[\\\"", "('token", "('token', '", "['", "[(", "--a",

@@ -361,6 +361,7 @@ def entries(client: Any, key: str = RECENT) -> list[str]:
     return [message.parse_entry(entry)[1] for entry in client.lrange(key, 0, -1)]
 
 
+@pytest.mark.slow
 def test_lists_keep_the_newest_in_front(open_store: OpenStore, client: Any, hour: int) -> None:
     """So many of them, also where one batch brings more."""
     store = open_store()

@@ -191,6 +191,7 @@ def _bursty() -> list[int]:
     return ([60] * 130 + [9000]) * (7 * DAY // 16800)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "retention"),
     [
@@ -275,6 +276,7 @@ def test_a_hash_that_gets_many_slices_at_once_is_trimmed_each_time(
         clock.advance(60)
 
 
+@pytest.mark.slow
 def test_hashes_that_get_a_slice_at_a_time_are_trimmed_soon_enough(
     client: Any, open_store: OpenStore
 ) -> None:
