@@ -153,6 +153,25 @@ def test_names_that_are_asked_for_on_the_overview_are_drawn(open_page: Open, sit
     expect(legend.get_by_role("row").filter(has_text="nobody")).to_contain_text("–")
 
 
+def test_a_store_of_gauges_alone_lists_them(open_page: Open, homes: Homes) -> None:
+    """On the overview, by a link and in the chart; and by the name that they share."""
+    gauges = serve(homes("gauges"))
+    with gauges.meter() as meter:
+        meter.gauge("depth", labels={"queue": "mail"}).set(17)
+        meter.gauge("depth", labels={"queue": "jobs"}).set(4)
+    page = open_page("?view=overview", of=gauges)
+    expect(page.get_by_text("Only gauges are stored")).to_be_visible()
+    expect(page.get_by_text("Nothing is counted yet")).to_have_count(0)
+    page.goto(f"{gauges.url}?view=series&name=depth")
+    expect(page.get_by_text("This is a gauge with labels")).to_be_visible()
+    expect(page.get_by_text("Nothing is kept under this name")).to_have_count(0)
+    page.goto(f"{gauges.url}?series=depth")
+    page.get_by_role("button", name="Show them in the chart").click()
+    legend = page.get_by_role("region", name="Legend of Traffic")
+    expect(legend.get_by_role("row").filter(has_text="mail")).to_contain_text("17")
+    expect(legend.get_by_role("row").filter(has_text="jobs")).to_contain_text("4")
+
+
 def test_an_empty_store_says_what_would_fill_it(open_page: Open, homes: Homes) -> None:
     """Every panel, with a line to copy."""
     empty = serve(homes("empty"))

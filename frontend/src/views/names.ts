@@ -37,6 +37,22 @@ export async function namesOf(pattern: string, signal: AbortSignal): Promise<str
   return offered(answers.map((each) => each.data?.names ?? []));
 }
 
+/** Gauges with one of these names, whatever their labels; without names, some of all gauges. */
+export async function gaugesOf(names: readonly string[], signal: AbortSignal): Promise<string[]> {
+  const patterns =
+    names.length === 0 ? ["*"] : names.filter((name) => !isPattern(name) && !name.includes("{"));
+  const answers = await Promise.all(
+    patterns.map((name) =>
+      ask<NamesAnswer>(
+        address("names", { pattern: name === "*" ? name : `${name}{*`, kind: "gauges", limit: SIMILAR }),
+        null,
+        signal,
+      ),
+    ),
+  );
+  return answers.flatMap((each) => each.data?.names ?? []).slice(0, SIMILAR);
+}
+
 /** The name that an entry means beyond doubt: itself, or the only name of all that are offered for it;
  * none where there are several, or none. */
 export function meant(text: string, names: readonly string[]): string | null {

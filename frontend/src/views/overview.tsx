@@ -17,6 +17,7 @@ import { health, set, state, store } from "../state/page";
 import { amongFirst, CounterTable } from "./countertable";
 import { bandOf } from "./detaillines";
 import { Findings } from "./findings";
+import { Gauges } from "./gauges";
 import { BEFORE, Changed, Frequent } from "./messagelists";
 import { PageTable } from "./pagetable";
 import { refusedOf } from "./names";
@@ -72,20 +73,24 @@ function Nothing({ answer }: { answer: OverviewAnswer }) {
   const { series } = state.value;
   if (series.length > 0)
     return (
-      <Empty title={series.length === 1 ? "No series of this name" : "No series of these names"}>
-        Or it did not happen {within(answer)}.{" "}
-        <button type="button" class="quiet" onClick={() => set({ series: [] }, true)}>
-          Show the usual series
-        </button>
-      </Empty>
+      <Gauges names={series} chart>
+        <Empty title={series.length === 1 ? "No series of this name" : "No series of these names"}>
+          Or it did not happen {within(answer)}.{" "}
+          <button type="button" class="quiet" onClick={() => set({ series: [] }, true)}>
+            Show the usual series
+          </button>
+        </Empty>
+      </Gauges>
     );
   if (answer.counters.total > 0 || answer.pages.of > 0)
     return <Empty title={`Nothing ${within(answer)}`}>Choose a wider range above.</Empty>;
   return (
-    <Empty title="Nothing is counted yet" code={MIDDLEWARE}>
-      Count the requests of your web application, or replay a log with <code>redmeter replay access.log</code>
-      .
-    </Empty>
+    <Gauges names={[]} chart>
+      <Empty title="Nothing is counted yet" code={MIDDLEWARE}>
+        Count the requests of your web application, or replay a log with{" "}
+        <code>redmeter replay access.log</code>.
+      </Empty>
+    </Gauges>
   );
 }
 

@@ -19,6 +19,7 @@ import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { state, store } from "../state/page";
 import { bandOf, detailLines, percentile } from "./detaillines";
+import { Gauges } from "./gauges";
 import { similar } from "./names";
 import { patternOfLabel } from "./pagetable";
 import { Precisions } from "./precisions";
@@ -49,13 +50,15 @@ function Nowhere({ name }: { name: string }) {
   }, [name]);
   return (
     <Card title="Values">
-      <Empty
-        title="Nothing is kept under this name"
-        code={`from redmeter import Meter; Meter().count(${quoted(name)})`}
-      >
-        No counter, gauge or histogram has this name: it has not happened yet, or longer ago than anything is
-        kept. As soon as it happens, it stands here.
-      </Empty>
+      <Gauges names={[name]}>
+        <Empty
+          title="Nothing is kept under this name"
+          code={`from redmeter import Meter; Meter().count(${quoted(name)})`}
+        >
+          No counter, gauge or histogram has this name: it has not happened yet, or longer ago than anything
+          is kept. As soon as it happens, it stands here.
+        </Empty>
+      </Gauges>
       {names.length > 0 && (
         <>
           <p class="level">Similar names</p>
