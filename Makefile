@@ -13,12 +13,15 @@ WORKERS ?= 4
 EXAMPLES ?= 2000
 # How long `make soak` takes, all stages together.
 SOAK_SECONDS ?= 3600
+# Which stages of it, comma-separated; and words of the names of mutants. All of them by default.
+STAGES ?=
+MUTANTS ?=
 # Tests start hundreds of Python processes; each would compile what is not cached.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = $(BIN)/python -m compileall -q src && $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test nightly quick check format bench matrix mutants fuzz soak docs build clean
+.PHONY: help up stop test nightly quick check format bench matrix mutants fuzz soak build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -42,7 +45,7 @@ up: $(READY) $(PAGE) ## start the embedded server and the cleaner in the backgro
 stop: $(READY) ## end what `make up` started
 	@$(BIN)/redmeter stop
 
-test: check $(PAGE) ## everything that CI runs
+test: check $(PAGE) ## all checks and tests but the nightly ones
 	tools/npm run --silent test
 	$(BIN)/python tests/support/chromium.py
 	$(PYTEST) -m "not nightly"
@@ -89,10 +92,10 @@ fuzz: $(READY) ## try EXAMPLES inputs (2000) on each parser, for some minutes
 	export REDMETER_FUZZ_EXAMPLES=$(EXAMPLES); $(PYTEST) --timeout=0 tests/fuzz
 
 soak: $(READY) ## everything at once for SOAK_SECONDS (an hour); the result goes into docs/soak.md
-	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) --write docs/soak.md
+	$(BIN)/python tools/soak --seconds $(SOAK_SECONDS) $(if $(STAGES),--stages $(STAGES)) --write docs/soak.md
 
 mutants: $(READY) ## break the code in known ways; a test has to go red each time
-	$(BIN)/python tools/mutants
+	$(BIN)/python tools/mutants $(MUTANTS)
 
 build: $(READY) $(PAGE) ## sdist and wheel into dist/
 	$(BIN)/python -m hatchling build

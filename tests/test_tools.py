@@ -1,0 +1,52 @@
+"""The targets of the Makefile and the tools behind them, as far as that takes no time.
+
+CI runs them: see .ci/smoke.
+"""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+#: The targets that a user may ask for.
+TARGETS = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[1].split()  # type: ignore[index]
+SCRIPTS = (".ci/run", ".ci/smoke", "tools/matrix", "tools/npm")
+
+
+def make(*words: str) -> str:
+    """Run make, and return what it prints."""
+    command = ["make", "--no-print-directory", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_help_lists_every_target() -> None:
+    """With what it does."""
+    listed = {line.split()[1]: line.split()[2:] for line in make("help").splitlines()}
+    assert set(listed) == set(TARGETS)
+    assert all(listed.values())
+
+
+def test_the_commands_of_every_target_expand() -> None:
+    """In a dry run."""
+    assert make("--dry-run", "--always-make", *TARGETS)
+
+
+def test_every_target_is_documented() -> None:
+    """In CONTRIBUTING.md."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [target for target in TARGETS if f"`make {target}" not in page] == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_parse(script: str) -> None:
+    """Also those that CI does not run."""
+    bash = shutil.which("bash")
+    assert bash is not None
+    done = subprocess.run([bash, "-n", ROOT / script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
