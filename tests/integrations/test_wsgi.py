@@ -64,6 +64,10 @@ class Server:
         return got
 
 
+class ClientDisconnected(Exception):
+    """As waitress has it."""
+
+
 def served(app: Any, env: dict[str, Any] | None = None) -> bytes:
     """Return what wsgiref's server sends, byte for byte."""
     out = io.BytesIO()
@@ -429,7 +433,8 @@ def test_write_passes_data_on(memory: MemoryMeter) -> None:
     assert statuses(memory) == {"2xx": 1}
 
 
-def test_a_write_that_fails_is_a_client_that_left(memory: MemoryMeter) -> None:
+@pytest.mark.parametrize("fails", [BrokenPipeError(), ClientDisconnected()])
+def test_a_write_that_fails_is_a_client_that_left(memory: MemoryMeter, fails: Exception) -> None:
     """Though the exception comes through the application."""
 
     def app(env: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -437,8 +442,8 @@ def test_a_write_that_fails_is_a_client_that_left(memory: MemoryMeter) -> None:
         return []
 
     server = Server()
-    server.write_fails = BrokenPipeError()
-    with pytest.raises(BrokenPipeError):
+    server.write_fails = fails
+    with pytest.raises(type(fails)):
         server.ask(RedmeterMiddleware(app, memory))
     assert statuses(memory) == {"disconnected": 1}
 
@@ -488,10 +493,6 @@ def test_a_piece_that_is_no_bytes_is_the_applications_error(
     assert statuses(memory) == {"5xx": 2}
     for told in memory.logged("http", "error"):
         assert f"TypeError: a body consists of bytes, not {type(piece).__name__}" in told
-
-
-class ClientDisconnected(Exception):
-    """As waitress has it."""
 
 
 @pytest.mark.parametrize(

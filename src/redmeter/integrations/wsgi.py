@@ -18,7 +18,7 @@ piece on, unread, and that is recorded when the server closes it.
     it raised, or the application did     500, and the exception; it goes on to the server
     the server refused a piece            500, and why: a `str`, more than Content-Length
     closed after some pieces, no error    `disconnected`: the client has gone
-    write() raised an OSError             the same, unless the application raised another error
+    write() raised that the client left   the same, unless the application raised another error
     closed before anything was asked for  the status: nobody wanted a body, for a HEAD for instance
 
 An OSError that the application itself raises, such as FileNotFoundError, is a failure like any
@@ -151,7 +151,7 @@ class Watched:
         self._status: str | None = None
         self._error: BaseException | None = None
         #: By which exception the server said that it cannot send what it was given by write().
-        self._refused: OSError | None = None
+        self._refused: Exception | None = None
         #: The class of the last piece.
         self._given: type = bytes
         #: Whether pieces were asked for, and more may come.
@@ -185,8 +185,9 @@ class Watched:
             self._began = self._requests.now()
         try:
             return self._write(data)
-        except OSError as error:
-            self._refused = error
+        except Exception as error:
+            if _is_departure(error):
+                self._refused = error
             raise
 
     # What integrations tell
@@ -368,9 +369,14 @@ def _refusal(given: type) -> BaseException | None:
     if not issubclass(given, bytes | bytearray | memoryview):
         return TypeError(f"a body consists of bytes, not {given.__name__}")
     raised = sys.exc_info()[1]
-    if isinstance(raised, OSError) or not isinstance(raised, Exception):
+    if not isinstance(raised, Exception) or _is_departure(raised):
         return None
-    return None if type(raised).__name__ in _LEFT else raised
+    return raised
+
+
+def _is_departure(error: Exception) -> bool:
+    """Return whether a server raises an exception because the client has left."""
+    return isinstance(error, OSError) or type(error).__name__ in _LEFT
 
 
 def _nothing() -> bytes:
