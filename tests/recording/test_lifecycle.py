@@ -22,10 +22,16 @@ def meter(server: Server) -> Iterator[Meter]:
         yield meter
 
 
-def serving(meter: Meter) -> UvicornServer:
-    """Return a server of an application that counts, and stops the server."""
+def serving(meter: Meter, *, replaces_handler: bool = False) -> UvicornServer:
+    """Return a server of an application that counts, and stops the server.
+
+    Args:
+        replaces_handler: the application replaces uvicorn's handler of SIGTERM first.
+    """
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
+        if replaces_handler:
+            signal.signal(signal.SIGTERM, lambda *_: None)
         meter.count("hits")
         found.handle_exit(signal.SIGTERM, None)
         await send({"type": "http.response.start", "status": 204, "headers": []})
@@ -63,6 +69,16 @@ def test_a_uvicorn_server_stores_what_was_counted_before_it_ends_the_process(
     monkeypatch.setattr(signal, "raise_signal", lambda _: stored.append(total_on(server)))
     run(serving(meter))
     assert stored == [1 + before]
+
+
+def test_a_uvicorn_server_stores_its_counts_where_the_application_replaced_a_signal_handler(
+    server: Server, meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As flush_on_sigterm() does when the application calls it while uvicorn runs."""
+    stored: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", lambda _: stored.append(total_on(server)))
+    run(serving(meter, replaces_handler=True))
+    assert stored == [1]
 
 
 def test_no_class_of_uvicorns_is_changed(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:

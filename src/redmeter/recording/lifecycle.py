@@ -138,19 +138,21 @@ def watch_uvicorn() -> None:
     """Have the uvicorn server that runs in this process flush at the end of its shutdown.
 
     After its shutdown, uvicorn sends the signal that stopped it to itself, which by default ends
-    the process before any exit handler. While it runs, the signal's handler is a method of the
-    server, so it is found there, and only that one server is changed.
+    the process before any exit handler. While it runs, the handler of SIGTERM and SIGINT is a
+    method of the server, so it is found there, and only that one server is changed. An application
+    may have replaced one of the two handlers, with flush_on_sigterm() for instance.
 
     Cheap, and called again from time to time: the server may start later.
     """
     module = sys.modules.get("uvicorn.server")
     if module is None:
         return
-    server: Any = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
-    # Where uvicorn is just being imported, it has no such class yet.
-    is_server = server is not None and isinstance(server, getattr(module, "Server", ()))
-    if is_server and getattr(server.shutdown, "func", None) is not _shut_down_and_flush:
-        server.shutdown = partial(_shut_down_and_flush, server.shutdown)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        server: Any = getattr(signal.getsignal(number), "__self__", None)
+        # Where uvicorn is just being imported, it has no such class yet.
+        is_server = server is not None and isinstance(server, getattr(module, "Server", ()))
+        if is_server and getattr(server.shutdown, "func", None) is not _shut_down_and_flush:
+            server.shutdown = partial(_shut_down_and_flush, server.shutdown)
 
 
 async def _shut_down_and_flush(
@@ -181,8 +183,9 @@ def _all() -> list[Living]:
 
 
 def _after_fork_in_child() -> None:
-    global _hooking
-    _hooking = False
+    global _hooking, _ending
+    # The thread that forked is the child's main thread, also where the parent's had ended.
+    _hooking = _ending = False
     for one in _all():
         one.after_fork()
 

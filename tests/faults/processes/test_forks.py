@@ -306,3 +306,29 @@ print(*counts)
     assert total() == sum(counts) + 20 * 4 * 4
     assert total("child") == 20 * 4 * 2
     assert [total(f"x{number}") for number in range(4)] == counts
+
+
+def test_a_child_forked_while_its_parent_waits_for_threads_is_not_ending(
+    programs: Programs, total: Total
+) -> None:
+    """Its main thread is the one that forked; its events wait in memory for a flush as usual."""
+    done = programs.run(
+        FORK
+        + """
+meter = Meter(URL, flush_interval=3600)
+meter.count("x")
+
+def child():
+    meter.count("x")
+    assert meter.health().stored == 0, meter.health()
+    assert meter.flush(10)
+
+def serve():
+    threading.main_thread().join()
+    print(os.waitpid(fork(child), 0)[1])
+
+threading.Thread(target=serve).start()
+"""
+    )
+    assert (done.code, done.out) == (0, "0\n"), done.err
+    assert total() == 2
