@@ -27,7 +27,7 @@ Idea: find a secret by what stands before it, or by its looks.
                                                     and those of the table in tokens.py)
     API_KEY_STRIPE=abc password_prod=a    API_KEY_STRIPE=*** password_prod=***
     stripe_key=a1b2c3d4e5f6a7b8           stripe_key=***            (16 characters and a digit)
-    hooks.slack.com/services/T1/B2/abc    hooks.slack.com/services/***   (Discord, Teams, Zapier too)
+    hooks.slack.com/services/T1/B2/abc    hooks.slack.com/services/*** (Discord, Teams, Zapier too)
     <password>hunter2</password>          <password>***</password>
     password: str = "a"; TOKEN ?= b       password: str = "***"; TOKEN ?= ***
 
@@ -37,9 +37,9 @@ secret, cookie, authorization, credential, session id, client assertion, keys (a
 private, account, encryption, signing, shared, master, session, functions, subscription); their
 plurals, but for a plain number (max_tokens=100). As words of their own: pass, csrf, xsrf, sig,
 signature, otp; but "pass: 3 of 5", "csrf=True" and "sig=11" stay. Words that may be harmless (code,
-sid, session) need = and 16 characters with a digit. A name may have an ending of its own behind _ or
-- (API_KEY_STRIPE, password_prod), but for properties of a secret: token_type, password_reset. null,
-none, undefined, true, false, yes and no are no secrets (`using password: YES`).
+sid, session) need = and 16 characters with a digit. A name may have an ending of its own behind _
+or - (API_KEY_STRIPE, password_prod), except for properties of a secret: token_type, password_reset.
+null, none, undefined, true, false, yes and no are no secrets (`using password: YES`).
 
 Bound values end at a bracket that closes the line; without one, at the end of the text.
 
@@ -99,8 +99,6 @@ _TRIGGERS: Final = (
 _RARE_TRIGGERS: Final = (
     ("=", ("sig=", "sid=", "code=")),
     ("%", ("sig%",)),
-    (":", (":aa",)),
-    ("h", ("webhook", "hooks.")),
     ('"', ('sig"', 'auth"')),
     ("'", ("sig'", "auth'")),
     (" ", ("auth ",)),
@@ -115,16 +113,19 @@ _RARE_TRIGGERS: Final = (
 _NAMED_BEGINNINGS: Final = r"""
     :// | \[parameters: | - (?: u | -(?=\w) ) | -----begin | [(\[][ ]?b?\\{0,7}["'](?=[\w-])
   | a (?: uthoriz | uth[ \t"'] | pi | ccess | ccount | kia | sia | iza | ssertion ) | bearer
-  | c (?: ookie | redential | srf | ode= ) | do[opr]_ | discord | e (?: yj | ncryption )
-  | functions | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. | ooks\. )
-  | identified | key | master | npm_ | o (?: tp | utlook )
+  | c (?: ookie | redential | srf | ode= ) | do[opr]_ | e (?: yj | ncryption )
+  | functions | g (?: h[oprsu]_ | ithub_ | lpat- ) | h (?: ttp_ | vs\. )
+  | identified | key | master | npm_ | otp
   | p (?: ass | wd | rivate | roxy- | ypi- ) | rk_
   | s (?: ecret | ess | et- | etuser | ubscription | id= | ig | g\. | hared | k[_-] )
-  | token | x (?: ox | srf ) | :aa | webhook\.
+  | token | x (?: ox | srf )
 """
 _BEGINNINGS: Final = late(_NAMED_BEGINNINGS, re.VERBOSE | re.ASCII)
-#: The same of a text that may hold tokens.
-_ALL_BEGINNINGS: Final = late(f"{_NAMED_BEGINNINGS} | {tokens.BEGINNINGS}", re.VERBOSE | re.ASCII)
+#: The same, and those of tokens and webhooks.
+_ALL_BEGINNINGS: Final = late(
+    rf"{_NAMED_BEGINNINGS} | hooks\. | webhook\. | discord | outlook | :aa | {tokens.BEGINNINGS}",
+    re.VERBOSE | re.ASCII,
+)
 
 # What is kept of each form is its one group that closes last; the rest becomes ***. CUT_HERE stands
 # for what ends a form that is still open: nothing, or in a cut text its end.

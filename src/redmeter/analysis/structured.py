@@ -68,8 +68,10 @@ def replace_quoted(line: str) -> str:
     for found in _QUOTED.finditer(line):
         start, end = found.span()
         inner = line[start + 1 : end - 1]
-        after = line[end : end + 2].lstrip()[:1]
-        if after and after in ":…" and _keeps(line, start, inner):
+        after = line[end : end + 1]
+        if after == " ":
+            after = line[end + 1 : end + 2]
+        if (after == ":" or after == "…") and _keeps(line, start, inner):
             key_end = end if _is_text_key.fullmatch(inner) else 0
             continue
         if (key_end and line[key_end:start].strip() == ":") or (

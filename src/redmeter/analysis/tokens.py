@@ -68,7 +68,9 @@ _PARTS: Final = late(rf"[\w.~-]{{{LEAST},}}", re.ASCII)
 
 
 def may_hold(lowered: str) -> bool:
-    """Tell whether a text, in lower case, has a word that may be a token."""
+    """Tell whether a text, in lower case, has a word that may be a token, or a webhook."""
+    if "hook" in lowered or ":aa" in lowered:
+        return True
     for word in lowered.split():
         if len(word) >= LEAST:
             for part in _PARTS.findall(word):
