@@ -1,6 +1,7 @@
 """The listings as an article prints them, unmodified, and ours in one database."""
 
 import datetime as dates
+import logging
 import re
 import time
 import uuid
@@ -43,7 +44,7 @@ class Both:
     def __init__(self, conn: Any, set_time: SetTime, text: str) -> None:
         self.conn, self._set_time, self._now = conn, set_time, Now()
         found: dict[str, Any] = {"redis": redis, "time": time, "uuid": uuid, "datetime": self._now}
-        found |= {"logging": book.logging, "SEVERITY": dict(book.SEVERITY)}
+        found |= {"logging": logging, "SEVERITY": dict(book.SEVERITY)}
         for name in ("log_recent", "log_common", "update_stats"):
             listing = re.search(rf"^def {name}\(.*?\n(?=\S)", text, re.DOTALL | re.MULTILINE)
             assert listing, name
