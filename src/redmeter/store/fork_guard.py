@@ -22,6 +22,7 @@ from redmeter.store import scripts
 LATE = (
     "email.parser",
     "encodings.idna",
+    "encodings.punycode",
     "hmac",
     "importlib.readers",
     "secrets",

@@ -33,6 +33,7 @@ try:
     away.count("x")
 except Exception as error:
     assert type(error).__name__ == "StoreUnavailable"
+"b\u00fccher".encode("idna")  # as the name of a host is
 print(*(set(sys.modules) - before))
 """
     )
