@@ -588,13 +588,15 @@ def test_what_was_observed_and_counted_is_answered_alike_by_a_meter_in_memory(
                     "failing": [(r.key, r.count, r.value, r.share) for r in failing],
                 }
             )
-            assert math.isclose(summary.total, math.fsum(e.observed or 0.0 for e in memory.events))
+            assert summary.total == pytest.approx(
+                math.fsum(e.observed or 0.0 for e in memory.events)
+            )
     stored, remembered = answers
     rows, others = stored.pop("rows"), remembered.pop("rows")
     assert stored == remembered
     for some, other in zip(rows, others, strict=True):
         assert [row[:2] for row in some] == [row[:2] for row in other]
-        assert all(math.isclose(a[2], b[2]) for a, b in zip(some, other, strict=True))
+        assert [row[2] for row in some] == pytest.approx([row[2] for row in other])
     labels = {"route": "/3", "status": "2xx"}
     mine, theirs = (one.statistics("took_seconds", labels=labels) for one in (meter, memory))
     for hour, other_hour in ((mine.this, theirs.this), (mine.before, theirs.before)):
@@ -602,8 +604,8 @@ def test_what_was_observed_and_counted_is_answered_alike_by_a_meter_in_memory(
         if hour and other_hour:
             assert (hour.start, hour.count) == (other_hour.start, other_hour.count)
             assert (hour.low, hour.high) == (other_hour.low, other_hour.high)
-            assert math.isclose(hour.mean, other_hour.mean)
-            assert math.isclose(hour.stddev, other_hour.stddev, abs_tol=1e-12)
+            assert hour.mean == pytest.approx(other_hour.mean)
+            assert hour.stddev == pytest.approx(other_hour.stddev, abs=1e-12)
 
 
 def test_names_are_those_of_one_kind(client: Any, any_server: Server) -> None:
