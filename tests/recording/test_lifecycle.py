@@ -81,6 +81,27 @@ def test_a_uvicorn_server_stores_its_counts_where_the_application_replaced_a_sig
     assert stored == [1]
 
 
+def test_a_uvicorn_server_stores_requests_that_it_cancels_at_its_end(
+    server: Server, meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They outlast timeout_graceful_shutdown, and end after the server's shutdown."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        meter.count("begun")
+        found.handle_exit(signal.SIGTERM, None)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            meter.count("hits")
+
+    config = uvicorn.Config(app, lifespan="off", log_level="critical", timeout_graceful_shutdown=0)
+    found = uvicorn.Server(config)
+    stored: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", lambda _: stored.append(total_on(server)))
+    run(found)
+    assert stored == [1]
+
+
 def test_no_class_of_uvicorns_is_changed(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another server in the same process is as uvicorn made it."""
     monkeypatch.setattr(signal, "raise_signal", lambda _: None)
