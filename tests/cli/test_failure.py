@@ -41,6 +41,13 @@ def test_wrong_usage_looks_like_every_other_error(
         assert done.err == f"error: {joined}\n"
 
 
+def test_an_option_without_its_value_points_at_the_help_of_its_command(redmeter: Run) -> None:
+    """The parser finds it, before the command itself has begun."""
+    for word in ("-p", "--failing"):
+        text = f"option '{word}' requires an argument; see redmeter top --help"
+        assert redmeter("top", word) == Done(2, "", f"error: {text}\n")
+
+
 def number_options() -> list[tuple[str, str]]:
     """Return command and name of all options that take a number."""
     assert COMMANDS

@@ -239,6 +239,7 @@ def test_that_nothing_is_logged_is_good_news(
 
     how = "redmeter.integrations.logging records what an application logs"
     assert note() == note("-s", "error") == f"nothing is logged yet; {how}\n"
+    assert redmeter("logs", "worker").err == f"error: nothing is logged under worker; {how}\n"
     write(meter)
     assert note("worker", "-s", "debug") == (
         "nothing is logged under worker with the severity debug; there is: error, warning\n"

@@ -216,7 +216,7 @@ def test_a_mistyped_path_is_an_error_of_commands_that_read(
         before = sorted(tmp_path.iterdir())
         done = redmeter(*words, "--url", f"embedded://{path}")
         assert (done.code, done.out) == (3, "")
-        assert f"embedded server in {path}: no data of a server are there" in done.err
+        assert f"embedded server in {path}: no server data found: check the path" in done.err
         assert "REDMETER_URL" in done.err
         assert sorted(tmp_path.iterdir()) == before
 
@@ -230,6 +230,6 @@ def test_commands_that_read_start_the_server_of_data_that_are_there(
         assert redmeter("mark", "v1", "--url", url).code == 0
         assert embedded.stop(tmp_path / "data")
         done = redmeter("mark", "--list", "--json", "--url", url)
-        assert [mark["label"] for mark in json.loads(done.out)] == ["v1"]
+        assert [mark["label"] for mark in json.loads(done.out)["marks"]] == ["v1"]
     finally:
         embedded.stop(tmp_path / "data")

@@ -23,8 +23,8 @@ from redmeter.cli.failure import INTERRUPTED as INTERRUPTED
 from redmeter.cli.failure import NOT_FOUND as NOT_FOUND
 from redmeter.cli.failure import STORE as STORE
 from redmeter.cli.failure import USAGE as USAGE
+from redmeter.cli.failure import UsageError, failure_of
 from redmeter.cli.failure import fail as fail
-from redmeter.cli.failure import failure_of
 from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, StoreRefused
 from redmeter.store import Store, urls
 from redmeter.store.replies import UNREADY
@@ -48,6 +48,13 @@ def _write_epilog(epilog: str, formatter: Any) -> None:
 
 
 class _Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:  # an option without its value comes without its command
+            vars(error)["ctx"] = getattr(error, "ctx", None) or ctx
+            raise
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         _write_epilog(self.epilog or "", formatter)
 
@@ -216,8 +223,8 @@ def _check_embedded(url: str) -> None:
     if not embedded.exists(path):
         raise EmbeddedServerError(
             path,
-            "no data of a server are there: check the path in --url or REDMETER_URL; a program "
-            "that records, or `redmeter up`, creates it",
+            "no server data found: check the path in --url or REDMETER_URL; `redmeter up` or a "
+            "program that records creates it",
         )
 
 

@@ -328,7 +328,7 @@ def _nothing(store: Store, logger: str | None, severity: str | None) -> str:
         names = list(dict.fromkeys(source.logger for source in sources))
         alike = [name for name in names if name.startswith(logger[:4])]
         alike = alike or difflib.get_close_matches(logger, names) or names
-        fix = f"there is: {_some(alike)}" if alike else "redmeter logs lists all loggers"
+        fix = f"there is: {_some(alike)}" if alike else _HOW_TO_LOG
         fail(f"nothing is logged{under}", NOT_FOUND, fix)
     if not own:
         return f"nothing is logged yet; {_HOW_TO_LOG}"
