@@ -273,6 +273,7 @@ def test_requests_take_work_by_their_length(of_length: object) -> None:
             scope = {
                 "type": "http",
                 "method": "GET",
+                "path": "/",
                 "query_string": data,
                 "headers": [(name, b"Basic " + data)],
             }
