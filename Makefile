@@ -101,5 +101,6 @@ build: $(READY) $(PAGE) ## sdist and wheel into dist/
 	$(BIN)/python -m hatchling build
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) __pycache__ dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		src/redmeter/dashboard/static frontend/node_modules
+	find src tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +
