@@ -116,13 +116,19 @@ def test_a_node_that_stands_still_holds_up_no_other_question(
     monkeypatch.setattr(Link, "exchange", noted)
     node = cluster.nodes[2]
     cluster.pause(node)
+
+    def is_left_alone() -> bool:
+        counters(client)
+        asked.clear()
+        answer = client.get("/api/overview")
+        assert answer.status_code == 200, answer.text
+        assert asked
+        return node.address not in asked
+
     counters(client)
     assert node.address in asked
-    asked.clear()
-    answer = client.get("/api/overview")
-    assert answer.status_code == 200, answer.text
-    assert node.address not in asked
-    assert asked
+    # It is left alone for 2 s at most, which a busy machine may spend between the two requests.
+    eventually(is_left_alone, 30.0)
 
 
 def test_a_slot_that_nobody_serves_is_named(

@@ -217,10 +217,10 @@ def test_the_members_of_a_group_are_told() -> None:
 
 def test_a_circle_of_causes_is_told_once() -> None:
     """Each error of it."""
-    first, second = failing(ValueError("one")), failing(ValueError("two"))
+    first, second = failing(ValueError("error 1")), failing(ValueError("error 2"))
     first.__cause__, second.__cause__ = second, first
     _, text = described(first)
-    assert [text.count("one"), text.count("two")] == [1, 1]
+    assert [text.count("error 1"), text.count("error 2")] == [1, 1]
 
 
 def test_huge_groups_and_chains_are_cut() -> None:

@@ -37,7 +37,7 @@ _FOREIGN = re.compile(
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 #: Seconds that any command may take.
-TIMEOUT = 30.0
+TIMEOUT = 90.0
 
 
 @dataclass(frozen=True)

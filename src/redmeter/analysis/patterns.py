@@ -65,6 +65,8 @@ VERSION: Final = 3
 PATTERN_LIMIT: Final = structured.PATTERN_LIMIT
 #: Characters of a line that are read.
 LINE_LIMIT: Final = 1000
+#: How often a pattern that was cut is read again, at most.
+_TRIES: Final = 4
 #: Words that are remembered; few are longer than 20 characters.
 WORDS: Final = 2048
 
@@ -83,6 +85,18 @@ def pattern_of(text: str) -> str:
         The first line that is not empty, its variable parts replaced, at most 200 characters;
         "(empty)" where there is none.
     """
+    pattern = _once(text)
+    if pattern[-1] == "…":
+        # The cut may have taken a closing quote or bracket: read what is left until it is stable.
+        for _ in range(_TRIES):
+            again = _once(pattern)
+            if again == pattern:
+                break
+            pattern = again
+    return pattern
+
+
+def _once(text: str) -> str:
     line = text[: LINE_LIMIT + 1].lstrip().partition("\n")[0]
     if len(line) > LINE_LIMIT:
         line = line[:LINE_LIMIT] + "…"
