@@ -11,11 +11,11 @@ Idea: the text right before and after the quotes decides.
     {"level": "info", "msg": "up"}  {"level": "info", "msg": "up"}  and the text of msg, message,
     level=info msg="up" user=ada    level=info msg="up" user=<str>  event, level and error
 
-Numbers and the like within what is kept are replaced later, as everywhere. A key is a quoted name
+Numbers and the like within kept text are replaced later, as everywhere. A key is a quoted name
 behind { or , and before a colon; logfmt is a line that begins with key=value and has a text key.
 
 Bound: each quoted text is looked at once, with a few characters around it. A pattern that is too
-long begins with its text keys, so that a message of many fields is still told by what it says.
+long begins with its text keys, so a message of many fields is still grouped by its text.
 
 Not done: keys of two words; the text of a key that is nested in an escaped JSON text.
 """
@@ -28,7 +28,7 @@ from redmeter.expressions import late
 #: Characters of a pattern at most, the … included.
 PATTERN_LIMIT: Final = 200
 
-# What is kept in quotes must be kept again when the pattern itself is read, or it is not stable.
+# Kept quotes must be kept again when the pattern itself is read, or it is not stable.
 _QUOTED: Final = late(
     r"""
     ['"`] (?: (?<![\w>\\].) | (?<=(?<![\w>])[bBfFrRuU].) )
