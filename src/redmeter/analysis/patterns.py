@@ -102,7 +102,7 @@ def _once(text: str) -> str:
         line = line[:LINE_LIMIT] + "…"
     if "'" in line or '"' in line or "`" in line:
         line = structured.replace_quoted(line)
-    # Most words are only letters or a number, which is quick to check; a word of a to f may be hexadecimal.
+    # Most words are only letters, or a number; a word of a to f may be hexadecimal.
     words = [
         word
         if word.isalpha() and word.strip("abcdefABCDEF")
