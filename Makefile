@@ -59,7 +59,7 @@ quick: check $(PAGE) ## checks, unit and contract tests: one server, few example
 	export REDMETER_TEST_SERVERS=valkey-9.1; $(PYTEST) -q -m "not slow and not nightly" --hypothesis-profile=quick \
 		--ignore=tests/faults --ignore=tests/integrations --ignore=tests/demo --ignore=tests/browser \
 		--ignore=tests/dashboard --ignore=tests/docs --ignore=tests/cli --ignore=tests/fuzz \
-		--ignore=tests/soak --ignore-glob='*/test_support_*' --ignore-glob='*/test_migrating*' \
+		--ignore=tests/soak --ignore-glob='*/test_support_*' \
 		--ignore-glob='*cluster*' --ignore-glob='*/test_scatter*' --ignore-glob='*/test_replicas*' \
 		--ignore-glob='*/test_sentinel*'
 

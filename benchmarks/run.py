@@ -28,7 +28,6 @@ import dashboard  # noqa: E402
 import forecasting  # noqa: E402
 import measures  # noqa: E402
 import messages  # noqa: E402
-import moving  # noqa: E402
 import observing  # noqa: E402
 import recording  # noqa: E402
 import web  # noqa: E402
@@ -153,7 +152,6 @@ ROWS = {
     **forecasting.ROWS,
     **dashboard.ROWS,
     **clustering.ROWS,
-    **moving.ROWS,
 }
 
 

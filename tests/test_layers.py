@@ -23,7 +23,7 @@ ROWS = (
     {"settings", "kinds", "analysis", "formats"},
     {"store"},
     {"spelling"},
-    {"recording", "reading", "cleaning", "forgetting", "migrating"},
+    {"recording", "reading", "cleaning", "forgetting"},
     {"answers"},
     {"asking"},
     {"meter", "interrupts"},

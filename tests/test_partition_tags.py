@@ -108,7 +108,6 @@ def test_messages_lie_in_the_partition_of_their_logger(logger: str) -> None:
             assert getattr(spread, family)(logger, severity) == getattr(part, family)(
                 logger, severity
             )
-        assert spread.common_of(f"{logger}:{severity}") == part.common_of(f"{logger}:{severity}")
     assert spread.distinct(logger) == part.distinct(logger)
 
 
@@ -130,7 +129,7 @@ def test_what_every_partition_has_is_called_as_if_there_were_none() -> None:
         assert key in spread.spread
         for number in (0, 63):
             assert spread.in_part(key, number) == getattr(Keys("app:", TAGS[number]), family)
-    for family in ("count", "gauge", "hist", "moments", "common"):
+    for family in ("count", "gauge", "hist", "moments"):
         head = getattr(spread, f"{family}_of")("")
         assert spread.in_part(head, 7) == getattr(Keys("app:", TAGS[7]), f"{family}_of")("")
 

@@ -22,8 +22,6 @@ the page's, in dashboard/refusals.py. Imports nothing of ours.
 """
 
 from collections.abc import Iterable
-from copy import copy
-from typing import Self
 
 
 class RedmeterError(Exception):
@@ -153,12 +151,6 @@ class StoreError(RedmeterError):
     """
 
     sent: bool = False
-
-    def of(self, role: str) -> Self:
-        """Return the same error, whose text begins with which of several stores it is of."""
-        found = copy(self)
-        found.args = (f"{role}: {self}",)
-        return found
 
 
 class StoreUnavailable(StoreError):

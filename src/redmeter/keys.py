@@ -24,8 +24,6 @@ Everything that other programs may rely on is decided here and told in docs/stor
     OWN    writers:                  sorted set, PRODUCER, score: when it last told of itself
     OWN    reports:                  hash, PRODUCER -> what it told, JSON
     OWN    instances:                hash, PRODUCER -> which of the processes it is: 0, 1, 2 …
-    OWN    moving:                   hash, how far a move of this store to another one has come
-    OWN    moved:                    hash, who moves another store to this one -> where from
 
 PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
 and `redmeter:bare:` where PREFIX is empty: nothing of ours lies bare in a user's database, and two
@@ -274,8 +272,6 @@ class Keys:
         self.writers = f"{own}writers:"
         self.reports = f"{own}reports:"
         self.instances = f"{own}instances:"
-        self.moving = f"{own}moving:"
-        self.moved = f"{own}moved:"
         self.gauges = f"{own}gauges:"
         self.messages = f"{own}messages:"
         self.hists = f"{own}hists:"
@@ -333,10 +329,6 @@ class Keys:
     def common(self, logger: str, severity: str) -> tuple[str, ...]:
         """Return the keys of the frequencies of messages, in the order of hourly_parts()."""
         return tuple(head + tail for head, tail in self.common_parts(f"{logger}:{severity}"))
-
-    def common_of(self, entry: str) -> str:
-        """Return the first of the keys that an entry of `messages:` stands for."""
-        return f"{self.head}common:{entry}"
 
     def common_parts(self, entry: str) -> list[tuple[str, str]]:
         """Return hourly_parts() of an entry of `messages:`; of "", what surrounds any entry."""

@@ -76,9 +76,6 @@ class Meter(Asking):
         release: what mark() notes where it is given no label: a version, a commit.
         embedded_idle: after how long without a client the embedded server ends, seconds.
         read_from: `master`, or `replica`: what you ask is answered by a replica if there is one.
-        previous_url: the store that is moved to this one by `redmeter migrate`; what you ask is
-            answered with what lies there still.
-        previous_prefix: what stands before every key there, where that is another prefix.
         clock: where time comes from.
 
     Raises:
@@ -104,8 +101,6 @@ class Meter(Asking):
         release: str | None = None,
         embedded_idle: float | None = None,
         read_from: str | None = None,
-        previous_url: str | None = None,
-        previous_prefix: str | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         interval = settings.resolve("flush_interval", flush_interval)
@@ -128,8 +123,6 @@ class Meter(Asking):
             timeout=timeout,
             embedded_idle=embedded_idle,
             read_from=read_from,
-            previous_url=previous_url,
-            previous_prefix=previous_prefix,
             clock=clock,
         )
         super().__init__(store)

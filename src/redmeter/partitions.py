@@ -129,12 +129,6 @@ class SpreadKeys(Keys):
         """See Keys."""
         return self.of(logger).recent(logger, severity)
 
-    def common_of(self, entry: str) -> str:
-        """See Keys."""
-        if not entry:
-            return super().common_of("")
-        return self.of(entry.rpartition(":")[0]).common_of(entry)
-
     def common_parts(self, entry: str) -> list[tuple[str, str]]:
         """See Keys."""
         if not entry:

@@ -25,10 +25,6 @@ from redmeter.names import canonical
 VARIABLES = "REDMETER_"
 
 
-#: A prefix that is the same as that of the store itself.
-SAME = "="
-
-
 class Setting(NamedTuple):
     """One row of the table."""
 
@@ -137,16 +133,6 @@ def _choice(name: str, words: tuple[str, ...]) -> Callable[[Any], str]:
     return read
 
 
-def _other_prefix(name: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        try:
-            return value if value == SAME else check_prefix(value)
-        except InvalidSetting as error:
-            raise InvalidSetting(name, error.reason) from None
-
-    return read
-
-
 def _patterns(name: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if isinstance(value, str):
@@ -249,21 +235,6 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "What readings and the page ask: `master`, or `replica`: one that is well, else the "
         "master; it may be some moments behind. Needs `redis+sentinel://` or `redis+cluster://`.",
-    ),
-    Setting(
-        "previous_url",
-        "",
-        _text("previous_url"),
-        "",
-        "The store that is moved to this one (`redmeter migrate`): readings and the page add what "
-        "lies there still. Empty: none.",
-    ),
-    Setting(
-        "previous_prefix",
-        SAME,
-        _other_prefix("previous_prefix"),
-        "",
-        f"What stands before every key there; `{SAME}`: the same as here.",
     ),
     Setting(
         "flush_interval",

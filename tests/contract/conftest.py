@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from redmeter.store import Store, scripts
-from support.moving import Databases
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, SetTime, opened_meters, opened_stores
 
@@ -29,25 +28,6 @@ def open_store(any_server: Server) -> Iterator[OpenStore]:
 def bare(open_store: OpenStore) -> Store:
     """A store on the keys of the listings."""
     return open_store(prefix="")
-
-
-@pytest.fixture
-def source(open_store: OpenStore) -> Store:
-    """A store that is moved."""
-    return open_store()
-
-
-@pytest.fixture
-def target(any_server: Server, open_store: OpenStore) -> Store:
-    """Where it is moved to: another database of the same server."""
-    return open_store(any_server.url.removesuffix("0") + "1")
-
-
-@pytest.fixture
-def clients(any_server: Server) -> Iterator[Databases]:
-    """Clients of both databases, that do not decode."""
-    with any_server.client() as one, any_server.client(db=1) as other:
-        yield one, other
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.model import Outcome
+from redmeter.reading.health import examine
 from redmeter.store.answers import RetentionChanged
 from support.stores import (
     OpenMeter,
@@ -212,6 +213,26 @@ def test_a_store_of_another_kind_is_neither_written_nor_read(
             call()
         assert caught.value.found == value or field == "version"
     assert client.keys() == [b"redmeter:meta:"]
+
+
+def test_fields_and_keys_of_other_versions_are_ignored(
+    client: Any, open_meter: OpenMeter, open_store: OpenStore
+) -> None:
+    """A store may hold what an earlier or a later version of Redmeter left there."""
+    made = {"format": "1", "partitions": "1", "retention": "60=120", "version": "5"}
+    others = {"moved": "a" * 32, "target": "redis://two/0", "group": "[]", "number": "7f"}
+    client.hset("redmeter:meta:", mapping=made | others)
+    client.hset("redmeter:moving:", mapping=others)
+    meter = open_meter()
+    meter.count("x", 3)
+    assert meter.total("x") == 3
+    assert meter.names() == ["x"]
+    store = open_store()
+    assert store.binding().retention == {60: 120}
+    assert examine(store).level != "fail"
+    assert client.hgetall("redmeter:moving:") == {
+        name.encode(): text.encode() for name, text in others.items()
+    }
 
 
 @pytest.mark.parametrize("theirs", ["a hash", "a list"])

@@ -4,7 +4,6 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,20 +14,16 @@ from redmeter import AccessDenied, Meter, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
 from redmeter.keys import entry
-from redmeter.migrating import migrate
 from redmeter.reading import health
 from redmeter.store import Store
-from support import moving, rights
+from support import rights
 from support.asking import asking
 from support.clusters import Cluster
 from support.progress import slot_of
 from support.rights import ADA, QUESTIONS, USERS, User
-from support.servers import Server
 from support.waiting import eventually
 
 pytestmark = pytest.mark.slow
-
-HOW_TO = Path(__file__).parents[2] / "docs" / "how-to.md"
 
 #: What each needs beside its line, and who needs something of his own.
 MORE, OF_ROLE = ("+cluster|slots", "+asking"), {"page": ("+evalsha",)}
@@ -57,23 +52,6 @@ def guarded(any_cluster: Cluster) -> Iterator[Cluster]:
     for node in any_cluster.nodes:
         for role in USERS:
             node.ask("ACL", "DELUSER", f"metrics-{role}")
-
-
-def test_who_moves_a_store_there_needs_the_same(guarded: Cluster, server: Server) -> None:
-    """The line of docs/how-to.md, and what each user needs on a cluster."""
-    (rules,) = re.findall(r"SETUSER metrics-to on >password2 (.*)", HOW_TO.read_text("utf-8"))
-    for node in guarded.nodes:
-        made = ("ACL", "SETUSER", "metrics-recorder", "reset", "on", ">s3cret")
-        node.ask(*made, *rules.replace("redmeter:*", "redmeter:{*}*").split(), *MORE)
-    source = opened(server.url)
-    target = opened(guarded.url.replace("://", "://metrics-recorder:s3cret@"))
-    moving.fill(source)
-    report = migrate(source, target)
-    assert report.complete
-    assert not report.left
-    assert report.total().taken == report.total().stored + report.total().aged
-    source.close()
-    target.close()
 
 
 def opened(url: str, **options: Any) -> Store:

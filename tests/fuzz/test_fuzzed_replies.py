@@ -17,9 +17,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.errors import EmbeddedServerError, StoreError, StoreUnavailable
-from redmeter.migrating.report import MigrationError, Report
-from redmeter.migrating.running import fill_in
-from redmeter.migrating.state import Group, arrived_in, first_of, state_of
 from redmeter.reading.servers import _info
 from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher, wire
@@ -216,53 +213,6 @@ def test_whatever_a_sentinel_says_is_a_master_or_an_error_of_ours(
     with contextlib.suppress(StoreError):
         store.read()
     store.close()
-
-
-JOURNAL = (
-    '["counters", 3, [["60:hits", 2], ["60:x", 1]], 0, 1700000000.5]',
-    '{"sums": {"counters": {"60": {"taken": 1, "found": 2}}}, "pieces": 3, "batches": 2}',
-    '{"first": 1, "acknowledged": [0], "arrived": {"0": 7}}',
-    '{"redmeter:moving:1:0:0": "counters 60:hits"}',
-    *("1", "7f", "[]", "null", '["nothing", 1, [], 0, 0]'),
-)
-
-
-@fuzzed
-@given(
-    st.dictionaries(
-        st.sampled_from([b"id", b"target", b"number", b"group", b"sums", b"complete"])
-        | st.binary(max_size=3),
-        mutated_bytes(JOURNAL),
-    )
-)
-@example({b"\xff": b"1", b"group": b"[]"})
-@example({b"sums": b'{"sums": 5}'})
-@example({b"sums": b'{"sums": {"counters": {"x": {}}}}'})
-@example({b"sums": b'{"sums": {"counters": {"60": {"taken": 1, "newer": 2}}}}'})
-@example({b"sums": b'{"sums": {"counters": {"60": {"taken": "1"}}}}'})
-@example({b"sums": b'{"acknowledged": 5}'})
-@example({b"sums": b'{"arrived": {"0": "7"}}'})
-@example({b"sums": b'{"newer": 1}'})
-@example({b"number": b"3", b"group": b'["counters", 3, [["nonsense", 2]], 0, 1.5]'})
-@example({b"number": b"3", b"group": b'["totals", 3, [["\\ud800", 2]], 0, 1.5]'})
-@example({b"number": b"3", b"group": b'["totals", 4, [["", 2]], 0, 1.5]'})
-@example({b"number": b"9" * 5000})
-@example({b"number": b"1_0"})
-@example({b"id": b"1", b"left:1:2": b'[["a", 1]]'})
-@example({b"group": b'["counters", 1, [["60:a", 1]], 0, 1' + b"0" * 400 + b"]"})
-def test_what_a_move_has_written_down_is_understood_or_told(fields: dict[bytes, bytes]) -> None:
-    """Before anything is moved by it."""
-    with contextlib.suppress(MigrationError):
-        state = state_of(fields)
-        assert state.number == int(fields.get(b"number", b"1")) > 0
-        report = Report()
-        fill_in(report, state.sums)
-        json.dumps(report.as_dict())
-        assert all(number >= 0 for number in arrived_in(state).values())
-        assert first_of(state) >= 0
-        assert all(isinstance(text, str) for pair in state.left.items() for text in pair)
-        if state.group is not None:
-            assert Group.read(state.group.text().encode()) == state.group
 
 
 @fuzzed

@@ -5,7 +5,6 @@ is, each endpoint answers with JSON that browsers take, or says in its own words
 the command prints what no terminal takes for orders.
 """
 
-import itertools
 import json
 import logging
 import time
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -22,9 +21,6 @@ from redmeter.cli import asking, forecasting, keeping, marking, messages, rankin
 from redmeter.cli.app import app
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard import app as page
-from redmeter.errors import StoreError
-from redmeter.migrating import migrate, survey
-from redmeter.store import opening
 from support.asking import asking as client_of
 from support.fuzzing import fuzzed_slowly, mutated_bytes
 from support.servers import Server
@@ -65,18 +61,6 @@ def filled(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return server
 
 
-#: What a store says of itself that was moved.
-MOVED = {
-    "id": "a" * 32,
-    "target": "redis://two/0, prefix 'redmeter:'",
-    "complete": "1",
-    "number": "3",
-    "left": "2",
-    "unkept": '{"counters": {"1": 2}}',
-    "sums": '{"pieces": 1}',
-}
-
-
 def fill(server: Server) -> None:
     """Write something of everything."""
     with server.client() as client:
@@ -92,8 +76,6 @@ def fill(server: Server) -> None:
         meter.gauge("depth").set(7.5)
         meter.log("shop", "cannot pay %s", 12, severity="error")
         meter.mark("v1.4.2")
-    with server.client() as client:
-        client.hset("redmeter:moving:", mapping=MOVED)
 
 
 @pytest.fixture
@@ -183,67 +165,6 @@ def test_the_page_answers_whatever_is_stored(
     poison(filled, changes)
     for path in PATHS:
         asked(path)
-
-
-def test_a_move_of_which_another_program_says_anything_is_told(
-    filled: Server, asked: Callable[[str], Any]
-) -> None:
-    """By the doctor and by the page; however long it is."""
-    for field, text in (
-        *(("left", "9" * 5000), ("left", "\u0663"), ("target", b"\xff\x1b[2J"), ("complete", "x")),
-        *(("unkept", '{"counters":{"' + "9" * 5000 + '":1}}'), ("unkept", "[1]"), ("sums", "[")),
-        ("target", "x" * 100_000),
-    ):
-        with filled.client() as client:
-            client.delete("redmeter:moving:")
-            client.hset("redmeter:moving:", mapping={**MOVED, field: text})
-        assert "error" not in asked("/api/health")
-        done = CliRunner().invoke(app, ["doctor", "--url", filled.url])
-        assert done.exit_code == 0, done.exception
-        assert len(done.output) < 20_000
-
-
-#: A move that was broken off, changed.
-JOURNAL = (
-    *('["counters", 3, [["60:hits", 2]], 0, 1700000000.5]', '{"pieces": 3, "arrived": {"0": 2}}'),
-    *('{"sums": {"counters": {"60": {"taken": 1}}}}', '{"acknowledged": [0]}', "3", "7f"),
-)
-
-
-@fuzzed_slowly
-@given(
-    st.dictionaries(
-        st.sampled_from(["id", "target", "number", "group", "sums", "left", "left:7f:1"]),
-        mutated_bytes(JOURNAL),
-        min_size=1,
-    )
-)
-@example({"group": b'["counters", 4, [["nonsense", 2]], 0, 1700000000.5]'})
-@example({"sums": b'{"sums": {"counters": {"60": {"taken": 1, "newer": 2}}}}'})
-@example({"sums": b'{"arrived": {"64": 2}}'})
-def test_a_move_goes_on_or_is_refused_whatever_is_said_of_it(
-    filled: Server, changes: dict[str, bytes]
-) -> None:
-    """In words, and by the dry run as well."""
-    fill(filled)
-    source = opening.open(filled.url)
-    target = opening.open(filled.url, prefix="other:")
-    assert source is not None
-    assert target is not None
-    groups = itertools.count(1)
-    with filled.client() as client:
-        client.delete("redmeter:moving:")
-        assert not migrate(source, target, quit=lambda: next(groups) == 2).finished
-        client.hset("redmeter:moving:", mapping=changes)
-    refused = []
-    for call in (survey, migrate):
-        try:
-            call(source, target)
-        except StoreError:
-            refused.append(call)
-    assert refused in ([], [survey, migrate])
-    source.close()
-    target.close()
 
 
 def test_orders_in_every_place_are_printed_as_escapes(filled: Server) -> None:

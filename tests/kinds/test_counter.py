@@ -130,16 +130,6 @@ def test_fine_slices_add_up_to_the_coarse_one(by_second: dict[int, int]) -> None
             assert sums == {start: n for (width, start), n in found.items() if width == coarse}
 
 
-@settings(max_examples=30)
-@given(counts, st.booleans())
-def test_grand_totals_are_left_out_on_demand_only(events: Counts, wanted: bool) -> None:
-    """The slices are the same with them and without."""
-    retention = {1: 5, 60: 5}
-    slices, totals = decoded(operations(KEYS, retention, events, totals=wanted))
-    assert slices == decoded(operations(KEYS, retention, events))[0]
-    assert len(totals) == (len(events) if wanted else 0)
-
-
 @settings(max_examples=60)
 @given(counts, retentions, st.sampled_from([1, 2, 5, 7, 60, 3600]))
 def test_only_precisions_that_are_a_multiple_of_the_width_are_made(
@@ -158,11 +148,10 @@ def test_only_precisions_that_are_a_multiple_of_the_width_are_made(
 
 
 def test_a_width_of_zero_adds_to_the_grand_total_alone() -> None:
-    """For events of which no slice is kept any more; without totals there is nothing to do."""
+    """Events whose intervals are no longer kept still count in the grand total."""
     events = {"a": {600: 1, 540: 2}, "b": {0: 5}}
     made = operations(KEYS, {1: 5, 60: 5}, events, width=0)
     assert decoded(made) == ([], [("a", 3), ("b", 5)])
-    assert operations(KEYS, {1: 5}, events, totals=False, width=0) == ()
 
 
 def test_operations_look_as_the_script_reads_them() -> None:
@@ -179,7 +168,7 @@ def test_operations_look_as_the_script_reads_them() -> None:
     )
     assert (totals.keys, totals.args) == (("redmeter:total:",) * 2, ("a", "2", "b", "3"))
     counts = {"a": {61: 2, 1: 3}, "b": {62: 4, 2: 5}}
-    (slices,) = operations(Keys(""), {60: 20}, counts, totals=False)
+    slices, _ = operations(Keys(""), {60: 20}, counts)
     assert slices.keys == ("known:", *["count:60:a"] * 2, *["count:60:b"] * 2)
     assert slices.args == (
         "6",
@@ -200,11 +189,12 @@ def test_a_number_that_has_a_name_is_spelled_as_a_number() -> None:
 def test_one_event_alone_does_what_it_does_among_others(
     name: str, second: int, amount: int, retention: dict[int, int], totals: bool
 ) -> None:
-    """Made another way, which is faster."""
+    """Built in a faster way; the total is last, and is left out on request."""
     alone = event(KEYS, retention, name, second, amount, totals=totals)
+    among = operations(KEYS, retention, {name: {second: amount}})
     assert [(each.code, each.keys, each.args, list(each.told())) for each in alone] == [
         (each.code, each.keys, each.args, list(each.told()))
-        for each in operations(KEYS, retention, {name: {second: amount}}, totals=totals)
+        for each in (among if totals else among[:-1])
     ]
 
 

@@ -9,7 +9,6 @@ import pytest
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable
 from redmeter.reading import health
 from redmeter.reading.catalogue import read_names
-from redmeter.reading.series import read_totals
 from redmeter.store import Store
 from redmeter.store.link import Link
 from redmeter.store.redirects import place_in
@@ -269,18 +268,6 @@ def test_no_reading_takes_a_node_for_an_empty_store(cluster: Cluster, prefix: st
                 error = refused(ask)
                 assert error.code == "MOVED"
                 assert "it is a node of a cluster: write the URL as redis+cluster:" in str(error)
-
-
-def test_a_node_is_no_store_that_another_was_moved_from(cluster: Cluster, server: Server) -> None:
-    """What it has would be added, and what the others have would be missing."""
-    with Meter(cluster.url, sync=True) as meter:
-        meter.count("hits")
-    for one in cluster.nodes[:3]:
-        before = f"redis://127.0.0.1:{one.port}/0"
-        with opened_store(server.url, previous_url=before) as store:
-            error = refused(lambda: read_totals(store.reader, ["hits"]))
-        assert error.code == "MOVED"
-        assert "the store before (REDMETER_PREVIOUS_URL): " in str(error)
 
 
 def test_a_node_that_cannot_tell_yet_is_asked_again(lone: Server) -> None:

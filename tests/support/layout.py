@@ -1,7 +1,7 @@
 """Layout: which nodes of a cluster hold which slots, whether they agree, and slots on their way."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import redis
 from redis.crc import key_slot
@@ -190,11 +190,6 @@ class Layout:
     def serve_slot(self, slot: int, node: Node) -> None:
         """Have a node serve a slot that nobody does."""
         node.ask("CLUSTER", "ADDSLOTS", slot)
-
-    def migrate_slots(self, slots: Iterable[int], to: Node) -> None:
-        """Move slots with their keys, one after the other."""
-        for slot in slots:
-            self.migrate_slot(slot, to)
 
 
 def slots_in(ranges: Ranges) -> Iterator[int]:

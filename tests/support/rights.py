@@ -358,20 +358,7 @@ def _examine(server: Server, user: User) -> None:
         assert seen == whole
 
 
-def _examine_both(server: Server, user: User) -> None:
-    """The same while a store is on its way to another one."""
-    with Server(server.name) as other, other.client() as admin:
-        fill(other)
-        user.let_in(admin)
-        urls = (server.unix_url, other.url), (user.url(server), user.url(other))
-        found = []
-        for url, before in urls:
-            with opened_store(url, previous_url=before) as store:
-                found.append(told(health.examine(store.reader)))
-        assert found[0] == found[1]
-
-
-DOCTOR = (Use("doctor", _examine, True, _odd), Use("doctor of two", _examine_both, True, _odd))
+DOCTOR = (Use("doctor", _examine, True, _odd),)
 
 # --- The cleaner ---------------------------------------------------------------------------
 

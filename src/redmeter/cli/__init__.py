@@ -9,9 +9,9 @@
     demonstrating.py  demo
 
 Exit codes: 0 done, also where Ctrl-C is the way to end it (up, demo, --daemon, --follow,
---watch), and where nothing failed (top --failing) or was logged (logs) · 1 not found, nothing to
-migrate, no hit in what was replayed, or doctor found something that fails · 2 wrong usage or
-input · 3 the store cannot be used · 130 interrupted by Ctrl-C.
+--watch), and where nothing failed (top --failing) or was logged (logs) · 1 not found, no hit in
+what was replayed, or doctor found something that fails · 2 wrong usage or input · 3 the store
+cannot be used · 130 interrupted by Ctrl-C.
 """
 
 from redmeter import interrupts

@@ -32,7 +32,7 @@ from redmeter.store.replies import UNREADY
 #: In the order in which one meets them; help lists them so.
 _ORDER = (
     *("demo", "up", "stop", "replay", "series", "summary", "forecast", "top", "names", "logs"),
-    *("mark", "clean", "retention", "doctor", "migrate"),
+    *("mark", "clean", "retention", "doctor"),
 )
 
 
@@ -320,7 +320,6 @@ def main() -> None:
         keeping,
         marking,
         messages,
-        migrating,
         ranking,
         replaying,
         serving,

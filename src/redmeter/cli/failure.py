@@ -32,7 +32,7 @@ NOT_FOUND, USAGE, STORE, INTERRUPTED = 1, 2, 3, 130
 
 #: What the values of `error.code` mean. The docs list them.
 MEANINGS = {
-    "not-found": "no such series, logger or mark; or nothing to show, to replay or to migrate",
+    "not-found": "no such series, logger or mark; or nothing to show or to replay",
     "usage": "no such command or option, or an option whose value cannot be read",
     "bad-parameter": "a name, a value, a setting or a file cannot be used",
     "too-many": "more than one command may ask for",

@@ -58,11 +58,6 @@ class Arguments(TypedDict, total=False):
     """What readings and the page ask: `master`, or `replica`: one that is well, else the master; it
     may be some moments behind. Needs `redis+sentinel://` or `redis+cluster://`. Default:
     `master`."""
-    previous_url: str | None
-    """The store that is moved to this one (`redmeter migrate`): readings and the page add what lies
-    there still. Empty: none. Default: empty."""
-    previous_prefix: str | None
-    """What stands before every key there; `=`: the same as here. Default: `=`."""
     include_paths: str | Sequence[str] | None
     """Patterns of the paths that are recorded, `/shop/* /api/*`; `*` and `?` stand for any
     characters. Empty: all. Default: empty."""

@@ -66,7 +66,6 @@ def operations(
     retention: Mapping[int, int],
     counts: Mapping[str, Mapping[int, int]],
     *,
-    totals: bool = True,
     width: int = 1,
 ) -> Operations:
     """Turn counts into the operations of one batch.
@@ -75,7 +74,6 @@ def operations(
         keys: the store's.
         retention: precision -> samples.
         counts: series name -> {start of a slice, Unix seconds -> how many}.
-        totals: whether the grand total of each series is added to as well.
         width: of those slices, seconds. Precisions that are no multiple of it are left out; 0
             leaves out all of them, so that only the grand total is added to.
     """
@@ -94,7 +92,7 @@ def operations(
             key = f"{before}{precision}:{name}"
             runs.add(precision, samples, key, tuple(slices), list(slices.values()))
     made = [_slices(keys, runs.keys(), runs.text())] if runs else []
-    if totals and counts:
+    if counts:
         made.append(_totals(keys, [(name, sum(given.values())) for name, given in counts.items()]))
     return tuple(made)
 

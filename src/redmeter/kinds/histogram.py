@@ -27,7 +27,6 @@ def operations(
     retention: Mapping[int, int],
     distributions: Mapping[str, Mapping[int, Distribution]],
     *,
-    hours: bool = True,
     width: int = 1,
 ) -> Operations:
     """Turn distributions into the operations of one batch.
@@ -37,7 +36,6 @@ def operations(
         retention: precision -> samples, of histograms.
         distributions: series name -> {start of a slice, Unix seconds -> distribution}, which stay
             as they are; none of them is empty.
-        hours: whether they are taken into the statistics of their hours as well.
         width: of those slices, seconds. Precisions that are no multiple of it are left out, and so
             are the statistics where the hour is none.
     """
@@ -62,7 +60,7 @@ def operations(
         found = (keys.hists, *buckets.keys())
         made.append(Operation("hist", found, (str(keys.hist_bytes), buckets.text()), lost))
         made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
-    if hours and width and HOUR % width == 0:
+    if width and HOUR % width == 0:
         by_name = {name: _moments(given) for name, given in distributions.items()}
         made += statistics.operations(keys, by_name)
     return tuple(made)

@@ -302,9 +302,9 @@ def operations(
     whole = {name: _together(hours.values()) for name, hours in messages.items()}
     made = _push(keys, whole)
     if tallied:
-        made += tally(keys, messages) + seen(keys, whole)
+        made += _tally(keys, messages) + _seen(keys, whole)
     last = [(name, hour.last) for name, hour in whole.items()]
-    return (*made, touch(keys, last))
+    return (*made, _touch(keys, last))
 
 
 def book_operations(
@@ -322,8 +322,8 @@ def book_operations(
     name = name_of(logger, severity)
     made = _push(keys, {name: hour})
     if tallied:
-        made += tally(keys, {name: {THIS_HOUR: hour}})
-    return (*made, touch(keys, [(name, time)]))
+        made += _tally(keys, {name: {THIS_HOUR: hour}})
+    return (*made, _touch(keys, [(name, time)]))
 
 
 def _together(hours: Collection[LogHour]) -> LogHour:
@@ -349,7 +349,7 @@ def _push(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     return [Operation("push", tuple(lists), tuple(args), lambda: told)] if lists else []
 
 
-def tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Operation]:
+def _tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Operation]:
     """Count patterns by the hour: LOGGER:SEVERITY -> {start of an hour -> what was logged}."""
     found: list[str] = []
     args = [str(LIFE), str(MAX_PATTERNS), str(1 + len(keys.common("", "")))]
@@ -367,7 +367,7 @@ def tally(keys: Keys, messages: Mapping[str, Mapping[int, LogHour]]) -> list[Ope
     return [Operation("tally", tuple(found), tuple(args), lambda: told)] if found else []
 
 
-def seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
+def _seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     """Note when the patterns of each LOGGER:SEVERITY were seen first and last, with a sample."""
     found: list[str] = []
     args = [str(LIFE), str(MAX_PATTERNS)]
@@ -383,7 +383,7 @@ def seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     return [Operation("seen", tuple(found), tuple(args), lambda: told)] if found else []
 
 
-def touch(keys: Keys, last: Sequence[tuple[str, float]]) -> Operation:
+def _touch(keys: Keys, last: Sequence[tuple[str, float]]) -> Operation:
     """Note which LOGGER:SEVERITY there are, and when the last message of each was, Unix seconds."""
     args = [str(LIFE)]
     for name, time in last:

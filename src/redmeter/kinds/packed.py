@@ -20,7 +20,7 @@ from typing import Any
 
 from redmeter.expressions import late
 from redmeter.kinds.distribution import HIGHEST, LOWEST, Distribution
-from redmeter.kinds.moments import Moments, held
+from redmeter.kinds.moments import Moments
 
 #: Bytes of a text of buckets that are read at most.
 MAX_TEXT = 2**20
@@ -120,48 +120,6 @@ def merged(texts: Iterable[tuple[_Text, _Text]]) -> Distribution:
             negative.add(*run)
     found.positive, found.negative = positive.buckets(), negative.buckets()
     return found
-
-
-def added_buckets(one: bytes, other: bytes) -> bytes:
-    """Return what two texts of buckets are together; where one is none, the other one."""
-    read = [(text, parts) for text in (one, other) if (parts := _parts(text)) is not None]
-    if len(read) < 2:
-        return read[0][0] if read else one
-    sums = _Sum(), _Sum()
-    for _, (*_, positive, negative) in read:
-        for into, runs in zip(sums, (positive, negative), strict=True):
-            for run in runs:
-                into.add(*run)
-    low, high = min(parts[0] for _, parts in read), max(parts[1] for _, parts in read)
-    zeros = sum(parts[2] for _, parts in read)
-    texts = [_written(each.buckets()) for each in sums]
-    return f"{low!r}|{high!r}|{zeros}|{texts[0]}|{texts[1]}".encode()
-
-
-def _parts(text: bytes) -> tuple[float, float, int, list[_Run], list[_Run]] | None:
-    told = _BUCKETS.fullmatch(text.decode("ascii", errors="replace"))
-    try:
-        if told is not None:
-            ends = float(told[1]), float(told[2])
-            return (*ends, int(told[3]), _runs(told[4]), _runs(told[5]))
-    except ValueError:
-        pass  # runs that are none
-    return None
-
-
-def added_moments(one: bytes, other: bytes) -> bytes:
-    """Return what two texts of moments are together; where one is none, the other one."""
-    read = []
-    for text in (one, other):
-        told = _MOMENTS.fullmatch(text.decode("ascii", errors="replace"))
-        if told is not None and int(told[1]):
-            read.append((text, int(told[1]), float(told[2]), float(told[3])))
-    if len(read) < 2:
-        return read[0][0] if read else one
-    (_, n1, t1, q1), (_, n2, t2, q2) = read
-    apart = t2 / n2 - t1 / n1
-    m2 = held(q1 + q2 + apart * apart * (n1 * n2 / (n1 + n2)))
-    return f"{n1 + n2} {held(t1 + t2):.17g} {m2:.17g}".encode()
 
 
 class _Sum:

@@ -53,8 +53,6 @@ class Sample:
     endless: int = 0
     strange: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    #: Precisions of those that are there; 0 for what has none.
-    live: set[int] = field(default_factory=set)
 
     def estimate(self, count: int) -> int | None:
         """Return the bytes of all counters, None where none was measured though there are some."""

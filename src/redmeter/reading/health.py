@@ -13,7 +13,7 @@ from redmeter.errors import StoreError
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.kinds.message import parse_name
 from redmeter.partitions import SpreadKeys
-from redmeter.reading import findings, moves, reports
+from redmeter.reading import findings, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
 from redmeter.reading.places import Places
@@ -78,14 +78,13 @@ def examine(store: Store) -> Health:
     since = store.clock.wall()
     masters = ask_masters(store) if spread else {}
     store = store.partly()
-    own, moving = () if spread else QUESTIONS, moves.questions(keys)
+    own = () if spread else QUESTIONS
     places = Places(keys)
     # On a cluster a process is another producer in each partition.
     watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
     view, replies = store.read(
         [
             *own,
-            *moving,
             *places.commands,
             ("ZCARD", keys.known),
             ("ZRANDMEMBER", keys.known, str(SAMPLE)),
@@ -99,8 +98,8 @@ def examine(store: Store) -> Health:
         ]
     )
     servers = Servers(store, masters or {"": replies[: len(own)]}, since)
-    places.read(replies[len(own) + len(moving) :][: len(places.commands)])
-    told = replies[len(own) + len(moving) + len(places.commands) :]
+    places.read(replies[len(own) :][: len(places.commands)])
+    told = replies[len(own) + len(places.commands) :]
     number, drawn, cleaned, index, totals, *others = told
     beside_us = others[: len(_beside(keys))]
     bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
@@ -162,9 +161,6 @@ def examine(store: Store) -> Health:
     else:
         found += reports.writers(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
-    live = {"counters": sample.live, **{name: part.sample.live for name, part in parts.items()}}
-    found += moves.away(replies[len(own) :][: len(moving)], live)
-    found += moves.before(store)
     health.missing = store.left_out()  # what was asked since may be missing too
     return health
 
@@ -197,8 +193,7 @@ class _Counters:
         for at, member in enumerate(self._members):
             size, ttl, kind, lasting = replies[4 * at : 4 * at + 4]
             text = member.decode(errors="replace")
-            parsed = parse_entry(text)
-            if parsed is None:
+            if parse_entry(text) is None:
                 sample.strange.append(text)
             elif kind == b"none":
                 sample.bare += 1
@@ -206,7 +201,6 @@ class _Counters:
             elif kind != b"hash" and not isinstance(kind, StoreError):  # an ACL may forbid to ask
                 sample.wrong.append(text)
             else:
-                sample.live.add(parsed[0])
                 if isinstance(size, int):
                     sample.measured += 1
                     sample.bytes += size
@@ -256,8 +250,8 @@ class _Others:
     def __init__(self, replies: list[Reply], keys: Keys, places: Places) -> None:
         self.commands: list[Command] = []
         self._parts: dict[str, _Part] = {}
-        # Of each entry the sample it belongs to, its precision, and its keys with their types.
-        self._named: list[tuple[Sample, int, list[tuple[str, bytes]]]] = []
+        # The sample that each entry belongs to, and its keys with their types.
+        self._named: list[tuple[Sample, list[tuple[str, bytes]]]] = []
         for at, (name, attribute) in enumerate(_OTHERS.items()):
             count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
             usable = places.usable(getattr(keys, attribute))
@@ -271,20 +265,17 @@ class _Others:
                 if not of_it:
                     sample.strange.append(entry)
                     continue
-                parsed = None if name == "messages" else parse_entry(entry)
-                self._named.append((sample, parsed[0] if parsed else 0, of_it))
+                self._named.append((sample, of_it))
                 for key, _ in of_it:
                     self.commands += [("MEMORY", "USAGE", key), ("TYPE", key)]
 
     def examined(self, replies: list[Reply]) -> dict[str, _Part]:
         """Sum up what the server replied to the commands."""
         answers = iter(replies)
-        for sample, precision, of_it in self._named:
+        for sample, of_it in self._named:
             measured = False
             for key, wanted in of_it:
                 size, kind = next(answers), next(answers)
-                if isinstance(kind, StoreError) or kind == wanted:
-                    sample.live.add(precision)
                 if not isinstance(kind, StoreError) and kind not in (wanted, b"none"):
                     sample.wrong.append(key)
                 elif isinstance(size, int):

@@ -4,7 +4,7 @@ opening.py    open()                        urls.py       where the store is
 store.py      Store: read in one round trip  partition.py  apply a batch exactly once
 link.py       commands out, replies back    cluster.py    the same of a cluster's nodes
 sentinel.py   a link to the server that sentinels name
-replies.py    what a reply says             previous.py   to another store as well
+replies.py    what a reply says
 slots.py      which node has a key          scatter.py    to all partitions of a store, and back
 gathering.py  what is asked of each of them, and what their replies make; lists: merging.py
 scripts.py    lua/, one file per operation  steps.py      several exchanges, one or many in step

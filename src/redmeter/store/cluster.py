@@ -107,8 +107,6 @@ class ClusterLink:
         self._connect = connect
         self._first = tuple(start)
         self.location = location
-        #: See Link; to be set before the first exchange.
-        self.role = ""
         self._replicas = replicas
         self._remap = remap
         self._nodes: dict[Address, Link] = {}
@@ -304,7 +302,6 @@ class ClusterLink:
         if link is None:
             name = f"{name_of(address)} (a node of {in_short(self.location)})"
             link = Link(partial(self._connect, address), name)
-            link.role = self.role
             if self._longest is not None:
                 link.hurry(self._longest)
             link = self._nodes.setdefault(address, link)

@@ -30,7 +30,6 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redmeter.errors import (
-    AccessDenied,
     InvalidSetting,
     RedmeterError,
     StoreError,
@@ -85,7 +84,6 @@ class Link:
         self._owned = owned
         self._restarts = restarts
         self.location = location
-        self.role = ""
         #: Whether the server is known not to be a cluster node: see lone.py.
         self.alone = False
         self._limits = _Limits()
@@ -263,14 +261,12 @@ class Link:
             raise _unreadable(error) from None
 
     def _told(self, error: Exception, command: Command | None = None) -> StoreError:
-        """Return an error of the client's as one of ours; one that says no, with who says so."""
+        """Return an error of the client's as one of ours."""
         problem = translate(error, self.location)
         if command and is_misplaced(problem) and command[0] not in _SCRIPTS:
             assert isinstance(problem, StoreRefused)
             problem = StoreRefused(problem.code, problem.detail, _text(command[1]))
-        if not self.role or not isinstance(problem, StoreRefused | AccessDenied):
-            return problem
-        return problem.of(self.role)
+        return problem
 
     def _open(self) -> "redis.Redis":
         try:

@@ -31,12 +31,13 @@ def node_questions(link: Link, keys: Keys) -> list[Command]:
     return [("HGETALL", keys.count(0, f"{{{tag}}}")) for tag in _ASKED]
 
 
-def refuse_node(link: Link, keys: Keys, meta: Reply, replies: Sequence[Reply] = ()) -> None:
+def refuse_node(link: Link, keys: Keys, meta: Reply, replies: Sequence[Reply]) -> None:
     """Raise the error of a cluster node, which refuses keys of other nodes' slots.
 
     Args:
-        meta: the content of `meta:`, or of any other key of the store. A cluster node has none.
-        replies: to the node questions; without them they are asked now.
+        meta: the content of `meta:`. A cluster node has none.
+        replies: to the node questions; empty where the exchange opened a new connection, to a
+            server that has not been asked: it is asked now.
 
     Raises:
         StoreRefused: MOVED or ASK.

@@ -1,7 +1,7 @@
 """open(): from settings, or from a caller's client, to a Store. Connects to nothing."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,16 +39,13 @@ def open(  # noqa: A001
     timeout: float | None = None,
     embedded_idle: float | None = None,
     read_from: str | None = None,
-    previous_url: str | None = None,
-    previous_prefix: str | None = None,
     clock: Clock = SYSTEM,
 ) -> Store | None:
     """Prepare a store. Connects to nothing and starts nothing before its first use.
 
     Args:
-        url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from,
-            previous_url, previous_prefix: see settings.py; None: from the environment, else the
-            default.
+        url, prefix, retention, histogram_retention, timeout, embedded_idle, read_from: the
+            settings of the same name; None: from the environment, else the default.
         client: a redis-py client of the caller's, used instead of a URL and never closed.
         clock: where time comes from.
 
@@ -70,12 +67,6 @@ def open(  # noqa: A001
         "timeout": seconds,
         "clock": clock,
     }
-    if settings.resolve("previous_url", previous_url):
-        try:
-            own = settings.resolve("url", url) if client is None else "off"
-            options["previous"] = _previous(own, previous_url, previous_prefix, options)
-        except InvalidSetting as error:  # told to who reads; counting needs no other store
-            options["reader"] = partial(_unreadable, error)
     replica = settings.resolve("read_from", read_from) == "replica"
     if client is not None:
         if url is not None:
@@ -85,10 +76,10 @@ def open(  # noqa: A001
             of_client = partial(clients_cluster, client, seconds)
             if replica:
                 reader = partial(_reader, partial(of_client, replicas=True), dict(options))
-                options.setdefault("reader", reader)
+                options["reader"] = reader
             return Store(of_client(), **options)
         if replica:
-            options.setdefault("reader", partial(_no_replicas, "a client of yours"))
+            options["reader"] = partial(_no_replicas, "a client of yours")
         check_client(client, "redis.Redis or redis.RedisCluster")
         return Store(Link(lambda: client, location_of(client), owned=False), **options)
     given: Any = url
@@ -117,17 +108,17 @@ def open(  # noqa: A001
         link = partial(sentinel.link_to, target, settled, _connect_node)
         if replica:
             reader = partial(_reader, partial(link, replica=True), dict(options))
-            options.setdefault("reader", reader)
+            options["reader"] = reader
         return Store(link(), **options)
     if target.kind == "cluster":
         check_cluster_prefix(options["prefix"])
         nodes = partial(_connect_node, settled), target.nodes, target.location
         if replica:
             reader = partial(_reader, partial(ClusterLink, *nodes, replicas=True), dict(options))
-            options.setdefault("reader", reader)
+            options["reader"] = reader
         return Store(ClusterLink(*nodes), **options)
     if replica:
-        options.setdefault("reader", partial(_no_replicas, target.location))
+        options["reader"] = partial(_no_replicas, target.location)
     if path is None:
         return Store(Link(partial(_connect, settled), target.location), **options)
     idle = settings.resolve("embedded_idle", embedded_idle)
@@ -208,42 +199,8 @@ def location_of(client: "redis.Redis") -> str:
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
 
 
-def _previous(
-    own: str, url: str | None, prefix: str | None, options: Mapping[str, Any]
-) -> Store | None:
-    """Prepare the store that this one was moved from; None where it is `off`.
-
-    Args:
-        own: the URL of this one.
-    """
-    theirs = settings.resolve("previous_prefix", prefix)
-    try:
-        found = open(
-            settings.resolve("previous_url", url),
-            prefix=options["prefix"] if theirs == settings.SAME else theirs,
-            timeout=options["timeout"],
-            read_from="master",
-            previous_url="",
-            clock=options["clock"],
-        )
-    except InvalidSetting as error:
-        setting = "previous_url" if error.setting == "url" else error.setting
-        raise InvalidSetting(setting, error.reason) from None
-    if found is None:
-        return None
-    if len(found.parts) > 1:
-        raise InvalidSetting("previous_url", "is a cluster: what is moved lies on one server")
-    if (found.location, found.keys.prefix) == (urls.parse(own).location, options["prefix"]):
-        raise InvalidSetting("previous_url", "is this store itself: all would be counted twice")
-    return found
-
-
 def _reader(link: Callable[[], Link | ClusterLink], options: dict[str, Any]) -> Store:
     return Store(link(), **options)
-
-
-def _unreadable(error: InvalidSetting) -> Store:
-    raise error
 
 
 def _no_replicas(what: str) -> Store:

@@ -28,8 +28,7 @@ _OPERATIONS = {
     "moments": ("slices", "moments"),
     "stat": ("hourly", "stat"),
     "tally": ("hourly", "tally"),
-    "push": ("lists", "push"),
-    "weave": ("lists", "weave"),
+    "push": ("push",),
     "seen": ("seen",),
     "touch": ("touch",),
     "mark": ("mark",),
@@ -42,7 +41,7 @@ _texts: dict[str, bytes] = {}
 
 def read_all() -> None:
     """Read all scripts, so that none is read while the process forks: see fork_guard.py."""
-    for script in (BIND, RETAIN, CLEAN, JOIN, COMPACT, PUBLISH, TAKE, SETTLE, TIDY):
+    for script in (BIND, RETAIN, CLEAN, JOIN, COMPACT, PUBLISH):
         _text(script.name)
     _text("apply")
     for part in sorted({part for parts in _OPERATIONS.values() for part in parts}):
@@ -111,9 +110,6 @@ CLEAN = Script("clean")
 JOIN = Script("join")
 COMPACT = Script("compact")
 PUBLISH = Script("publish")
-TAKE = Script("take")
-SETTLE = Script("settle")
-TIDY = Script("tidy")
 
 # By the operations that it has: a handful of combinations occur.
 _apply: dict[tuple[str, ...], Script] = {}

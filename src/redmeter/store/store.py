@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import is_
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import RedmeterError, StoreError, StoreUnavailable
@@ -25,9 +25,6 @@ from redmeter.store.partition import Partition
 from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.scatter import Scatter
 from redmeter.store.steps import drive, drive_all
-
-if TYPE_CHECKING:
-    from redmeter.store.previous import Previous
 
 T = TypeVar("T")
 
@@ -106,7 +103,6 @@ class Store:
         timeout: how long a synchronous write is tried, seconds.
         clock: where the producer's time comes from.
         reader: makes the store that readings ask; None: this one is.
-        previous: the store that this one was moved from; readings add what lies there.
     """
 
     def __init__(
@@ -120,7 +116,6 @@ class Store:
         timeout: float,
         clock: Clock = SYSTEM,
         reader: "Callable[[], Store] | None" = None,
-        previous: "Store | None" = None,
     ) -> None:
         fork_guard.load()
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
@@ -128,15 +123,13 @@ class Store:
         #: The names of its keys, for who reads.
         self.keys: Keys
         #: How it is read.
-        self.link: Link | Scatter | Previous
+        self.link: Link | Scatter
         if isinstance(link, ClusterLink):
             spread = SpreadKeys(prefix)
             self.keys, self.link, each = spread, Scatter(link, spread), spread.parts
         else:
             self.keys, self.link = Keys(prefix), link
             each = (self.keys,)
-        if previous is not None:
-            self.link = _both(self.link, self.keys, previous)
         #: Where it is written: see partition.py.
         self.parts = tuple(
             Partition(
@@ -182,10 +175,6 @@ class Store:
         if self._reader is None:
             self._reader = self._make_reader()
         return self._reader
-
-    def act_as(self, name: str) -> None:
-        """Begin each error that this one of several stores answers with a name."""
-        self.parts[0].link.role = name
 
     def close(self) -> None:
         """Close the connections, unless they are the caller's."""
@@ -452,11 +441,3 @@ class Store:
         except StoreUnavailable:
             first.link.recover()
             return publishing.publish(first.link, first.keys, producer, report, **options)
-
-
-def _both(link: Link | Scatter, keys: Keys, previous: Store) -> "Previous":
-    # Who has none need not load what unites two.
-    from redmeter.store.previous import Previous
-
-    assert isinstance(previous.link, Link), "it lies on one server"
-    return Previous(link, keys, previous.link, previous.keys)

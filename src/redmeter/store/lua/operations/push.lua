@@ -16,5 +16,11 @@ function operations.push(i, keys, a)
     if ttl ~= -1 then call('EXPIRE', key, life) end
   end
 
-  each_list(i, keys, a + 1, put)
+  a = a + 1
+  for key = i, i + keys - 1 do
+    local last = a + 1 + tonumber(ARGV[a + 1])
+    local done, problem = pcall(put, KEYS[key], tonumber(ARGV[a]), a + 2, last)
+    if not done then reject(key, problem) end
+    a = last + 1
+  end
 end
