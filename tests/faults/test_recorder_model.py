@@ -425,7 +425,10 @@ def losses_of_counters(health: RecorderHealth) -> dict[int, int]:
 @pytest.mark.servers
 @pytest.mark.parametrize(
     "examples",
-    [30, pytest.param(300, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])],
+    [
+        pytest.param(30, marks=pytest.mark.timeout(300)),
+        pytest.param(300, marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
+    ],
 )
 def test_whatever_happens_the_store_holds_what_the_model_says(
     server: Server, proxy: Proxy, conn: Any, examples: int
