@@ -420,8 +420,8 @@ def test_a_masked_text_can_be_cleaned_and_masked_again(text: str, limit: int) ->
      "[parameters: ", ")]", "[parameters: ]",
      "sig=", "---", "--a=", "password 'a", "authorization=Hawk ", "\\\\'"],
 )  # fmt: skip
-def test_a_megabyte_of_hostile_text_is_masked_in_linear_time(piece: str) -> None:
+def test_a_long_hostile_text_is_masked_in_linear_time(piece: str) -> None:
     """What needs steps by the square of the length would run into the tests' time limit."""
     for around in ("token {}", "token {}… (1 more)", 'token="{}', "token: {}\\"):
-        text = around.format(piece * (250_000 // len(piece)))
+        text = around.format(piece * (100_000 // len(piece)))
         assert len(mask(text)) <= len(text) * 4

@@ -41,7 +41,7 @@ def address(server: Server, filled: Meter) -> Iterator[str]:
 
 
 @settings(
-    max_examples=40,
+    max_examples=20,
     derandomize=True,
     deadline=None,
     database=None,
