@@ -13,8 +13,8 @@ from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
 from redmeter.reading.curves import Curve
 from redmeter.reading.detail import read_detail
-from redmeter.reading.listing import Listing, listing
-from redmeter.reading.overview import LOOKED_AT, PANELS_SECONDS, Watch, read_overview
+from redmeter.reading.listing import MAX_LISTED, Listing, listing
+from redmeter.reading.overview import PANELS_SECONDS, Watch, read_overview
 from redmeter.reading.pages import read_pages
 from redmeter.reading.sets import MAX_ADDED
 from redmeter.reading.talk import read_talk
@@ -478,12 +478,12 @@ def test_a_name_whose_label_sets_were_not_all_looked_at_says_so(
 ) -> None:
     """It is the last one; what requests came to is known from the pages in any case."""
     store, now = open_store(), int(server_time(client))
-    names = {f'jobs{{n="{n:04}"}}': {now: 1} for n in range(LOOKED_AT)}
+    names = {f'jobs{{n="{n:04}"}}': {now: 1} for n in range(MAX_LISTED)}
     names |= {requests(f"/{n}"): {now: 1} for n in range(50)}
     count_all(store, dict(list(names.items())[:300]), trim=False)
     count_all(store, dict(list(names.items())[300:]) | {"calls": {now: 1}}, trim=False)
     rows_of = {row.name: row for row in read_overview(store, 60).counters.rows}
-    assert (rows_of["jobs"].complete, rows_of["jobs"].count) == (False, LOOKED_AT - 51)
+    assert (rows_of["jobs"].complete, rows_of["jobs"].count) == (False, MAX_LISTED - 51)
     assert (rows_of["http_requests"].complete, rows_of["http_requests"].count) == (True, 50)
     assert rows_of["calls"].complete
 
@@ -672,4 +672,4 @@ def test_ten_thousand_other_counters_do_not_make_the_page_dearer(
     pipe.execute()
     count_all(store, {"hits": {now: 1}})
     found = read_overview(store, 60)
-    assert (found.counters.total, found.counters.looked_at) == (10_001, LOOKED_AT)
+    assert (found.counters.total, found.counters.looked_at) == (10_001, MAX_LISTED)

@@ -10,10 +10,15 @@ import pytest
 
 from dashboard.conftest import HOSTILE, error_of
 from redmeter import Meter
+from redmeter.dashboard import app
 from redmeter.dashboard.api import openapi
 from redmeter.dashboard.app import KEEP, KEEP_FINE
 from redmeter.dashboard.endpoints import ENDPOINTS
+from redmeter.reading import overview, rowrankings
+from support.observed import put_observed
+from support.servers import Server
 from support.stores import exchanges
+from support.waiting import eventually
 
 FAILED = {"status": "5xx"}
 
@@ -254,3 +259,68 @@ def test_ten_who_watch_cost_what_one_does(
             client.get("/api/series?name=hits&precision=60")
             client.get("/api/series?precision=60&name=hits")
     assert len(seen) == 1
+
+
+# --- Very many series ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("/api/overview", "zzz_orders"),
+        ("/api/counters?order=count&limit=10", "zzz_orders"),
+        ("/api/counters?order=change&pattern=*o*&limit=10", "zzz_orders"),
+        ("/api/counters?order=count&kind=histograms", "zzz_took"),
+    ],
+)
+def test_of_very_many_series_the_busiest_is_first_whatever_its_name(
+    url: str,
+    name: str,
+    client: httpx.Client,
+    meter: Meter,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread of the page ranks all of them; then an answer takes two round trips as ever."""
+    monkeypatch.setattr(app, "KEEP", 0.0)
+    monkeypatch.setattr(overview, "PANELS_SECONDS", 0.0)
+    meter.count("zzz_orders", 500_000)
+    now = time.time()
+    with server.client() as redis:
+        put_observed(redis, {"zzz_took": [(now, 0.5)] * 3})
+        for index in ("known", "hists"):
+            names = {f"60:aaa_orders_{n:04}": 0 for n in range(1_600)}
+            redis.zadd(f"redmeter:{index}:", names)
+
+    def listed() -> Any:
+        answer = client.get(url)
+        assert answer.status_code == 200, answer.text
+        validator(url.partition("?")[0]).validate(answer.json())
+        return answer.json()["counters"] if "overview" in url else answer.json()
+
+    first = listed()
+    assert (first["ranked_at"], first["looked_at"], first["total"]) == (None, 1_000, 1_601)
+    eventually(lambda: listed()["ranked_at"] is not None)
+    with exchanges(monkeypatch) as seen:
+        then = listed()
+        assert len(seen) == 2
+    assert (then["rows"][0]["name"], then["looked_at"], then["found"]) == (name, 1_601, 1_601)
+    assert 0 <= time.time() - then["ranked_at"] < 60
+
+
+def test_lists_by_name_are_never_ranked(
+    client: httpx.Client, meter: Meter, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor are gauges, whose samples add up to nothing: both go on page by page."""
+    monkeypatch.setattr(app, "KEEP", 0.0)
+    ranked: list[Any] = []
+    monkeypatch.setattr(rowrankings, "rank_all", lambda *given: ranked.append(given))
+    with server.client() as redis:
+        for index in ("known", "gauges"):
+            names = {f"60:n{n:04}": 0 for n in range(1_600)}
+            redis.zadd(f"redmeter:{index}:", names)
+    for query in ("order=name", "kind=gauges&order=count", "kind=gauges&order=change"):
+        found = client.get(f"/api/counters?{query}&offset=1550&limit=50").json()
+        assert [row["name"] for row in found["rows"]] == [f"n{n:04}" for n in range(1_550, 1_600)]
+        assert (found["found"], found["ranked_at"]) == (1_600, None)
+    assert ranked == []

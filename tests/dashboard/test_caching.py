@@ -10,6 +10,7 @@ import pytest
 
 from redmeter.dashboard.caching import THREADS, WAITING, Body, Shared, as_json
 from redmeter.dashboard.refusals import Refusal
+from support.waiting import eventually
 
 
 class Maker:
@@ -209,3 +210,23 @@ def test_what_does_not_become_smaller_goes_as_it_is() -> None:
         answer = Body(content, kind).response(asker(accept_encoding="gzip"))
         assert "content-encoding" not in answer.headers
         assert "vary" not in answer.headers
+
+
+def test_work_is_done_once_at_a_time() -> None:
+    """What fails is no trouble for what comes after it."""
+    shared, may, done_of = Shared(), threading.Event(), list[int]()
+
+    def work() -> None:
+        done_of.append(1)
+        assert may.wait(10)
+        raise ValueError
+
+    for _ in range(5):
+        shared.run("work", work)
+    eventually(lambda: done_of)
+    shared.run("work", work)
+    may.set()
+    eventually(lambda: shared._threads == 0)
+    assert done_of == [1]
+    shared.run("work", work)
+    eventually(lambda: len(done_of) == 2)

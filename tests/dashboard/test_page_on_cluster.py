@@ -11,11 +11,14 @@ from dashboard.test_api import ASKED, validator
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
 from redmeter.partitions import partition_of
+from redmeter.reading import rowrankings
+from redmeter.reading.listing import Listing
 from redmeter.store import scatter
 from redmeter.store.link import Link
 from support.asking import asking
 from support.clusters import Cluster
 from support.progress import partitions_on, slot_of
+from support.stores import opened_store
 from support.waiting import eventually
 
 NAMES = [f"n{number}" for number in range(40)]
@@ -154,3 +157,41 @@ def test_all_nodes_away_is_a_503(client: httpx.Client, cluster: Cluster) -> None
     answer = client.get("/api/overview")
     assert (answer.status_code, error_of(answer)["code"]) == (503, "store-unavailable")
     assert client.get("/healthz").status_code == 503
+
+
+def test_series_of_all_partitions_are_ranked(
+    client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page by page, each of series from several partitions: none is missed, none comes twice."""
+    monkeypatch.setattr(rowrankings, "MIN_PAGE", 7)
+    monkeypatch.setattr(rowrankings, "MAX_PAGE", 7)
+    with opened_store(cluster.url) as store:
+        ranked, _ = rowrankings.rank_all(store, rowrankings.RankingKey(60))
+    found = [(group.row.name, group.row.count) for group in ranked.rows]
+    counted = [(name, number + 1) for number, name in enumerate(NAMES)]
+    assert [one for one in found if one in counted] == sorted(counted, key=lambda one: -one[1])
+    assert (ranked.looked_at, len(found)) == (len(NAMES) + 2, len(NAMES) + 2)
+
+
+def test_a_ranking_that_lacks_a_node_is_not_kept(
+    client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would go on lacking its series when the node is back."""
+    monkeypatch.setattr(rowrankings, "MAX_LISTED", 3)
+    with opened_store(f"{cluster.url}?socket_timeout=0.3") as store:
+        rankings = rowrankings.RowRankings(store, lambda work: work())
+        key = rowrankings.RankingKey(60)
+        found = Listing([], total=len(NAMES), looked_at=3, found=3)
+        node = cluster.masters()[0]
+        cluster.pause(node)
+        rankings.refresh(key, found)
+        assert rankings.last(key) is None
+        cluster.resume(node)
+        monkeypatch.setattr(rowrankings, "RANK_SECONDS", 0.0)
+
+        def ranked() -> bool:
+            rankings._kept.clear()
+            rankings.refresh(key, found)
+            return rankings.last(key) is not None
+
+        eventually(ranked, 10)

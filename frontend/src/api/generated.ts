@@ -279,11 +279,14 @@ export interface components {
             /** @description How often it happened within the window, and within as long a time before; of a gauge, how many samples there are. null where nothing keeps what was before. */
             count: number;
             before: number | null;
-            /** @description Of observed values their mean, of a gauge its newest sample. */
+            /** @description The mean of a histogram, the newest sample of a gauge. */
             value: number | null;
-            /** @description Counts, or samples of a gauge, by slices; null for gaps. */
+            /** @description The 95th percentile of a histogram within the window, and within as long a time before; null for others, and where it was not read: a list reads 50 series at most, those rows first that have the fewest. */
+            p95: number | null;
+            p95_before: number | null;
+            /** @description By intervals: counts, samples of a gauge, or the 95th percentiles of a histogram, at most 24; null for gaps. */
             values: (number | null)[];
-            /** @description Start of the first slice, and the width of each, seconds. */
+            /** @description Start of the first interval, and the width of each, seconds. */
             start: number;
             precision: number;
             partial: boolean;
@@ -298,6 +301,8 @@ export interface components {
             total: number;
             looked_at: number;
             found: number;
+            /** @description When the series were ranked, of which there are over 1,000: the first 1,000 rows are there, with figures of now. null where all were read for this answer; and where looked_at is less than total, until they have been ranked. */
+            ranked_at: number | null;
         };
         /** @description A series as a chart draws it: of observed values the p95. */
         Curve: {
@@ -583,6 +588,8 @@ export interface components {
             found: number;
             total: number;
             looked_at: number;
+            /** @description When the series were ranked, of which there are over 1,000. null where all were read for this answer; and where looked_at is less than total, until they have been ranked. */
+            ranked_at: number | null;
         };
         /** @description Whether the store is well. */
         OverviewHealth: {

@@ -18,11 +18,6 @@ interface Props {
   empty?: ComponentChildren;
 }
 
-/** Of very many series some are looked at: which. */
-export function amongFirst({ looked_at, total }: { looked_at: number; total: number }): string {
-  return looked_at < total ? `, of the first ${number(looked_at)} of ${number(total)} series by name` : "";
-}
-
 /** What stands for a row: of a counter how often, of a gauge its newest value, else the mean too. */
 function shownOf(row: CounterRow) {
   if (row.kind === "gauge") return value(row.value, unitOf(row.name));

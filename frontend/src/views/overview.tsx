@@ -14,7 +14,7 @@ import { Toolbar } from "../parts/toolbar";
 import { announce } from "../state/announce";
 import { useFeed } from "../state/live";
 import { health, set, state, store } from "../state/page";
-import { amongFirst, CounterTable } from "./countertable";
+import { CounterTable } from "./countertable";
 import { bandOf } from "./detaillines";
 import { Findings } from "./findings";
 import { Gauges } from "./gauges";
@@ -22,6 +22,7 @@ import { BEFORE, Changed, Frequent } from "./messagelists";
 import { PageTable } from "./pagetable";
 import { refusedOf } from "./names";
 import { Picker } from "./picker";
+import { madeFrom } from "./ranking";
 import { Tiles } from "./tiles";
 import { trafficLines } from "./trafficlines";
 
@@ -147,7 +148,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
             title="Counters"
             about={
               counters.found > 0 &&
-              `the busiest ${counters.rows.length} of ${number(counters.found)}${amongFirst(counters)}`
+              `the busiest ${counters.rows.length} of ${number(counters.found)}${madeFrom(counters, now, true)}`
             }
             actions={
               <Go view="counters" class="to">

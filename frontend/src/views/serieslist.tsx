@@ -10,8 +10,9 @@ import { Gate } from "../parts/gate";
 import { LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
-import { amongFirst, CounterTable } from "./countertable";
+import { CounterTable } from "./countertable";
 import { nextPlace, patternIn, type Place } from "./filtering";
+import { madeFrom, reachable } from "./ranking";
 
 export const KINDS = [
   { value: "counters", text: "Counters" },
@@ -52,29 +53,31 @@ export function SeriesList({ kind, order, among }: { kind: Kind; order: string; 
   useEffect(() => {
     if (fed.data && !fed.stale) look(nextPlace(place, filter, fed.data));
   }, [fed.data, fed.stale]);
-  return <Gate fed={fed}>{(answer) => <Listed {...{ answer, kind, offset, among, place }} />}</Gate>;
+  return <Gate fed={fed}>{(answer) => <Listed {...{ answer, kind, order, offset, among, place }} />}</Gate>;
 }
 
 interface ListedProps {
   answer: CountersAnswer;
   kind: Kind;
+  order: string;
   offset: number;
   among: boolean;
   place: Place;
 }
 
-function Listed({ answer, kind, offset, among, place }: ListedProps) {
-  const { rows, found, window } = answer;
+function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
+  const { rows, found, window, now } = answer;
   const { filter } = state.value;
   const title = KINDS.find((each) => each.value === kind)?.text ?? "";
   const begins = place === "beginning" && filter !== "" ? ", those that begin so" : "";
-  const more = found < answer.total ? amongFirst(answer) : "";
+  const partly = found < answer.total || answer.ranked_at !== null;
+  const more = partly ? madeFrom(answer, now, order !== "name") : "";
   const all = (
     <button type="button" class="quiet" onClick={() => set({ kind: kind === "counters" ? "" : kind }, true)}>
       All of them
     </button>
   );
-  const actions = among ? found > rows.length && all : <Paging offset={offset} total={found} />;
+  const actions = among ? found > rows.length && all : <Paging offset={offset} total={reachable(answer)} />;
   return (
     <Card
       title={title}
@@ -89,7 +92,7 @@ function Listed({ answer, kind, offset, among, place }: ListedProps) {
       />
       {rows.length > 20 && found > LIMIT && (
         <div class="card-foot">
-          <Paging offset={offset} total={found} />
+          <Paging offset={offset} total={reachable(answer)} />
         </div>
       )}
     </Card>

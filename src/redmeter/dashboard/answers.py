@@ -260,11 +260,17 @@ class CounterRow(TypedDict):
     #: many samples there are. null where nothing keeps what was before.
     count: int
     before: int | None
-    #: Of observed values their mean, of a gauge its newest sample.
+    #: The mean of a histogram, the newest sample of a gauge.
     value: float | None
-    #: Counts, or samples of a gauge, by slices; null for gaps.
+    #: The 95th percentile of a histogram within the window, and within as long a time before; null
+    #: for others, and where it was not read: a list reads 50 series at most, those rows first that
+    #: have the fewest.
+    p95: float | None
+    p95_before: float | None
+    #: By intervals: counts, samples of a gauge, or the 95th percentiles of a histogram, at most 24;
+    #: null for gaps.
     values: list[float | None]
-    #: Start of the first slice, and the width of each, seconds.
+    #: Start of the first interval, and the width of each, seconds.
     start: int
     precision: int
     partial: bool
@@ -279,6 +285,10 @@ class CountersAnswer(Answer):
     total: int
     looked_at: int
     found: int
+    #: When the series were ranked, of which there are over 1,000: the first 1,000 rows are there,
+    #: with figures of now. null where all were read for this answer; and where looked_at is less
+    #: than total, until they have been ranked.
+    ranked_at: float | None
 
 
 class LabelValue(TypedDict):
@@ -540,6 +550,9 @@ class OverviewCounters(TypedDict):
     found: int
     total: int
     looked_at: int
+    #: When the series were ranked, of which there are over 1,000. null where all were read for this
+    #: answer; and where looked_at is less than total, until they have been ranked.
+    ranked_at: float | None
 
 
 class OverviewHealth(TypedDict):

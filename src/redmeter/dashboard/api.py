@@ -28,6 +28,7 @@ from redmeter.errors import (
 )
 from redmeter.keys import span
 from redmeter.reading.overview import Watch
+from redmeter.reading.rowrankings import RowRankings, Start
 from redmeter.store import Store
 
 #: How long an answer may take, seconds.
@@ -48,7 +49,6 @@ _ANSWERS: dict[str, Callable[[Store, Values], Any]] = {
     "/api/marks": questions.marks,
     "/api/forecast": questions.forecast,
     "/api/pages": panels.pages,
-    "/api/counters": panels.counters,
     "/api/detail": panels.detail,
 }
 
@@ -58,6 +58,7 @@ class Answers:
 
     Args:
         store: what the answers are about.
+        start: runs the ranking of very many series: see rowrankings.py.
 
     Attributes:
         reader: what is asked: the store itself, or the same on a replica.
@@ -66,10 +67,11 @@ class Answers:
         InvalidSetting: see Store.reader.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, start: Start | None = None) -> None:
         self.store = store
         self.reader = store.reader
-        self._watch = Watch(self.reader)
+        self._rankings = RowRankings(self.reader, start)
+        self._watch = Watch(self.reader, self._rankings)
 
     def answer(self, endpoint: Endpoint, values: Values) -> Any:
         """Answer a question. Called by several threads.
@@ -83,6 +85,8 @@ class Answers:
         with reader.link.bounded(PATIENCE):
             if endpoint.path == "/api/overview":
                 return panels.overview(reader, self._watch, values, replica=replica)
+            if endpoint.path == "/api/counters":
+                return panels.counters(reader, self._rankings, values)
             if endpoint.path == "/api/health":  # of the one that takes what is written
                 return panels.health(self.store, values)
             return _ANSWERS[endpoint.path](reader, values)

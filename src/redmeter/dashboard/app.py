@@ -77,8 +77,10 @@ class Dashboard(Starlette):
         if allowed_hosts is not None and not isinstance(allowed_hosts, Hosts):
             allowed_hosts = Hosts(allowed_hosts)
         store, self._owned = _store_of(source, prefix)
-        self._answers = None if store is None else api.Answers(store)
         self._shared = Shared()
+        # One ranking at a time, whatever lists wait for theirs.
+        rank = partial(self._shared.run, "ranking")
+        self._answers = None if store is None else api.Answers(store, rank)
         #: Whether the store is alive is told though all threads are busy.
         self._vital = Shared()
         self._files = Files()

@@ -9,6 +9,7 @@ A body is compressed once for all, and has an ETag, over all but the time at whi
 what has not changed is not sent again.
 """
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -194,6 +195,21 @@ class Shared:
                 # Not to be waited for at the end of the process: it may wait for the network.
                 threading.Thread(target=self._work, name="redmeter-page", daemon=True).start()
         return one.future
+
+    def run(self, key: Hashable, work: Callable[[], object]) -> None:
+        """Do some work in a thread, unless the same is under way or too much is waiting.
+
+        Args:
+            key: of the work; no other than that of an answer.
+            work: done for what it leaves behind. What it fails by is not told.
+        """
+
+        def make() -> Body:
+            work()
+            return Body(b"", "text/plain")
+
+        with contextlib.suppress(Refusal):
+            self.get(key, make, 0.0)
 
     def _work(self) -> None:
         while True:

@@ -12,6 +12,7 @@ from redmeter.reading import health as reading_health
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import pages as reading_pages
 from redmeter.reading.findings import Finding
+from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.together import ask
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
@@ -48,30 +49,36 @@ def pages(store: Store, values: Values) -> answers.PagesAnswer:
     }
 
 
-def counters(store: Store, values: Values) -> answers.CountersAnswer:
-    """Answer /api/counters."""
-    precision, kind = values["precision"], values["kind"]
+def counters(store: Store, rankings: RowRankings, values: Values) -> answers.CountersAnswer:
+    """Answer /api/counters.
+
+    Args:
+        rankings: of lists that are not ordered by name.
+    """
+    precision, kind, order = values["precision"], values["kind"], values["order"]
     options = {name: values[name] for name in ("pattern", "order", "limit", "offset", "grouped")}
+    key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
+    ranks = order != "name" and kind != "gauges"
+    ranked = rankings.last(key) if ranks else None
 
     def make(kept: Any) -> Any:
-        window = whole_window(kept.series, precision)
-        if kind == "histograms":
-            window = histogram_window(kept.histograms, window)
-        return listing.listing(store.keys, window, kind=kind, **options)
+        window = listing.window_for(kept, kind, precision)
+        return listing.listing(store.keys, window, kind=kind, **options, ranked=ranked)
 
     view, found = ask(store, make)
+    if ranks:
+        rankings.refresh(key, found)
     window = whole_window(view.retention, precision)
     observed = histogram_window(view.histograms, window)
     return {
         "now": view.now,
         "missing": store.left_out(),
         "window": words.of_span(reading_overview.span_of(window, observed, view.now)),
-        "rows": [
-            words.of_row(row, found.values_start, found.values_precision) for row in found.rows
-        ],
+        "rows": [words.of_row(row) for row in found.rows],
         "total": found.total,
         "looked_at": found.looked_at,
         "found": found.found,
+        "ranked_at": found.ranked_at,
     }
 
 
@@ -221,13 +228,11 @@ def overview(
             "compared": found.messages.compared,
         },
         "counters": {
-            "rows": [
-                words.of_row(row, counters.values_start, counters.values_precision)
-                for row in counters.rows
-            ],
+            "rows": [words.of_row(row) for row in counters.rows],
             "found": counters.found,
             "total": counters.total,
             "looked_at": counters.looked_at,
+            "ranked_at": counters.ranked_at,
         },
         "health": {
             "level": level,

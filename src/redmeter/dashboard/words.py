@@ -6,10 +6,11 @@ from typing import Any
 from redmeter import model
 from redmeter.dashboard import answers
 from redmeter.keys import HOUR
-from redmeter.reading import curves, listing
+from redmeter.reading import curves
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import spread as spreads
 from redmeter.reading.requested import Page
+from redmeter.reading.rows import Row
 
 #: What a name ends in -> what its values are in.
 _UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
@@ -142,7 +143,7 @@ def of_page(page: Page) -> answers.Page:
     }
 
 
-def of_row(row: listing.Row, start: int, precision: int) -> answers.CounterRow:
+def of_row(row: Row) -> answers.CounterRow:
     """Word a row of a list."""
     kind: Any = row.kind
     return {
@@ -152,10 +153,12 @@ def of_row(row: listing.Row, start: int, precision: int) -> answers.CounterRow:
         "count": row.count,
         "before": row.before,
         "value": row.value,
+        "p95": row.p95,
+        "p95_before": row.p95_before,
         "complete": row.complete,
         "values": row.values,
-        "start": start,
-        "precision": precision,
+        "start": row.start,
+        "precision": row.precision,
         "partial": bool(row.values),
     }
 

@@ -19,7 +19,8 @@ and windows.py for how that is done.
 
     overview.py    the first page: traffic.py, listing.py and talk.py together
     pages.py       pages of a web application; traffic.py reads them, by requested.py and timed.py
-    listing.py     what there is, with a small curve (sparks.py) of each
+    listing.py     series of one kind as rows (rows.py), each with a small curve (rowcurves.py);
+                   very many are ranked in the background (rowrankings.py)
     detail.py      one series, at every precision, and its label sets
     talk.py        what is logged, at a glance
     curves.py      what a chart draws

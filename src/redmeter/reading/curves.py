@@ -94,7 +94,7 @@ def summed(
     name: str, replies: Sequence[Reply], window: Window, histograms: Retention, now: float
 ) -> Summary:
     """Merge the replies to asked_spreads(); what is no histogram is left out."""
-    return _grid(window, histograms, now).summary(name, _hashes(replies))
+    return grid(window, histograms, now).summary(name, hashes_of(replies))
 
 
 def spread(
@@ -106,7 +106,7 @@ def spread(
     of: int = 1,
 ) -> Curve:
     """Merge the same to the curve of a percentile."""
-    found = _grid(window, histograms, now).over_time(name, _hashes(replies))
+    found = grid(window, histograms, now).over_time(name, hashes_of(replies))
     return percentile(found, len(replies) // 2, of)
 
 
@@ -124,11 +124,13 @@ def percentile(found: Series[Spread | None], looked_at: int = 1, of: int = 1) ->
     )
 
 
-def _grid(window: Window, histograms: Retention, now: float) -> SummaryGrid:
+def grid(window: Window, histograms: Retention, now: float) -> SummaryGrid:
+    """Return the slices of a window of histograms."""
     return SummaryGrid(histograms, window.fine, now, None, None, window.count)
 
 
-def _hashes(replies: Sequence[Reply]) -> list[list[Reply]]:
+def hashes_of(replies: Sequence[Reply]) -> list[list[Reply]]:
+    """Return the two hashes of each series in the replies to asked_spreads()."""
     return [
         [raised(reply) for reply in two]
         for two in zip(replies[::2], replies[1::2], strict=True)

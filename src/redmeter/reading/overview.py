@@ -17,9 +17,11 @@ from redmeter.reading import marks as marking
 from redmeter.reading import reports, writers
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.findings import Finding
-from redmeter.reading.listing import Listing, Row, listing, redrawn
+from redmeter.reading.listing import Listing, listing, redrawn
 from redmeter.reading.partly import there
 from redmeter.reading.requested import Page, Traffic
+from redmeter.reading.rowrankings import RankingKey, RowRankings
+from redmeter.reading.rows import Row, RowRanking
 from redmeter.reading.talk import Talk, talk
 from redmeter.reading.together import Question, ask, together
 from redmeter.reading.traffic import traffic
@@ -30,8 +32,6 @@ from redmeter.store import Store, View
 PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
 #: Curves that may be asked for.
 MAX_CURVES = 20
-#: Counters that are looked at for the busiest of them.
-LOOKED_AT = 1_000
 #: Counters whose curves are drawn where there is no web application.
 DRAWN = 5
 #: For how long those panels are kept that change slowly, seconds: of slices below a minute, and of
@@ -121,8 +121,8 @@ class CountersPanel:
     found: int
     total: int
     looked_at: int
-    values_start: int
-    values_precision: int
+    #: When all series were ranked, Unix seconds; None where these were read just now.
+    ranked_at: float | None
 
 
 @dataclass(slots=True)
@@ -170,10 +170,12 @@ class Watch:
 
     Args:
         store: to read from.
+        rankings: of all series, where they are too many to be read for an answer.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, rankings: RowRankings | None = None) -> None:
         self._store = store
+        self._rankings = rankings or RowRankings(store)
         # Slice width -> when they were read, monotonic, and the panels.
         self._kept: dict[int, tuple[float, _Panels]] = {}
 
@@ -196,11 +198,14 @@ class Watch:
         read, kept = self._kept.get(precision, (-math.inf, None))
         if now - read > (PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE):
             kept = None
+        busiest = RankingKey(precision, grouped=True)
+        ranked = self._rankings.last(busiest)
         view, (found, panels) = ask(
-            store, lambda k: overview(store.keys, k, precision, series, kept)
+            store, lambda k: overview(store.keys, k, precision, series, kept, ranked)
         )
         if kept is None and not store.left_out():
             self._kept[precision] = now, panels
+        self._rankings.refresh(busiest, panels.counters)
         return view, found
 
 
@@ -214,12 +219,18 @@ class _Panels(NamedTuple):
 
 
 def overview(
-    keys: Keys, kept: Kept, precision: int, series: Sequence[str], panels: _Panels | None
+    keys: Keys,
+    kept: Kept,
+    precision: int,
+    series: Sequence[str],
+    panels: _Panels | None,
+    ranked: RowRanking | None,
 ) -> Question[tuple[Overview, _Panels]]:
     """Ask the same.
 
     Args:
         panels: which were read a moment ago, and are not read again.
+        ranked: the busiest counters of all, ranked before.
     """
     window = whole_window(kept.series, precision)
     observed = histogram_window(kept.histograms, window)
@@ -236,9 +247,9 @@ def overview(
                 grouped=True,
                 order="count",
                 limit=COUNTERS,
-                most=LOOKED_AT,
                 curves=DRAWN,
                 needed=False,
+                ranked=ranked,
             ),
             talk(keys, limit=0),
             _marks(keys),
@@ -277,8 +288,7 @@ def overview(
             counters.found,
             counters.total,
             counters.looked_at,
-            counters.values_start,
-            counters.values_precision,
+            counters.ranked_at,
         ),
         panels.health,
     )

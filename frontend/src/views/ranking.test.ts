@@ -1,0 +1,34 @@
+// Lists of very many series: what they say about how they were made.
+import { expect, test } from "vitest";
+import { madeFrom, reachable } from "./ranking";
+
+const NOW = 1_700_000_000;
+
+test("a list of all series needs no words", () => {
+  expect(madeFrom({ looked_at: 900, total: 900, ranked_at: null }, NOW, true)).toBe("");
+});
+
+test("until all series are ranked, the list says that it is of the first by name", () => {
+  const told = { looked_at: 1000, total: 20_000, ranked_at: null };
+  expect(madeFrom(told, NOW, true)).toBe(", from the first 1,000 of 20,000 series by name; ranking all …");
+  expect(madeFrom(told, NOW, false)).toBe(", from the first 1,000 of 20,000 series by name");
+});
+
+test("a ranking shows its age, and the series that it lacks", () => {
+  const ranked = { looked_at: 20_000, total: 20_000, ranked_at: NOW - 40 };
+  expect(madeFrom(ranked, NOW, true)).toBe(", ranked 40 s ago from 20,000 series");
+  expect(madeFrom({ ...ranked, total: 20_010 }, NOW, true)).toBe(
+    ", ranked 40 s ago from 20,000 of 20,010 series",
+  );
+});
+
+test("of more series than a ranking reads, it is of the first by name", () => {
+  const told = { looked_at: 100_000, total: 250_000, ranked_at: NOW - 400 };
+  expect(madeFrom(told, NOW, true)).toBe(", ranked 6 min ago from the first 100k of 250k series by name");
+});
+
+test("a ranking keeps its first rows", () => {
+  expect(reachable({ found: 12_345, ranked_at: NOW })).toBe(1000);
+  expect(reachable({ found: 12, ranked_at: NOW })).toBe(12);
+  expect(reachable({ found: 12_345, ranked_at: null })).toBe(12_345);
+});

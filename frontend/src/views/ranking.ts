@@ -1,0 +1,30 @@
+// Very many series are ranked now and then, outside the answers of the page: which ones a list shows.
+import { ago } from "../lib/time";
+import { number } from "../lib/units";
+
+/** Rows that a ranking keeps, and series that it reads; see reading/rowrankings.py. */
+export const RANKED_ROWS = 1_000;
+const RANKED_SERIES = 100_000;
+
+interface Told {
+  looked_at: number;
+  total: number;
+  ranked_at: number | null;
+}
+
+/** Which series a list was made from, as a clause; "" where it was made from all of them just now. */
+export function madeFrom({ looked_at, total, ranked_at }: Told, now: number, ranks: boolean): string {
+  const first = `the first ${number(looked_at)} of ${number(total)} series by name`;
+  if (ranked_at === null) {
+    if (looked_at >= total) return "";
+    return ranks ? `, from ${first}; ranking all …` : `, from ${first}`;
+  }
+  const all = looked_at >= total ? "" : ` of ${number(total)}`;
+  const read = all && looked_at >= RANKED_SERIES ? first : `${number(looked_at)}${all} series`;
+  return `, ranked ${ago(ranked_at, now)} from ${read}`;
+}
+
+/** The number of rows that a list can be paged through. */
+export function reachable({ found, ranked_at }: { found: number; ranked_at: number | null }): number {
+  return ranked_at === null ? found : Math.min(found, RANKED_ROWS);
+}

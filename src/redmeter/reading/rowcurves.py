@@ -1,0 +1,195 @@
+"""The small curves of rows on display, and what else is read of these alone: a second round trip.
+
+A counter has a curve of its counts, a gauge of its samples, a histogram of its 95th percentiles.
+These are read from its buckets, which are ten to a hundred times as large as counts. So a list
+reads those of MAX_READ series at most: two hashes of each, which hold no more intervals than the
+store keeps. A curve of percentiles has MAX_POINTS points at most; each merges the intervals of its
+time. Rows beyond that have neither curve nor percentile.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from redmeter.keys import Keys, slice_start
+from redmeter.kinds.distribution import Distribution
+from redmeter.reading.curves import QUANTILE, asked_spreads, grid, hashes_of
+from redmeter.reading.gauges import value_of
+from redmeter.reading.rows import RowGroup
+from redmeter.reading.series import whole
+from redmeter.reading.sparks import drawn
+from redmeter.reading.summaries import slices_answered, slices_asked
+from redmeter.reading.together import Question
+from redmeter.reading.windows import Window
+from redmeter.store import View
+from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
+
+#: Points of a curve of percentiles.
+MAX_POINTS = 24
+#: Series of histograms whose buckets one list reads.
+MAX_READ = 50
+
+
+def row_curves(
+    keys: Keys,
+    groups: Sequence[RowGroup],
+    window: Window,
+    now: float,
+    *,
+    before: bool,
+    fresh: bool,
+) -> Question[None]:
+    """Read the curves of rows.
+
+    Args:
+        groups: rows of one kind.
+        now: by the server's clock, Unix seconds.
+        before: read also the time before the window; of histograms it is read in any case.
+        fresh: the sums are those of a ranking some time ago: read them anew, of rows that stand for
+            MAX_DRAWN series or fewer.
+    """
+    curves: list[_Counts | _Samples | _Percentiles]
+    if groups and groups[0].row.kind == "histogram":
+        for group in groups:
+            group.row.precision = point_width(window)
+        curves = [_Percentiles(group, window, now, keys) for group in few_series(groups)]
+    elif groups and groups[0].row.kind == "gauge":
+        curves = [_Samples(group, window, now, keys) for group in groups]
+    else:
+        curves = [_Counts(group, window, now, keys, before=before, fresh=fresh) for group in groups]
+    view, replies = yield [command for curve in curves for command in curve.commands]
+    answers = iter(replies)
+    for curve in curves:
+        curve.tell([next(answers) for _ in curve.commands], view)
+
+
+def few_series(groups: Iterable[RowGroup], most: int = MAX_READ) -> list[RowGroup]:
+    """Return the rows that can be read, as many as possible: those with the fewest series first."""
+    found = []
+    for group in sorted(groups, key=lambda group: group.row.series):
+        most -= group.row.series
+        if most < 0:
+            break
+        if group.row.complete:
+            found.append(group)
+    return found
+
+
+class _Counts:
+    """The curve of counters: what it asks, and what it makes of the answers."""
+
+    def __init__(
+        self, group: RowGroup, window: Window, now: float, keys: Keys, *, before: bool, fresh: bool
+    ) -> None:
+        self._group, names = group, group.names()
+        row = group.row
+        row.drawn, row.precision = len(names), window.drawn()
+        row.start = slice_start(window.start(now), row.precision)
+        self._slots = range(row.start, int(now) + 1, row.precision)
+        self.commands: list[Command] = [
+            ("HGETALL", keys.count(row.precision, name)) for name in names
+        ]
+        self._curves = len(names)
+        # Of all series or of none: a part of them would be no number to compare with.
+        if len(names) < row.series:
+            before = fresh = False
+        self._now = _asked(keys, names, window.slices(now)) if fresh else []
+        self._before = _asked(keys, names, window.slices_before(now)) if before or fresh else []
+        self._totals: list[Command] = [("HMGET", keys.total, *names)] if fresh else []
+        self.commands += [*self._now, *self._before, *self._totals]
+
+    def tell(self, replies: Sequence[Reply], _: View) -> None:
+        """Write down what was answered to the commands."""
+        row, answers = self._group.row, iter(replies[self._curves :])
+        row.values = drawn(replies[: self._curves], self._slots)
+        now, before, totals = (
+            [reply for _, reply in zip(some, answers, strict=False) if not is_misplaced(reply)]
+            for some in (self._now, self._before, self._totals)
+        )
+        if now:
+            row.count = _summed(now)
+        if before:
+            row.before = _summed(before)
+        if self._totals:
+            ever = [text for reply in totals for text in raised(reply)]
+            self._group.total = None if None in ever or not ever else sum(map(whole, ever))
+
+
+def _asked(keys: Keys, names: Iterable[str], fields: Mapping[int, Sequence[int]]) -> list[Command]:
+    return [
+        ("HMGET", keys.count(width, name), *map(str, starts))
+        for name in names
+        for width, starts in fields.items()
+    ]
+
+
+def _summed(replies: Iterable[Reply]) -> int:
+    return sum(whole(text) for reply in replies for text in raised(reply))
+
+
+class _Samples:
+    """The curve of a gauge; of several series there is no newest sample."""
+
+    def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys) -> None:
+        self._row, names = group.row, group.names()
+        self._row.drawn, self._row.precision = len(names), window.fine
+        self._row.start = window.start(now)
+        self._slots = range(self._row.start, int(now) + 1, window.fine)
+        self.commands: list[Command] = [
+            ("HGETALL", keys.gauge(window.fine, name)) for name in names if self._row.series == 1
+        ]
+
+    def tell(self, replies: Sequence[Reply], _: View) -> None:
+        """Write down what was answered to the commands."""
+        if not replies or is_misplaced(replies[0]):
+            return
+        row, slots = self._row, self._slots
+        texts = dict(pairs(raised(replies[0])))
+        row.values = [value_of(texts.get(b"%d" % at), at, slots.step) for at in slots]
+        known = [value for value in row.values if value is not None]
+        row.count, row.value = len(known), known[-1] if known else None
+
+
+class _Percentiles:
+    """The curve of a histogram, and its percentile now and in the time before."""
+
+    def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys) -> None:
+        self._row, self._names = group.row, group.names()
+        row = self._row
+        row.drawn, row.precision = len(self._names), point_width(window)
+        row.start = slice_start(window.start(now), row.precision)
+        self._slots = range(row.start, int(now) + 1, row.precision)
+        self._window = window
+        self._before = window.slices_before(now)
+        self._spreads = asked_spreads(keys, self._names, window.fine)
+        self.commands = [*self._spreads, *slices_asked(keys, self._names, self._before)]
+
+    def tell(self, replies: Sequence[Reply], view: View) -> None:
+        """Write down what was answered to the commands."""
+        row, cut = self._row, len(self._spreads)
+        points = grid(self._window, view.histograms, view.now).merged_by(
+            row.precision, hashes_of(replies[:cut])
+        )
+        found = merged(points.values())
+        values = [points[at].quantile(QUANTILE) if at in points else None for at in self._slots]
+        row.values = values if points else []
+        row.count = found.count
+        if found.count:
+            row.p95, row.value = found.quantile(QUANTILE), found.moments.exact_mean
+        if self._before:
+            parts = slices_answered(self._names, self._before, replies[cut:], needed=False)
+            earlier = merged(parts.values())
+            row.before = earlier.count
+            if earlier.count:
+                row.p95_before = earlier.quantile(QUANTILE)
+
+
+def point_width(window: Window) -> int:
+    """Return the width of a point: of these, aligned, MAX_POINTS at most touch the window."""
+    return -(-window.count // (MAX_POINTS - 1)) * window.fine
+
+
+def merged(parts: Iterable[Distribution]) -> Distribution:
+    """Return a distribution of the values of several."""
+    found = Distribution()
+    for part in parts:
+        found.merge(part)
+    return found

@@ -1,0 +1,47 @@
+"""Very many series: what the lists of the page are made from, and what they say about it."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.conftest import Homes, Open, Site, ready, serve
+from redmeter import Meter
+
+#: More than an answer reads; the last one by name is the busiest.
+OTHERS = 1_600
+
+
+@pytest.fixture(scope="module")
+def many(homes: Homes) -> Site:
+    """A store of very many counters."""
+    site = serve(homes("many"))
+    with Meter(f"embedded://{site.home.data}") as meter:
+        for number in range(OTHERS):
+            meter.count(f"aaa_{number:04}")
+        meter.count("zzz_orders", 500_000)
+    return site
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_overview_shows_the_busiest_of_all_counters(
+    open_page: Open, many: Site, theme: str
+) -> None:
+    """First, and with the age of the ranking."""
+    page = ready(open_page("?range=1", of=many, color_scheme=theme))
+    panel = page.get_by_role("region", name="Counters", exact=True)
+    expect(panel.locator("tbody tr").first).to_contain_text("zzz_orders")
+    expect(panel).to_contain_text(
+        re.compile(r"the busiest 12 of 1,601, ranked (\d+ s ago|now) from 1,601 series")
+    )
+
+
+def test_a_list_by_count_has_all_counters(open_page: Open, many: Site) -> None:
+    """As far as a ranking keeps them; a list by name goes on to the end."""
+    page = ready(open_page("?view=counters&order=count&range=1", of=many, width=390))
+    panel = page.get_by_role("region", name="Counters", exact=True)
+    expect(panel.locator("tbody tr").first).to_contain_text("zzz_orders")
+    expect(panel).to_contain_text(re.compile("1 to 50 of 1,601, ranked .* from 1,601 series"))
+    page.get_by_role("group", name="Order").get_by_role("button", name="Name").click()
+    expect(panel.locator("tbody tr").first).to_contain_text("aaa_0000")
+    expect(panel).not_to_contain_text("ranked")
