@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS].
+"""Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS | readme].
 
-They go to FOLDER, .cache/screenshots unless said otherwise. Without the address of a page, one is
-served for the time: the demo's past in a store of its own, which is removed afterwards.
+They go to FOLDER, by default .cache/screenshots. Without the address of a page, the tool serves one:
+the demo's past in a store of its own, which is removed afterwards. Those of the docs are in
+docs/images: tools/screenshots.py docs/images readme
 """
 
 import re
@@ -36,6 +37,8 @@ VIEWS = {
     "counters": ("?view=counters&range=60", 1280, "dark"),
     "health": ("?view=health", 1280, "light"),
 }
+#: Those of the README.
+README = {"overview": ("?range=3600", 1280, "light")}
 
 
 @contextmanager
@@ -63,12 +66,12 @@ def served() -> Iterator[str]:
             embedded.stop(Path(folder) / "store")
 
 
-def take(address: str, folder: Path) -> None:
+def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VIEWS) -> None:
     """Take a picture of each view."""
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium.find(), args=chromium.flags())
-        for name, (query, width, theme) in VIEWS.items():
+        for name, (query, width, theme) in views.items():
             context = browser.new_context(
                 viewport={"width": width, "height": 900},
                 color_scheme="dark" if theme == "dark" else "light",
@@ -87,11 +90,12 @@ def take(address: str, folder: Path) -> None:
 def main() -> None:
     """Take the pictures."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / ".cache" / "screenshots"
-    if len(sys.argv) > 2:
-        take(sys.argv[2], folder)
+    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
+    if wanted.startswith("http"):
+        take(wanted, folder)
         return
     with served() as address:
-        take(address, folder)
+        take(address, folder, README if wanted == "readme" else VIEWS)
 
 
 if __name__ == "__main__":
