@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Take pictures of the page's main views: tools/screenshots.py [FOLDER] [ADDRESS | readme].
 
-They go to FOLDER, by default .cache/screenshots. Without the address of a page, the tool serves one:
+They go to FOLDER, by default .cache/screenshots. Without the address of a page, it serves one:
 the demo's past in a store of its own, which is removed afterwards. Those of the docs are in
 docs/images: tools/screenshots.py docs/images readme
 """
