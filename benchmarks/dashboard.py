@@ -22,7 +22,7 @@ from redmeter.dashboard.caching import Body, as_json
 from redmeter.dashboard.endpoints import ENDPOINTS
 from redmeter.dashboard.parsing import parse
 from redmeter.keys import DEFAULT_RETENTION, Keys, entry
-from redmeter.names import canonical
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, canonical
 from redmeter.store import Store
 from support import chromium
 from support.observed import put_observed
@@ -172,7 +172,7 @@ def _fill(conn: redis.Redis, number: int) -> None:
         for one in pages
     ]
     pipe = conn.pipeline(transaction=False)
-    for at, name in enumerate([*names, "hits"]):
+    for at, name in enumerate([*names, HITS, HITS_FAILED]):
         for precision in DEFAULT_RETENTION:
             pipe.zadd(keys.known, {entry(precision, name): 0})
             if precision in (60, 300, 3600):
@@ -190,6 +190,7 @@ def _fill(conn: redis.Redis, number: int) -> None:
         ]
         for n in range(100)
     }
+    given[HITS_SECONDS] = [one for some in given.values() for one in some]
     put_observed(conn, given)
 
 

@@ -27,9 +27,13 @@ from redmeter.expressions import late
 #: Longest name, labels included, in bytes of UTF-8.
 MAX_BYTES = 200
 
-#: What the parts of redmeter that watch web applications and read their logs call it: requests to
-#: pages; all of them, by method, route and status; and how long these took, by method and route.
-HITS, REQUESTS, SECONDS = "hits", "http_requests", "http_request_seconds"
+#: Series of web requests, written by the web integrations and by `redmeter replay`. By label set:
+#: requests by method, route and status; their durations by method and route.
+REQUESTS, SECONDS = "http_requests", "http_request_seconds"
+#: The totals of the same, without a route: requests, failed requests, durations. They have names
+#: of their own, since whoever aggregates the label sets of a name would count an unlabelled series
+#: of that name a second time.
+HITS, HITS_FAILED, HITS_SECONDS = "hits", "hits_failed", "hits_seconds"
 
 #: Control characters, surrogates, line and paragraph separators, direction marks and overrides.
 _FORBIDDEN = late(
@@ -112,6 +116,15 @@ def cleaned(text: str, most: int = MAX_BYTES) -> str:
 def without_sequences(text: str) -> str:
     """Return a text without terminal sequences; each goes as a whole, colours for instance."""
     return text if text.isprintable() else _SEQUENCE.sub("", text)
+
+
+def is_failure(status: str | None) -> bool:
+    """Tell whether requests with this `status` label failed: those with status 5xx did.
+
+    Args:
+        status: a class (`5xx`), an exact status (`503`), or None for a series without the label.
+    """
+    return status is not None and status.startswith("5")
 
 
 def parse_name(name: str) -> SeriesName:

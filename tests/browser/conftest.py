@@ -100,6 +100,7 @@ def site(homes: Homes) -> Site:
         meter.gauge("queue_depth").set(17)
         for took in (0.01, 0.02, 0.4):
             meter.observe("http_request_seconds", took, labels={"method": "GET", "route": "/"})
+            meter.observe("hits_seconds", took)
         meter.log("shop", "payment %s refused", 17, severity="error")
         meter.log("shop", "stock is low", severity="warning")
         meter.mark("v1.4.2")

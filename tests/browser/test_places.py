@@ -149,7 +149,7 @@ def test_the_demo_ends_at_a_page_on_which_its_visitors_are(
     pages = page.get_by_role("region", name="Pages", exact=True)
     expect(pages.get_by_role("link", name="/", exact=True)).to_be_visible()
     legend = page.get_by_role("region", name="Legend of Traffic")
-    row = legend.get_by_role("row").filter(has_text="hits")
+    row = legend.get_by_role("row").filter(has=page.get_by_text("hits", exact=True))
     shown = row.text_content() or ""
     expect(row).not_to_have_text(shown)
     page.goto(f"{shop.url}?range=18000&table=traffic")

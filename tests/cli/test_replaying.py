@@ -140,13 +140,18 @@ def test_totals_of_the_real_log_equal_an_independent_count(redmeter: Run, meter:
         redmeter("replay", str(log), "--shift-to-now", "--json", "--max-routes=9999")
     )
     lines = sum(expected["path"].values())
-    assert (report["lines"], report["kept"], report["stored"]) == (lines, lines, 2 * lines)
+    assert (report["lines"], report["kept"], report["stored"]) == (
+        lines,
+        lines,
+        2 * lines + report["failed"],
+    )
     assert report["other_routes"] == 0
     assert report["complete"]
 
     rows = json.loads(redmeter("names", "--json").out)["names"]
     totals = {row["name"]: row["total"] for row in rows}
     assert totals.pop("hits") == lines
+    failed = totals.pop("hits_failed")
     routes: Counter[str] = Counter()
     classes: Counter[tuple[str, str]] = Counter()
     for name, total in totals.items():
@@ -154,6 +159,8 @@ def test_totals_of_the_real_log_equal_an_independent_count(redmeter: Run, meter:
         routes[labels["route"]] += total
         classes[labels["method"], labels["status"]] += total
     assert classes == expected["class"]
+    failures = sum(n for (_, status), n in classes.items() if status == "5xx")
+    assert failed == report["failed"] == failures > 0
     assert sum(routes.values()) == lines
     # Paths that nothing is folded in are routes as they are.
     simple = re.compile(r"/(?:[a-z_]+/)*(?:[a-z_]+\.(?:css|ico|txt|html|png))?|/")
@@ -172,7 +179,7 @@ def test_totals_of_the_real_log_equal_an_independent_count(redmeter: Run, meter:
 
 
 def test_the_projects_own_log_is_accounted_for(redmeter: Run, meter: Meter) -> None:
-    """Every line is a hit or malformed; what is kept is stored twice: hits and http_requests."""
+    """Every line is a hit or malformed; what is kept is stored twice, what failed thrice."""
     report = report_of(redmeter("replay", str(OWN_LOG), "--shift-to-now", "--json"))
     text = OWN_LOG.read_text(errors="replace").splitlines()
     timed = [line for line in text if re.search(r'\] "[^"]*(?:\\"[^"]*)*" [1-5]\d\d\b', line)]
@@ -425,7 +432,7 @@ def test_a_damaged_gzip_file_keeps_what_came_before(
     assert done.code == 2
     assert 0 < report["kept"] < 5000
     assert not report["complete"]
-    assert report["stored"] == 2 * report["kept"]
+    assert report["stored"] == 2 * report["kept"] + report["failed"]
     assert meter.total("hits") == report["kept"]
     assert "damaged gzip file" in done.err
     packed = gzip.compress(text)[:-3000]
@@ -486,7 +493,8 @@ def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
     batches = 0
     said = redmeter("replay", str(log), "--url", proxy.url, REDMETER_TIMEOUT="0.1").out.splitlines()
     assert said[0] == "3,000 lines: 3,000 hits, 3,000 of them kept"
-    assert re.fullmatch(r"stored are [\d,]+ of 6,000 counts, two a hit that is kept", said[1])
+    per_hit = "two for each hit that is kept, a third where it failed"
+    assert re.fullmatch(rf"stored: [\d,]+ of 6,000 counts, {per_hit}", said[1])
     rest = " ".join(said[2:])
     told = r"[\d,]+ counts may or may not be stored" if how == "unanswered" else ""
     assert re.fullmatch(told, rest)
@@ -552,7 +560,11 @@ def test_a_log_that_is_followed_is_counted_once_through_rotation(
     assert (done.code, done.err) == (0, child.err(0))
     report = report_of(done)
     assert report["malformed"] == {"no time": count // every}
-    assert (report["hits"], report["kept"], report["stored"]) == (count, count, 2 * count)
+    assert (report["hits"], report["kept"], report["stored"]) == (
+        count,
+        count,
+        2 * count + report["failed"],
+    )
     assert report["complete"]
     assert meter.total("hits") == count
 
@@ -637,7 +649,8 @@ def test_ctrl_c_without_follow_is_exit_code_130_with_the_report(home: Home, mete
     done = child.finish(signal.SIGINT)
     assert (done.code, done.err) == (130, "error: interrupted\n")
     assert done.out == (
-        "3 lines: 3 hits, 3 of them kept\nstored are 6 of 6 counts, two a hit that is kept\n"
+        "3 lines: 3 hits, 3 of them kept\n"
+        "stored: 6 of 6 counts, two for each hit that is kept, a third where it failed\n"
     )
     assert meter.total("hits") == 3
 

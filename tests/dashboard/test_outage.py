@@ -175,6 +175,9 @@ def test_what_another_program_keeps_there_is_no_failure(
         "redmeter:hists:",
         "redmeter:gauges:",
         "redmeter:known:",
+        "redmeter:count:60:hits",
+        "redmeter:count:60:hits_failed",
+        "redmeter:hist:60:hits_seconds",
         "redmeter:hist:60:TIMED",
         "redmeter:moments:60:TIMED",
     ],
@@ -185,6 +188,8 @@ def test_a_panel_that_another_program_takes_is_empty_and_the_others_are_there(
     """Whichever of our keys it keeps something else under."""
     labels = {"method": "GET", "route": "/"}
     meter.count("hits", 3)
+    meter.count("hits_failed", 1)
+    meter.observe("hits_seconds", 0.2)
     meter.count("http_requests", 3, labels={**labels, "status": "2xx"})
     meter.observe("http_request_seconds", 0.2, labels=labels)
     meter.observe("cart_value", 12.5, labels={"shop": "tea"})
@@ -200,7 +205,12 @@ def test_a_panel_that_another_program_takes_is_empty_and_the_others_are_there(
     for name in ("http_request_seconds", "cart_value"):
         assert client.get(f"/api/detail?name={name}").status_code == 200
     seen = client.get("/api/overview").json()
-    assert (seen["numbers"]["hits"]["value"] is None) is (key == "redmeter:known:")
+    hits, errors, p95 = (seen["numbers"][name] for name in ("hits", "errors", "p95"))
+    # Totals are read without the index; where they cannot be read, requests are by label set.
+    unread = key == "redmeter:count:60:hits"
+    assert (hits["count"], hits["name"]) == (3, "http_requests" if unread else "hits")
+    assert (errors["value"] is None) is (unread or key == "redmeter:count:60:hits_failed")
+    assert (p95["value"] is None) is (key == "redmeter:hist:60:hits_seconds")
     assert bool(seen["marks"]) is (key != "redmeter:marks:")
     assert bool(seen["messages"]["frequent"]) is (key != "redmeter:messages:")
 

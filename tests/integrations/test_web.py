@@ -41,15 +41,45 @@ def ask(requests: Requests, path: str = "/a", route: str | None = "/a", **more: 
 
 
 def test_a_request_is_a_hit_an_outcome_and_a_duration(memory: MemoryMeter) -> None:
-    """Nothing else, and no message."""
+    """By route, and in totals; nothing else, and no message."""
     ask(requests_of(memory))
     assert [event.series for event in memory.events] == [
         "hits",
+        "hits_failed",
         'http_requests{method="GET",route="/a",status="2xx"}',
         'http_request_seconds{method="GET",route="/a"}',
+        "hits_seconds",
     ]
     assert memory.observed('http_request_seconds{method="GET",route="/a"}') == [0.25]
+    assert memory.observed("hits_seconds") == [0.25]
     assert memory.messages == []
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("labels", [None, lambda _: {"plan": "free"}])
+def test_failed_are_server_errors(memory: MemoryMeter, exact: bool, labels: Any) -> None:
+    """With a status of 5xx, or an exception; anything else adds nothing."""
+    requests = requests_of(memory, exact_status=exact, labels=labels)
+    for status in (200, 304, 404, 499, 500, 503, 599, 600, DISCONNECTED, None, "500"):
+        ask(requests, status=status)
+        ask(requests, status=status)
+    ask(requests, status=200, error=ValueError())
+    assert (memory.recorded("hits"), memory.recorded("hits_failed")) == (23, 7)
+
+
+def test_an_interval_without_failures_has_a_zero(server: Server) -> None:
+    """So that its readers know that failures were counted in it."""
+    with Meter(server.url, flush_interval=3600) as meter:
+        requests = requests_of(meter)
+        ask(requests)
+        assert meter.flush()
+        hits, failed = (meter.series(name, precision=3600) for name in ("hits", "hits_failed"))
+        assert [(sample.start, sample.value) for sample in hits] == [(hits.start, 1)]
+        assert [(sample.start, sample.value) for sample in failed] == [(hits.start, 0)]
+        ask(requests, status=500)
+        assert meter.flush()
+        assert (meter.total("hits"), meter.total("hits_failed")) == (2, 1)
+        assert meter.summary("hits_seconds", precision=3600).count == 2
 
 
 @pytest.mark.parametrize(
@@ -249,6 +279,8 @@ def test_a_sample_of_durations_says_that_it_is_one(memory: MemoryMeter) -> None:
     name = 'http_request_seconds{method="GET",route="/a",sampled="0.1"}'
     assert 50 <= len(memory.observed(name)) <= 200
     assert len(series(memory, "http_request_seconds")) == 1
+    assert series(memory, "hits_seconds") == [{"sampled": "0.1"}]
+    assert memory.observed('hits_seconds{sampled="0.1"}') == memory.observed(name)
     assert len(memory.messages) == 1000
 
 

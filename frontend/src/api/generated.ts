@@ -658,12 +658,13 @@ export interface components {
             values_start: number;
             values_precision: number;
         };
-        /** @description The p95 of how long requests take; of how many series that was read, of how many. */
+        /** @description The p95 response time of all requests. */
         Percentile: {
             value: number | null;
             before: number | null;
-            looked_at: number;
-            of: number;
+            /** @description Since when durations are known, Unix seconds; null: throughout the window. */
+            since: number | null;
+            /** @description Whether only some requests were timed. */
             sampled: boolean;
         };
         /** @description What was wrong, and what mends it. */
@@ -705,15 +706,15 @@ export interface components {
             /** @description How many series there are, of which these are the busiest. */
             of: number;
         };
-        /** @description Which part failed; of how many label sets that was read, of how many. */
+        /** @description The share of requests that failed. */
         Share: {
             value: number | null;
             before: number | null;
             /** @description Requests that failed, and before. */
             count: number;
             count_before: number | null;
-            looked_at: number;
-            of: number;
+            /** @description Since when failures are known, Unix seconds; null: throughout the window. */
+            since: number | null;
         };
         /** @description A label set of the same name. */
         Sibling: {

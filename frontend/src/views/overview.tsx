@@ -24,7 +24,7 @@ import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
 import { Tiles } from "./tiles";
-import { trafficLines } from "./trafficlines";
+import { knownSince, trafficLines } from "./trafficlines";
 
 export function Overview() {
   const { range } = state.value;
@@ -107,7 +107,9 @@ function titleOf(chart: OverviewAnswer["chart"]): string {
 
 function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly string[] }) {
   const { window, numbers, chart, marks, pages, messages, counters, now } = answer;
-  const traffic = trafficLines(chart, state.value.series.length > 0);
+  const { clock, series } = state.value;
+  const traffic = trafficLines(chart, series.length > 0);
+  const known = series.length > 0 ? "" : knownSince(numbers, clock);
   return (
     <>
       <Tiles numbers={numbers} window={window} now={now} />
@@ -125,7 +127,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
         series={(line) => traffic.series.get(line.key) ?? null}
         {...bandOf(answer.expected, window.precision, window.end)}
         actions={<Picker refused={refused} />}
-        note={partly(chart)}
+        note={[known, partly(chart)].filter(Boolean).join(" ")}
         empty={<Nothing answer={answer} />}
       />
       <div class="panels">

@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import type { Numbers, Window } from "../api/types";
 import { ERRORS } from "../lib/severity";
 import { coverage, durationLabel } from "../lib/ranges";
+import { momentOf } from "../lib/time";
 import { link } from "../state/live";
+import { state } from "../state/page";
 import type { State, View } from "../state/url";
 import { number, percent, rate, seconds } from "../lib/units";
 import type { Counts, Meaning } from "../lib/change";
@@ -85,6 +87,7 @@ export function roughly(count: number): string {
 export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Window; now: number }) {
   const { hits, errors, p95, slowest, logged } = numbers;
   const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
+  const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const within = `in the last ${durationLabel(window.end - window.start)}`;
   const span = coverage(window.histograms_start, window.histograms, now);
   const observed = `in the last ${span}`;
@@ -113,19 +116,20 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         meaning="lower-is-better"
         to="pages"
         more={{ order: "failing" }}
-        none={`no requests ${within}`}
+        none={`${hits.count > 0 ? "not counted" : "no requests"} ${within}`}
+        said={since(errors.since)}
       />
       <Tile
         title="95 % are faster than"
         value={p95.value}
         before={p95.before}
-        sampled={p95.looked_at < p95.of}
+        sampled={p95.sampled}
         written={seconds}
         meaning={hits.count >= TELLING ? "lower-is-better" : "neutral"}
         to="pages"
         more={{ order: "p95" }}
         none={`no durations ${observed}`}
-        said={p95.value === null ? "" : apart}
+        said={p95.value === null ? "" : [apart, since(p95.since)].filter(Boolean).join(", ")}
       />
       <Tile
         title="Slowest page, p95"

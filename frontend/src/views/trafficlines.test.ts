@@ -1,7 +1,7 @@
 // The overview's three lines: always there, in their colours.
 import { expect, test } from "vitest";
-import type { Curve } from "../api/types";
-import { failing, trafficLines } from "./trafficlines";
+import type { Curve, Numbers } from "../api/types";
+import { failing, knownSince, trafficLines } from "./trafficlines";
 
 const curve = (name: string, values: (number | null)[], more = {}): Curve =>
   ({
@@ -16,14 +16,15 @@ const curve = (name: string, values: (number | null)[], more = {}): Curve =>
     ...more,
   }) as Curve;
 
-test("the share of what failed, slice by slice", () => {
-  const line = failing(curve("hits", [10, 0, null, 20]), curve("http_requests 5xx", [5, 4], { start: 720 }));
-  expect(line.values).toEqual([0, null, null, 0.2]);
+test("the share of what failed, interval by interval, from the first whose failures are known", () => {
+  const hits = curve("hits", [10, 0, null, 20, 30]);
+  const line = failing(hits, curve("hits_failed", [5, 4, 0], { start: 720 }));
+  expect(line.values).toEqual([null, null, null, 0.2, 0]);
   expect(line.unit).toBe("ratio");
 });
 
 test("nothing failed is a line at zero, not none", () => {
-  const { lines, places } = trafficLines([curve("hits", [10, 10])], false);
+  const { lines, places } = trafficLines([curve("hits", [10, 10]), curve("hits_failed", [0, 0])], false);
   expect(lines.map((line) => [line.label, line.values])).toEqual([
     ["hits", [10, 10]],
     ["failing requests", [0, 0]],
@@ -31,11 +32,34 @@ test("nothing failed is a line at zero, not none", () => {
   expect(places).toEqual([0, 1]);
 });
 
+test("where failures are unknown there is no line of them", () => {
+  expect(trafficLines([curve("hits", [10, 10])], false).lines.map((line) => line.label)).toEqual(["hits"]);
+});
+
 test("durations keep their colour, whatever is beside them", () => {
-  const took = curve("http_request_seconds", [0.1], { kind: "histogram" });
-  expect(trafficLines([curve("hits", [1]), took], false).places).toEqual([0, 1, 2]);
-  const failed = curve("http_requests 5xx", [1]);
-  expect(trafficLines([curve("hits", [1]), failed, took], false).places).toEqual([0, 1, 2]);
+  const took = curve("hits_seconds", [0.1], { kind: "histogram" });
+  expect(trafficLines([curve("hits", [1]), took], false).places).toEqual([0, 2]);
+  const failed = curve("hits_failed", [1]);
+  const { lines, places } = trafficLines([curve("hits", [1]), failed, took], false);
+  expect(places).toEqual([0, 1, 2]);
+  expect(lines.map((line) => [line.label, line.unit])).toEqual([
+    ["hits", ""],
+    ["failing requests", "ratio"],
+    ["p95 response time", "seconds"],
+  ]);
+});
+
+test("what is known of a part of the window names its start", () => {
+  const numbers = (errors: object, p95: object) =>
+    ({ hits: { name: "hits", count: 9 }, errors, p95 }) as unknown as Numbers;
+  const all = { value: 0.1, since: null };
+  const part = { value: 0.1, since: 1_700_000_040 };
+  expect(knownSince(numbers(all, all), "utc")).toBe("");
+  expect(knownSince(numbers(part, all), "utc")).toMatch(/^Failing requests: known since .*22:14.*\.$/);
+  expect(knownSince(numbers(all, part), "utc")).toMatch(/^Response times: known since .*22:14.*\.$/);
+  expect(knownSince(numbers({ value: null, since: null }, all), "utc")).toBe(
+    "Failing requests: not counted in this window.",
+  );
 });
 
 test("what somebody chose is shown as it is", () => {
@@ -45,6 +69,9 @@ test("what somebody chose is shown as it is", () => {
   expect(series.get("misses")).toBe("misses");
 });
 
-test("failures lead to the requests that they are of", () => {
-  expect(trafficLines([curve("hits", [1])], false).series.get("failing requests")).toBe("http_requests");
+test("each line leads to its series", () => {
+  const chart = [curve("hits", [1]), curve("hits_failed", [1]), curve("hits_seconds", [1])];
+  const { series } = trafficLines(chart, false);
+  expect(series.get("failing requests")).toBe("hits_failed");
+  expect(series.get("p95 response time")).toBe("hits_seconds");
 });

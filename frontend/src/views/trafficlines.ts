@@ -1,11 +1,12 @@
 // The lines of the overview's chart. Those of a web application are always the same three, in the same
-// colours: how often it was asked, which share of it failed, and how long nearly all of it took at most.
-import type { Curve } from "../api/types";
+// colours: requests, the share of them that failed, and their p95 response time.
+import type { Curve, Numbers } from "../api/types";
 import { lineOf, type Line } from "../chart/lines";
+import { momentOf, type Clock } from "../lib/time";
 
 const HITS = "hits";
-const FAILED = "http_requests 5xx";
-const TOOK = "http_request_seconds";
+const FAILED = "hits_failed";
+const TOOK = "hits_seconds";
 
 export interface Traffic {
   lines: Line[];
@@ -15,14 +16,14 @@ export interface Traffic {
   series: Map<string, string>;
 }
 
-/** The share of failed requests in each slice; none failed where nothing is told of failures. A slice
+/** The share of failed requests in each interval, from the first one whose failures are known. An interval
  * without a request has no share. */
-export function failing(hits: Curve, failed: Curve | undefined): Line {
+export function failing(hits: Curve, failed: Curve): Line {
   const values = hits.values.map((all, i) => {
     if (all === null || all <= 0) return null;
     const start = hits.start + i * hits.precision;
-    const index = failed ? (start - failed.start) / failed.precision : -1;
-    return Math.min(1, Math.max(0, failed?.values[index] ?? 0) / all);
+    if (start < failed.start) return null;
+    return Math.min(1, Math.max(0, failed.values[(start - failed.start) / failed.precision] ?? 0) / all);
   });
   const label = "failing requests";
   return { ...lineOf({ ...hits, values }, label), key: label, unit: "ratio", sums: false };
@@ -32,18 +33,30 @@ export function failing(hits: Curve, failed: Curve | undefined): Line {
 export function trafficLines(chart: readonly Curve[], chosen: boolean): Traffic {
   const hits = chart.find((each) => each.name === HITS && each.values.length > 0);
   const rows = chart.map((curve, place) => ({ line: lineOf(curve), place, name: curve.name }));
-  if (hits && !chosen) {
-    const failed = chart.find((each) => each.name === FAILED);
+  if (!chosen) {
     const roles = [HITS, FAILED, TOOK];
-    for (const row of rows) row.place = Math.max(0, roles.indexOf(row.name));
-    const others = rows.filter((row) => row.name !== FAILED && row.name !== HITS);
-    const first = rows.filter((row) => row.name === HITS);
-    rows.splice(0, rows.length, ...first, { line: failing(hits, failed), place: 1, name: FAILED }, ...others);
+    chart.forEach((curve, i) => {
+      const row = rows[i];
+      if (!row || !roles.includes(curve.name)) return;
+      row.place = roles.indexOf(curve.name);
+      if (curve.name === FAILED && hits) row.line = failing(hits, curve);
+      if (curve.name === TOOK) row.line = lineOf(curve, "p95 response time");
+    });
   }
   return {
     lines: rows.map((row) => row.line),
     places: rows.map((row) => row.place),
-    // What was added up under a name of its own leads to what it is of.
-    series: new Map(rows.map((row) => [row.line.key, row.name.replace(/ 5xx$/, "")])),
+    series: new Map(rows.map((row) => [row.line.key, row.name])),
   };
+}
+
+/** Since when failures and durations are known, where that is not all of the window. */
+export function knownSince({ hits, errors, p95 }: Numbers, clock: Clock): string {
+  if (hits.name !== HITS || hits.count === 0) return "";
+  const parts = [];
+  if (errors.value === null) parts.push("Failing requests: not counted in this window.");
+  else if (errors.since !== null)
+    parts.push(`Failing requests: known since ${momentOf(errors.since, clock)}.`);
+  if (p95.since !== null) parts.push(`Response times: known since ${momentOf(p95.since, clock)}.`);
+  return parts.join(" ");
 }

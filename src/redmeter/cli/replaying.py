@@ -71,9 +71,9 @@ def replay(
 ) -> None:
     """Count the requests in an access log.
 
-    Reads the common and combined formats of Apache and nginx, and JSON lines. Counts `hits`, and
-    `http_requests` by method, route and status class. Ids in paths become a pattern; query strings
-    are never stored.
+    Reads the common and combined formats of Apache and nginx, and JSON lines. Counts `hits`,
+    `hits_failed`, and `http_requests` by method, route and status class. Ids in paths become a
+    pattern; query strings are never stored.
 
     Each run counts the whole file: a file that is replayed twice counts twice.
     """
@@ -266,8 +266,9 @@ def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
         f"{many(report.lines, 'line')}: {many(report.hits, 'hit')}, {report.kept:,} of them kept"
     )
     if not complete or report.uncertain:
-        counts = many(2 * report.kept, "count")
-        output.line(f"stored are {report.stored:,} of {counts}, two a hit that is kept")
+        counts = many(report.counts, "count")
+        per_hit = "two for each hit that is kept, a third where it failed"
+        output.line(f"stored: {report.stored:,} of {counts}, {per_hit}")
     if report.uncertain:
         output.line(f"{many(report.uncertain, 'count')} may or may not be stored")
     if report.too_old:

@@ -469,24 +469,25 @@ class Hits(TypedDict):
 
 
 class Share(TypedDict):
-    """Which part failed; of how many label sets that was read, of how many."""
+    """The share of requests that failed."""
 
     value: float | None
     before: float | None
     #: Requests that failed, and before.
     count: int
     count_before: int | None
-    looked_at: int
-    of: int
+    #: Since when failures are known, Unix seconds; null: throughout the window.
+    since: int | None
 
 
 class Percentile(TypedDict):
-    """The p95 of how long requests take; of how many series that was read, of how many."""
+    """The p95 response time of all requests."""
 
     value: float | None
     before: float | None
-    looked_at: int
-    of: int
+    #: Since when durations are known, Unix seconds; null: throughout the window.
+    since: int | None
+    #: Whether only some requests were timed.
     sampled: bool
 
 

@@ -227,14 +227,12 @@ def of_numbers(found: reading_overview.Numbers) -> answers.Numbers:
             "before": errors.before,
             "count": errors.count,
             "count_before": errors.count_before,
-            "looked_at": errors.looked_at,
-            "of": errors.of,
+            "since": errors.since,
         },
         "p95": {
             "value": p95.value,
             "before": p95.before,
-            "looked_at": p95.looked_at,
-            "of": p95.of,
+            "since": p95.since,
             "sampled": p95.sampled,
         },
         "slowest": {

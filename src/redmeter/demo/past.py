@@ -17,7 +17,15 @@ from redmeter.demo import shape
 from redmeter.demo.catalogue import POPULARITY, PRODUCTS
 from redmeter.keys import Retention
 from redmeter.kinds.distribution import Distribution
-from redmeter.names import canonical
+from redmeter.names import (
+    HITS,
+    HITS_FAILED,
+    HITS_SECONDS,
+    REQUESTS,
+    SECONDS,
+    canonical,
+    is_failure,
+)
 from redmeter.recording.bulk import Bulk
 from redmeter.recording.widths import Widths
 from redmeter.store import Store
@@ -111,13 +119,19 @@ class _Slice:
         self._width = width
         self._now = now
         self._chance = chance
+        self._failed = 0
+        self._durations = Distribution()
         middle = start + width / 2
         self._visits = shape.visits(middle, seed) * width
 
     def fill(self) -> int:
         """Draw what happened, and take it in; return how many pages were asked for."""
         hits = sum(self._page(page) for page in PAGES)
-        self._count("hits", {}, hits)
+        if hits:
+            add = self._bulk.add
+            add(HITS, self._start, hits, self._now)
+            add(HITS_FAILED, self._start, self._failed, self._now)
+            self._bulk.observe(HITS_SECONDS, self._start, self._durations, self._now)
         return hits
 
     def _page(self, page: Page) -> int:
@@ -131,11 +145,12 @@ class _Slice:
             found = left if status == list(page.status)[-1] else 0
             if not found:
                 found = min(left, round(count * part + self._chance.uniform(-0.5, 0.5)))
-            self._count("http_requests", labels | {"status": status}, found)
+            self._count(REQUESTS, labels | {"status": status}, found)
+            self._failed += found if is_failure(status) else 0
             left -= found
             if page.route == "/checkout":
                 self._checkouts(status, found)
-        self._observe("http_request_seconds", labels, count, page.median, page.spread)
+        self._observe(SECONDS, labels, count, page.median, page.spread)
         if page.database:
             median = page.median * page.database
             self._observe("http_request_db_seconds", labels, count, median, page.spread)
@@ -187,6 +202,8 @@ class _Slice:
         times, rest = divmod(count, drawn)
         found.add_all(values[:rest])
         _add(found, values, times)
+        if name == SECONDS:
+            self._durations.merge(found)
         self._bulk.observe(canonical(name, labels), self._start, found, self._now)
 
 

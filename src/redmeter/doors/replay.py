@@ -1,8 +1,8 @@
 """An access log into the store: read lines, count hits, write the counts.
 
-Counted are `hits`, and `http_requests` by method, route and class of status, with ids in paths
-folded into a pattern. Query strings are never stored. Lines are summed by series and second in
-memory and written in portions, so a log costs by what it holds, not by its length.
+It counts `hits`, `hits_failed`, and `http_requests` by method, route and status class, with ids in
+paths folded into a pattern. Query strings are never stored. Lines are summed by series and second
+in memory and written in portions, so a log costs by what it holds, not by its length.
 
 What is malformed is counted, and the first few such lines are kept for show. What the retention
 does not hold any more is counted and left out. Every line is one of these, also when the store or
@@ -19,7 +19,7 @@ from redmeter.errors import InvalidName, LimitExceeded, StoreError, StoreUnavail
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
-from redmeter.names import HITS, REQUESTS, canonical, parse_name
+from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading import catalogue
 from redmeter.recording.bulk import Bulk
 from redmeter.recording.tally import AGED, MEMORY, RETENTION
@@ -51,7 +51,9 @@ class Report:
     #: Seconds added to every time, and the newest time of the log as it stands there.
     shift: int = 0
     newest: float | None = None
-    #: Counts (two a hit that is kept) that the store has applied, or of which nobody can know.
+    #: Kept hits that failed.
+    failed: int = 0
+    #: Counts that the store has applied, and those whose outcome is unknown; see `counts`.
     stored: int = 0
     uncertain: int = 0
     #: Counts that the server refused at one precision or more, by reason.
@@ -61,6 +63,11 @@ class Report:
     def kept(self) -> int:
         """How many hits some precision still holds."""
         return self.hits - self.too_old - self.too_new
+
+    @property
+    def counts(self) -> int:
+        """How many counts these are: two for each hit that is kept, a third where it failed."""
+        return 2 * self.kept + self.failed
 
 
 def replay(
@@ -100,7 +107,7 @@ def replay(
     store.binding()
     bulk = Bulk(store, limit=math.inf if flush == math.inf else FOLLOWING_BYTES)
     counts: dict[str, dict[int, int]] = {}
-    names: dict[tuple[str, str, int], str] = {}
+    names: dict[tuple[str, str, int], tuple[str, bool]] = {}
     started = written_at = clock.monotonic()
     pending, now = 0, view.now
     hits = counts.setdefault(HITS, {})
@@ -108,6 +115,8 @@ def replay(
     def write(*, last: bool = True) -> None:
         nonlocal counts, hits, pending, written_at
         full, counts, pending = counts, {}, 0
+        # A second without failures has none, which is not the same as unknown: see web.py.
+        full[HITS_FAILED] = dict.fromkeys(hits, 0) | full.get(HITS_FAILED, {})
         hits = counts.setdefault(HITS, {})
         for name, seconds in full.items():
             for second, amount in seconds.items():
@@ -145,15 +154,20 @@ def replay(
                     report.too_new += 1
                     continue
                 key = (hit.method, routes.route(hit.path), hit.status // 100)
-                name = names.get(key)
-                if name is None:
-                    name = names[key] = series_name(*key)
+                found = names.get(key)
+                if found is None:
+                    found = names[key] = series_name(*key), is_failure(_status(key[2]))
+                name, failed = found
                 series = counts.get(name)
                 if series is None:
                     series = counts[name] = {}
                 before = len(hits) + len(series)
                 hits[second] = hits.get(second, 0) + 1
                 series[second] = series.get(second, 0) + 1
+                if failed:
+                    report.failed += 1
+                    failures = counts.setdefault(HITS_FAILED, {})
+                    failures[second] = failures.get(second, 0) + 1
                 pending += len(hits) + len(series) - before
             report.lines += len(batch)
             report.other_routes = routes.overflowed
@@ -218,9 +232,13 @@ def newest_time(source: Iterable[list[str]]) -> float | None:
     return newest
 
 
+def _status(status_class: int) -> str:
+    return f"{status_class}xx"
+
+
 def series_name(method: str, route: str, status_class: int) -> str:
     """Return the series of a request, e.g. http_requests{method="GET",route="/",status="2xx"}."""
-    labels = {"method": method, "route": route, "status": f"{status_class}xx"}
+    labels = {"method": method, "route": route, "status": _status(status_class)}
     try:
         return canonical(REQUESTS, labels)
     except InvalidName:  # quotes and backslashes, escaped, made it too long

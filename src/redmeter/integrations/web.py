@@ -1,8 +1,11 @@
 """What is recorded of a web request, whatever serves it: ASGI, WSGI, a framework.
 
-    hits                                      how often anything was asked for
-    http_requests{method,route,status}        how often, by what became of it
-    http_request_seconds{method,route}        how long it took
+    hits                                      requests
+    hits_failed                               those that failed, status 5xx; 0 in the intervals
+                                              in which none did
+    hits_seconds                              durations
+    http_requests{method,route,status}        requests by method, route and status
+    http_request_seconds{method,route}        durations by method and route
     http_request_db_seconds{method,route}     how much of that it waited for databases
     http_request_db_ratio{method,route}       the same, as a part of it
 
@@ -15,7 +18,11 @@ being counted.
 Idea: every label is one of few. A route is the template by which the application found its handler,
 `/users/{id}`, never a path; where there is none, `(unmatched)`. A method is one of those that are
 known, or `_OTHER`. A status is a class, `2xx`. So the series of a request are found in a
-dictionary, by method, route and status, and recording it is three appends.
+dictionary, by method, route and status, and recording it is four appends, five where it failed.
+
+The first three series are totals: exact at any number of routes, whatever label sets a limit drops.
+Their readers must know whether an interval without failures had none, or is older than the counter
+of failures. So that one gets a 0 wherever there are requests, see Counter.part.
 
 A client that went away before it had its answer is no error of the application: the status is
 `disconnected` then.
@@ -46,7 +53,15 @@ from redmeter.integrations.cleaner import Cleaner
 from redmeter.integrations.meters import METER_SETTINGS, meter_of
 from redmeter.integrations.options import Arguments, Options
 from redmeter.integrations.spent import DATABASE, Spent
-from redmeter.names import HITS, REQUESTS, SECONDS, cleaned
+from redmeter.names import (
+    HITS,
+    HITS_FAILED,
+    HITS_SECONDS,
+    REQUESTS,
+    SECONDS,
+    cleaned,
+    is_failure,
+)
 from redmeter.recording.direct import DirectRecorder
 from redmeter.recording.exceptions import described
 from redmeter.recording.grouping import Grouping, placed
@@ -56,6 +71,8 @@ __all__ = [
     "DISCONNECTED",
     "FAILED",
     "HITS",
+    "HITS_FAILED",
+    "HITS_SECONDS",
     "METER_SETTINGS",
     "REQUESTS",
     "ROUTE",
@@ -106,6 +123,9 @@ HANDLES = 4096
 LOG_SECONDS = 60.0
 
 _LABELS = frozenset({"method", "route", "status", "sampled"})
+
+#: What counts a request, what takes its duration, and whether it failed.
+_Handles = tuple[Callable[[], None], Callable[[float], None], bool]
 
 # Not the generator of the application, which may have seeded it. Forked processes draw different
 # numbers, as they come from the operating system.
@@ -173,13 +193,21 @@ class Requests:
         self._share = options.sample_durations
         self._slow = options.slow_request
         self._labels_of = options.labels
-        self._handles: dict[Any, tuple[Callable[[], None], Callable[[float], None]]] = {}
+        # Label sets of durations that are samples show it.
+        self._timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
+        self._handles: dict[Any, _Handles] = {}
         self._waits: dict[Any, tuple[Callable[[float], None], Callable[[float], None]]] = {}
         self._said = -LOG_SECONDS
-        self._hit: Callable[[], None] = lambda: None
+        self._count_hit: Callable[[], None] = lambda: None
+        self._count_failed: Callable[[], None] = lambda: None
+        self._observe_hit: Callable[[float], None] = lambda _: None
         self._paths: list[tuple[Callable[[str], object], Callable[[], None]]] = []
         if self.on:
-            self._hit = meter.counter(HITS).inc
+            hits = meter.counter(HITS)
+            hits.part = HITS_FAILED
+            self._count_hit = hits.inc
+            self._count_failed = meter.counter(HITS_FAILED).inc
+            self._observe_hit = meter.histogram(HITS_SECONDS, labels=self._timed).observe
             for pattern, name in settings.named_patterns(options.count_paths):
                 matches = _matcher(pattern)
                 assert matches is not None, "settings take no empty pattern"
@@ -233,11 +261,14 @@ class Requests:
             else:
                 method = _method(method)
                 found = self._labelled(method, route, status, request)
-            count, observe = found
-            self._hit()
+            count, observe, failed = found
+            self._count_hit()
+            if failed:
+                self._count_failed()
             count()
             if not self._sampled or _chance.random() < self._share:
                 observe(seconds)
+                self._observe_hit(seconds)
             if spent is not None:
                 spent.end()
                 if spent:
@@ -277,7 +308,7 @@ class Requests:
 
     def _labelled(
         self, method: str, route: str | None, status: int | str | None, request: object
-    ) -> tuple[Callable[[], None], Callable[[float], None]]:
+    ) -> _Handles:
         assert self._labels_of is not None, "the caller looks"
         more: Mapping[str, str] = {}
         try:
@@ -296,8 +327,8 @@ class Requests:
 
     def _made(
         self, method: str, route: str | None, status: int | str | None, more: Mapping[str, str]
-    ) -> tuple[Callable[[], None], Callable[[float], None]]:
-        """Return what counts a request, and what takes its duration.
+    ) -> _Handles:
+        """Return the handles of a label set, and remember them.
 
         Args:
             method: one of METHODS, or OTHER_METHOD: whoever asks chooses what it was, so what is
@@ -309,10 +340,11 @@ class Requests:
             return self._handles[key]
         recorder = self.meter._recorder
         labels = {"method": method, "route": _route(route)}
-        timed = {"sampled": f"{self._share:g}"} if self._sampled else {}
+        outcome = self._status(status)
         found = (
-            recorder.counter(REQUESTS, {**labels, "status": self._status(status)}, more).inc,
-            recorder.histogram(SECONDS, labels | timed, more).observe,
+            recorder.counter(REQUESTS, {**labels, "status": outcome}, more).inc,
+            recorder.histogram(SECONDS, labels | self._timed, more).observe,
+            is_failure(outcome),
         )
         if len(self._handles) < HANDLES:
             self._handles[key] = found

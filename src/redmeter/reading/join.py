@@ -3,11 +3,13 @@
 What is asked is in lua/join.lua; here it is put into words, and its answer read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from redmeter.errors import InvalidName
 from redmeter.keys import entry
 from redmeter.kinds.counter import count_of
+from redmeter.names import SeriesName, parse_name
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
 from redmeter.store.replies import Command, Reply, is_misplaced, raised, translate
@@ -66,18 +68,19 @@ def join(index: str, selection: Sequence[str | bytes], cut: int, asks: Sequence[
 
 
 def family(
-    index: str, precision: int, base: str, most: int, asks: Sequence[Ask]
+    index: str, precision: int, base: str, most: int, asks: Sequence[Ask], after: bytes = b""
 ) -> tuple[Command, Command]:
     """Return what reads all label sets of a name up to a number, and what counts them.
 
     Args:
         index: of counters or of histograms.
+        after: the member after which to go on.
     """
     start = entry(precision, base)
-    ends = f"[{start}{{", f"({start}|"
-    selection = ("ZRANGEBYLEX", *ends, "LIMIT", "0", str(most))
+    first, last = f"[{start}{{", f"({start}|"
+    selection = ("ZRANGEBYLEX", b"(" + after if after else first, last, "LIMIT", "0", str(most))
     cut = len(entry(precision, ""))
-    return join(index, selection, cut, asks), ("ZLEXCOUNT", index, *ends)
+    return join(index, selection, cut, asks), ("ZLEXCOUNT", index, first, last)
 
 
 class Joined:
@@ -119,6 +122,17 @@ class Joined:
                     raise error
             if not errors:
                 yield member, replies
+
+
+def series_in(joined: Iterable[Joined]) -> Iterator[tuple[str, SeriesName, Sequence[Reply]]]:
+    """Yield the series of joins that can be read: as stored, taken apart, and its replies."""
+    for one in joined:
+        for member, replies in one.readable():
+            try:
+                stored = member.decode().partition(":")[2]
+                yield stored, parse_name(stored), replies
+            except (UnicodeDecodeError, InvalidName):
+                continue  # written by someone else
 
 
 def counts_of(reply: Sequence[bytes]) -> dict[int, int]:

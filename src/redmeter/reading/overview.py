@@ -24,6 +24,7 @@ from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row, RowRanking
 from redmeter.reading.talk import Talk, talk
 from redmeter.reading.together import Question, ask, together
+from redmeter.reading.totals import Totals
 from redmeter.reading.traffic import traffic
 from redmeter.reading.windows import Window, histogram_window, whole_window
 from redmeter.store import Store, View
@@ -53,7 +54,9 @@ class Number:
     count_before: int | None = None
     #: Whether it is an estimate from a sample.
     sampled: bool = False
-    #: Series that were read for it, and that there are.
+    #: Since when it is known, Unix seconds; None: throughout the window.
+    since: int | None = None
+    #: Loggers that were read for it, and that there are.
     looked_at: int = 0
     of: int = 0
 
@@ -64,7 +67,7 @@ class Numbers:
 
     #: A second.
     hits: Number = field(default_factory=Number)
-    #: Failed requests, part of all, 0 to 1.
+    #: Failed requests, a share of those whose failures are known, 0 to 1.
     errors: Number = field(default_factory=Number)
     #: Of all requests, seconds.
     p95: Number = field(default_factory=Number)
@@ -236,7 +239,7 @@ def overview(
     observed = histogram_window(kept.histograms, window)
     questions: list[Question[Any]] = [
         _now(),
-        traffic(keys, window, observed, limit=PAGES, curves=not series),
+        traffic(keys, window, observed, limit=PAGES),
         curves(keys, series, window, observed),
     ]
     if panels is None:
@@ -257,7 +260,7 @@ def overview(
         ]
     else:
         questions.append(redrawn(keys, window, panels.counters.busiest))
-    now, pages, chart, *asked = yield from together(questions)
+    now, (all_requests, pages), chart, *asked = yield from together(questions)
     if panels is None:
         panels = _Panels(*asked)
         busiest = panels.counters.curves
@@ -274,8 +277,8 @@ def overview(
     span = span_of(window, observed, now)
     found = Overview(
         span,
-        _numbers(pages, said, window, now),
-        chart if series else _usual(pages, busiest),
+        _numbers(all_requests, pages, said, window, now),
+        chart if series else _usual(all_requests, busiest),
         [mark for mark in panels.marks if mark.time >= span.start],
         PagesPanel(pages.pages, pages.found, pages.of, pages.looked_at, pages.sampled),
         pages.values_start,
@@ -307,22 +310,26 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
     )
 
 
-def _numbers(pages: Traffic, said: Talk, window: Window, now: float) -> Numbers:
+def _numbers(
+    all_requests: Totals, pages: Traffic, said: Talk, window: Window, now: float
+) -> Numbers:
     numbers = Numbers()
     seconds = max(window.before, 1)
     if pages.hits_name:
         before = None if pages.hits_before is None else pages.hits_before / seconds
         numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)
         numbers.hits.count, numbers.hits.count_before = pages.hits, pages.hits_before
-    if pages.count:
-        before = None
-        if pages.count_before and pages.failed_before is not None:
-            before = pages.failed_before / pages.count_before
-        numbers.errors = Number(pages.failed / pages.count, before)
-        numbers.errors.count, numbers.errors.count_before = pages.failed, pages.failed_before
-        numbers.errors.looked_at, numbers.errors.of = pages.looked_at, pages.of
-    numbers.p95 = Number(pages.p95, pages.p95_before, sampled=pages.sampled)
-    numbers.p95.looked_at, numbers.p95.of = pages.timed_read, pages.timed
+        # Other writers' label sets, of which some may not have been looked at.
+        numbers.hits.sampled = pages.hits_name == REQUESTS and pages.looked_at < pages.of
+    failures, failures_before = all_requests.failures, all_requests.failures_before
+    numbers.errors = Number(failures.rate, count=failures.failed)
+    numbers.errors.since = all_requests.failures_since()
+    if pages.hits_before and failures_before.of:
+        numbers.errors.before = failures_before.rate
+        numbers.errors.count_before = failures_before.failed
+    if (took := all_requests.durations) is not None:
+        numbers.p95 = Number(took.p95, took.p95_before, sampled=took.sampled)
+        numbers.p95.since = all_requests.durations_since()
     if pages.slowest is not None:
         slowest = pages.slowest
         numbers.slowest = Number(slowest.p95, pages.slowest_before, slowest.route)
@@ -335,9 +342,9 @@ def _numbers(pages: Traffic, said: Talk, window: Window, now: float) -> Numbers:
     return numbers
 
 
-def _usual(pages: Traffic, busiest: list[Curve]) -> list[Curve]:
+def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     """Return the curves of a web application, or, where there is none, of the busiest counters."""
-    found = [curve for curve in pages.curves if curve.values]
+    found = [curve for curve in all_requests.curves() if curve.values]
     if found:
         return found
     return [curve for curve in busiest if curve.values]

@@ -12,6 +12,8 @@ from redmeter.store import Store
 
 #: Most rows.
 MAX_ROWS = 200
+#: Label sets of requests that are read at most, MAX_REQUESTS in each round trip.
+MAX_LABEL_SETS = 10_000
 
 ORDERS = ("count", "p95", "failing", "total")
 
@@ -44,7 +46,9 @@ def read_pages(
     offset: int = 0,
     containing: str = "",
 ) -> Pages:
-    """Read the pages of a web application, in two round trips.
+    """Read the pages of a web application.
+
+    In two round trips, and one more for each 1,000 label sets of requests beyond the first.
 
     Args:
         precision: slice width, seconds; its samples are the window.
@@ -70,7 +74,7 @@ def read_pages_now(
         raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
     if not 1 <= limit <= MAX_ROWS:
         raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
-    view, found = ask(
+    view, (_, found) = ask(
         store,
         lambda kept: traffic(
             store.keys,
@@ -80,6 +84,8 @@ def read_pages_now(
             limit=limit,
             offset=offset,
             containing=containing,
+            durations=False,
+            label_sets=MAX_LABEL_SETS,
         ),
     )
     window = whole_window(view.retention, precision)

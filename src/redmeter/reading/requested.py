@@ -1,4 +1,4 @@
-"""Pages, and the sums of their requests: what traffic.py tells, and the first half of how.
+"""Pages, and the counts of their requests: what traffic.py returns, and the first half of how.
 
 From `http_requests{method,route,status}`, label set by label set, to routes.
 """
@@ -6,11 +6,9 @@ From `http_requests{method,route,status}`, label set by label set, to routes.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.errors import InvalidName
 from redmeter.keys import slice_start
-from redmeter.names import SeriesName, parse_name
-from redmeter.reading.curves import Curve
-from redmeter.reading.join import Joined, counts_of
+from redmeter.names import HITS, is_failure
+from redmeter.reading.join import Joined, counts_of, series_in
 from redmeter.reading.rankings import OTHER
 from redmeter.reading.sparks import drawn
 from redmeter.reading.windows import Window
@@ -31,7 +29,7 @@ class Page:
     per_second: float = 0.0
     #: Its part of all requests, 0 to 1.
     share: float = 0.0
-    #: Requests that failed (status 5xx), and their part of its own, 0 to 1.
+    #: Requests that failed, and their part of its own, 0 to 1.
     failed: int = 0
     failing: float = 0.0
     #: Of its durations, seconds; None where none is known.
@@ -52,7 +50,7 @@ class Page:
 
 @dataclass(slots=True)
 class Traffic:
-    """What was asked for within a window, and right before it."""
+    """The pages within a window, and right before it."""
 
     pages: list[Page]
     #: Pages that there are.
@@ -69,75 +67,62 @@ class Traffic:
     values_precision: int = 1
     #: Start of the oldest slice in which something was asked for.
     oldest: int | None = None
+    #: Requests of the label sets that were looked at; the same before the window, None where
+    #: nothing keeps it.
     count: int = 0
-    failed: int = 0
-    #: The same before the window; None where nothing keeps it.
     count_before: int | None = None
-    failed_before: int | None = None
-    p95: float | None = None
-    p95_before: float | None = None
     slowest: Page | None = None
     slowest_before: float | None = None
-    #: Of `hits`, or, where nobody counts that, of all requests: which of them it is; "" where there
-    #: is neither. Then how often, the same before the window, and how many seconds that took.
+    #: All requests. By `hits`, or, where nobody counts that, of the label sets that were looked at:
+    #: which of them it is; "" where there is neither. Then how many, the same before the window,
+    #: and how many seconds that took.
     hits_name: str = ""
     hits: int = 0
     hits_before: int | None = None
     seconds: float = 1.0
-    #: Hits, failed requests and p95 over time, where they were asked for.
-    curves: list[Curve] = field(default_factory=list)
 
 
 class Requested:
     """Sums the counts of requests up by route.
 
     Args:
-        found: what is told of them; is filled in.
+        found: is filled in.
         window: of counters.
         requests: the members of the index with their counts.
     """
 
-    def __init__(self, found: Traffic, window: Window, requests: Joined) -> None:
+    def __init__(self, found: Traffic, window: Window, requests: Sequence[Joined]) -> None:
         self.by_route: dict[str, Page] = {}
         self._series: dict[str, list[str]] = {}
-        self._counts: dict[str, int] = {}
-        self._failing: list[str] = []
-        before = 0 if window.earlier else None
-        found.count_before = found.failed_before = before
+        found.count_before = before = 0 if window.earlier else None
         for name, (_, labels), replies in series_in(requests):
             found.looked_at += 1
-            route, failed = route_of(labels), dict(labels).get("status", "").startswith("5")
+            route = route_of(labels)
             page = self.by_route.setdefault(route, Page(route, before=before))
             self._series.setdefault(route, []).append(name)
             counts = counts_of(replies[0])
             if counts:
                 oldest = min(counts)
                 found.oldest = oldest if found.oldest is None else min(found.oldest, oldest)
-            count = self._counts[name] = sum(counts.values())
+            count = sum(counts.values())
             page.count += count
             found.count += count
-            if failed:
+            if is_failure(dict(labels).get("status")):
                 page.failed += count
-                found.failed += count
-                self._failing.append(name)
             if len(replies) > 1:
                 earlier = sum(counts_of(replies[1]).values())
                 page.before = (page.before or 0) + earlier
                 found.count_before = (found.count_before or 0) + earlier
-                if failed:
-                    found.failed_before = (found.failed_before or 0) + earlier
-
-    def failing(self) -> list[str]:
-        """Return the series of requests that failed, those of most of them first."""
-        return sorted(self._failing, key=lambda name: -self._counts[name])
 
     def tell(self, found: Traffic) -> None:
         """Write down what part of all each page has."""
+        all_counted = found.looked_at >= found.of or found.hits_name != HITS
+        everything = found.count if all_counted else max(found.hits, found.count)
         for page in self.by_route.values():
             if found.count_before is None:
                 page.before = None
             page.per_second = page.count / found.seconds
-            page.share = page.count / found.count if found.count else 0.0
+            page.share = page.count / everything if everything else 0.0
             page.failing = page.failed / page.count if page.count else 0.0
 
     def ordered(self, order: str, containing: str) -> list[Page]:
@@ -166,16 +151,6 @@ class Requested:
             if some[0] in answers:
                 parts = [answers[name] for name in some if name in answers]
                 self.by_route[route].values = drawn(parts, slots)
-
-
-def series_in(joined: Joined) -> Iterable[tuple[str, SeriesName, Sequence[Reply]]]:
-    """Yield the series of a join that can be read: as stored, taken apart, and its replies."""
-    for member, replies in joined.readable():
-        try:
-            stored = member.decode().partition(":")[2]
-            yield stored, parse_name(stored), replies
-        except (UnicodeDecodeError, InvalidName):
-            continue  # written by someone else
 
 
 def route_of(labels: Iterable[tuple[str, str]]) -> str:

@@ -4,12 +4,12 @@ From `http_request_seconds{method,route}`: sums of all from their moments, perce
 histograms of some.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from redmeter.kinds.distribution import Distribution
-from redmeter.reading.join import Joined
+from redmeter.reading.join import Joined, series_in
 from redmeter.reading.observed import Sum, sum_of
-from redmeter.reading.requested import Page, Traffic, route_of, series_in
+from redmeter.reading.requested import Page, Traffic, route_of
 
 #: Series of which histograms are read: of the busiest, and of those that may be the slowest.
 MAX_READ = 40
@@ -20,7 +20,7 @@ SLOW = 0.95
 class Timed:
     """Sums durations up by route, and chooses those of which histograms are read."""
 
-    def __init__(self, durations: Joined) -> None:
+    def __init__(self, durations: Sequence[Joined]) -> None:
         self._sums: dict[str, Sum] = {}
         self._routes: dict[str, list[str]] = {}
         #: Of those that are only timed now and then: which part of them.
@@ -72,12 +72,10 @@ class Timed:
         spreads: Mapping[str, Distribution],
         before: Mapping[str, Distribution],
     ) -> None:
-        """Write down how slow each page is, and all together."""
+        """Write down how slow each page is, and which is the slowest."""
         for route, names in self._routes.items():
             pages[route].p95 = _quantile(spreads.get(name) for name in names)
         found.timed_read = len(spreads)
-        found.p95 = _quantile(spreads.values())
-        found.p95_before = _quantile(before.values())
         slow = [page for page in pages.values() if page.p95 is not None]
         if slow:
             found.slowest = max(slow, key=lambda page: (page.p95 or 0.0, page.route))

@@ -141,9 +141,15 @@ class Counter(Cell):
     The class that is used is made by counter_class(), with a clock built in.
     """
 
-    __slots__ = ()
+    __slots__ = ("part",)
 
     kind = Sums
+
+    def __init__(self, name: str, attendant: Attendant, *, overflow: bool = False) -> None:
+        super().__init__(name, attendant, overflow=overflow)
+        #: The stored name of a counter of a part of these events; "" for none. It gets a 0 in each
+        #: interval in which something is counted here, which tells "none" from "not counted".
+        self.part = ""
 
     @abstractmethod
     def inc(self, amount: int = 1) -> None:

@@ -8,7 +8,7 @@ from _thread import RLock  # as it is on import: see flusher.py
 
 from redmeter.clock import Clock
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.cells import LONG, NOW, Cell
+from redmeter.recording.cells import LONG, NOW, Cell, Counter
 from redmeter.recording.messages import Messages
 from redmeter.recording.registry import Registry
 from redmeter.recording.tally import SERIES, Tally
@@ -126,10 +126,13 @@ class Collector:
         kind, recorded = cell.kind, 0
         # The newest of what several gauges were set to would mean nothing.
         meaningless = cell.overflow and not kind.ADDS_UP
+        part = cell.part if isinstance(cell, Counter) and not cell.overflow else ""
         for time_, value in cell.pairs(events):
             recorded += kind.events_of(value)
             if not meaningless:
                 self._buffer.add(kind, cell.name, time_, value, now)
+            if part:
+                self._buffer.add(kind, part, time_, 0, now)
         self._tally.recorded += recorded
         if cell.overflow:
             self._tally.overflowed += recorded

@@ -58,11 +58,14 @@ class DirectCounter(Counter):
 
     def __init__(self, name: str, recorder: "DirectRecorder") -> None:
         self.name = name
+        self.part = ""
         self._recorder = recorder
 
     def inc(self, amount: int = 1) -> None:
         """Count that it happened, now. Raises: see Meter.count()."""
         self._recorder.count(self.name, amount, None, None)
+        if self.part:
+            self._recorder.count(self.part, 0, None, None)
 
 
 class DirectGauge(Gauge):

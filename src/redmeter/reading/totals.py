@@ -1,0 +1,220 @@
+"""The totals of a web application: requests, the share that failed, the p95 response time.
+
+From `hits`, `hits_failed` and `hits_seconds`. Each is one series, so figures and curves are exact
+at any number of routes, and they agree: both are made of the same intervals.
+
+Writers add 0 to `hits_failed` where they add to `hits`. So failures are known from its first
+interval on; but where `hits` is older, that interval may hold requests of a writer that did not
+count failures yet, so it is left out. The error rate is that of the requests whose failures are
+known.
+
+Durations that are samples are in label sets, `hits_seconds{sampled="0.1"}`, one for each share that
+any process is configured with.
+
+Two round trips.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from redmeter.keys import Keys, slice_start
+from redmeter.kinds.counter import count_of
+from redmeter.kinds.distribution import Distribution
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
+from redmeter.reading.curves import (
+    QUANTILE,
+    Curve,
+    asked_counts,
+    asked_spreads,
+    counted,
+    percentile,
+    summed,
+)
+from redmeter.reading.join import Joined, family, series_in
+from redmeter.reading.series import whole
+from redmeter.reading.summaries import slices_answered, slices_asked
+from redmeter.reading.together import Question
+from redmeter.reading.windows import Window
+from redmeter.store.replies import Command, Reply, is_misplaced, raised
+
+#: Shares of sampled durations that are read.
+MAX_SAMPLED = 20
+
+#: Part of all requests that may lie between a window and the time before, which are not quite
+#: adjacent.
+_LITTLE = 0.05
+
+
+class Failures(NamedTuple):
+    """Failed requests, and the requests whose failures are known."""
+
+    failed: int
+    of: int
+
+    @property
+    def rate(self) -> float | None:
+        """The share that failed, 0 to 1; None where it is unknown."""
+        return min(self.failed / self.of, 1.0) if self.of else None
+
+
+@dataclass(slots=True)
+class Durations:
+    """The response times of all requests, seconds."""
+
+    #: The p95 over time, within the window, and right before it; None where there are no durations.
+    curve: Curve
+    p95: float | None
+    p95_before: float | None
+    #: Whether only some requests were timed.
+    sampled: bool
+
+
+@dataclass(slots=True)
+class Totals:
+    """All requests within a window, and right before it."""
+
+    #: Whether requests were ever counted, and can be read.
+    exist: bool
+    #: Requests and failed requests over time; that of failures begins where they are known.
+    hits: Curve
+    failed: Curve
+    count: int
+    #: Requests before the window; None where nothing keeps them.
+    count_before: int | None
+    #: Whether `hits` began within the time before, which is no measure then.
+    began: bool
+    failures: Failures
+    failures_before: Failures
+    #: None where they were not read.
+    durations: Durations | None = None
+
+    def curves(self) -> list[Curve]:
+        """Return what a chart draws."""
+        more = [] if self.durations is None else [self.durations.curve]
+        return [self.hits, self.failed, *more]
+
+    def failures_since(self) -> int | None:
+        """Return since when failures are known, Unix seconds; None: since the first request."""
+        return _later(self.failed, self.hits)
+
+    def durations_since(self) -> int | None:
+        """Return the same of durations."""
+        return None if self.durations is None else _later(self.durations.curve, self.hits)
+
+
+def totals(
+    keys: Keys, window: Window, observed: Window, *, durations: bool = True
+) -> Question[Totals]:
+    """Read the totals.
+
+    Args:
+        window: of counters.
+        observed: of histograms.
+        durations: read `hits_seconds`, too.
+    """
+    commands: list[Command] = [
+        *asked_counts(keys, [HITS, HITS_FAILED], window.fine),
+        ("HGET", keys.total, HITS),
+    ]
+    if durations:
+        commands.append(family(keys.hists, observed.fine, HITS_SECONDS, MAX_SAMPLED, [])[0])
+    view, (counts, failures, ever, *joins) = yield commands
+    start, now = window.start(view.now), view.now
+    hits = counted(HITS, [counts], window.fine, start, now)
+    failed = _known(counted(HITS_FAILED, [failures], window.fine, start, now), hits)
+
+    before, earlier = window.slices_before(now), observed.slices_before(now)
+    joined = [Joined(join, 0, needed=False) for join in joins]
+    sampled = [name for name, _, _ in series_in(joined)]
+    timed = [HITS_SECONDS, *sampled] if durations else []
+    asked: list[list[Command]] = [
+        [
+            ("HMGET", keys.count(width, name), *map(str, starts))
+            for name in (HITS, HITS_FAILED)
+            for width, starts in before.items()
+        ],
+        asked_spreads(keys, timed, observed.fine),
+        slices_asked(keys, timed, earlier) if earlier else [],
+    ]
+    replies: Sequence[Reply] = ()
+    if any(asked):
+        _, replies = yield [command for some in asked for command in some]
+    answers = iter(replies)
+    parts = [[next(answers) for _ in some] for some in asked]
+
+    middle = len(parts[0]) // 2
+    old, old_failed = _counts(before, parts[0][:middle]), _counts(before, parts[0][middle:])
+    count = _sum(hits)
+    count_before = sum(old.values()) if window.earlier else None
+    known = count + (count_before or 0)
+    found = Totals(
+        bool(hits.values) or (whole(ever) > 0 and not is_misplaced(counts)),
+        hits,
+        failed,
+        count,
+        count_before,
+        # Next to nothing was before that.
+        began=bool(count) and whole(ever) - known <= _LITTLE * known,
+        failures=Failures(_sum(failed), _sum(hits, failed.start) if failed.values else 0),
+        failures_before=_failures(old, old_failed),
+    )
+    if durations:
+        summary = summed(HITS_SECONDS, parts[1], observed, view.histograms, now)
+        old_spread = Distribution()
+        if earlier:
+            for one in slices_answered(timed, earlier, parts[2], needed=False).values():
+                old_spread.merge(one)
+        found.durations = Durations(
+            percentile(summary.over_time()),
+            summary.quantile(QUANTILE),
+            old_spread.quantile(QUANTILE) if old_spread.count else None,
+            sampled=summed("", parts[1][2:], observed, view.histograms, now).count > 0,
+        )
+    return found
+
+
+def _known(failed: Curve, hits: Curve) -> Curve:
+    """Leave out the first interval of failures where there were requests before it."""
+    if failed.values and hits.values and hits.start < failed.start:
+        failed.values = failed.values[1:]
+        failed.start += failed.precision
+    return failed
+
+
+def _failures(hits: Mapping[int, int], failed: Mapping[int, int]) -> Failures:
+    """Return the same of intervals by their starts."""
+    first = min(failed, default=0)
+    older = min(hits, default=first) < first
+    known = [at for at in hits if failed and (at > first or (at == first and not older))]
+    return Failures(sum(failed.get(at, 0) for at in known), sum(hits[at] for at in known))
+
+
+def _counts(asked: Mapping[int, Sequence[int]], replies: Sequence[Reply]) -> dict[int, int]:
+    """Read intervals of a counter: start -> count.
+
+    Args:
+        asked: precision -> starts, in the order of the replies.
+    """
+    found = {}
+    for starts, reply in zip(asked.values(), replies, strict=True):
+        if is_misplaced(reply):
+            continue
+        for start, text in zip(starts, raised(reply), strict=True):
+            if text is not None:
+                try:
+                    found[start] = count_of(text)
+                except ValueError:
+                    continue  # another program's
+    return found
+
+
+def _sum(curve: Curve, since: int = 0) -> int:
+    first = max(0, (since - curve.start) // curve.precision)
+    return int(sum(value or 0 for value in curve.values[first:]))
+
+
+def _later(curve: Curve, hits: Curve) -> int | None:
+    """Return where a curve begins, if that is after the first request."""
+    later = curve.values and hits.values and curve.start > slice_start(hits.start, curve.precision)
+    return curve.start if later else None
