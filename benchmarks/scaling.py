@@ -34,7 +34,8 @@ def measure(bench: Bench, processes: int, rounds: int) -> tuple[capacity.Costs, 
     found = {**costs.memory(bench, 50), **reports}
     series = costs.Series(bench)
     found |= {**costs.sizes(series), **costs.times(series, rounds)}
-    told = f"| a process that comes to {processes:,} and needs a number | {first / 1e3:.1f} ms |"
+    told = f"| an instance number for a process that joins {processes:,} others "
+    told += f"| {first / 1e3:.1f} ms |"
     # A difference of two times may come out below nothing where the machine does something else.
     kept = {what: max(0.0, cost) for what, cost in found.items()}
     stated = capacity.Costs(**kept, among=1.0)
@@ -51,14 +52,18 @@ def check(bench: Bench, processes: int) -> tuple[list[tuple[float, float]], list
         busy, paced = some.flush_all(), some.flush_all(paced=True)
         time_of = (busy.cpu + paced.cpu) / (busy.flushes + paced.flushes) * 1e6
         measured.append((time_of, (busy.sent + paced.sent) / (busy.flushes + paced.flushes)))
-        where = "64 partitions on one server" if spread else "one server"
+        where = "64 shards on one server" if spread else "one server"
         told.append(
-            f"| {count:,} flushes, {where}, as fast as it can | {busy.flushes / busy.passed:,.0f} "
-            f"flushes a second, {busy.batches / busy.passed:,.0f} batches |"
+            f"| {count:,} flushes, {where}, at full speed | "
+            f"{busy.flushes / busy.passed:,.0f} flushes per second, "
+            f"{busy.batches / busy.passed:,.0f} batches |"
         )
-        for how, each in (("then", busy), ("with as long a pause after each", paced)):
+        for how, each in (
+            ("meanwhile", busy),
+            ("with an equally long pause after each flush", paced),
+        ):
             half, most, longest = (f"{1e3 * wait:.1f}" for wait in each.pings)
-            told.append(f"| PING {how} | {half} ms, 99 % within {most} ms, longest {longest} ms |")
+            told.append(f"| PING {how} | median {half} ms, p99 {most} ms, maximum {longest} ms |")
         marks = sum(1 for _ in bench.conn.scan_iter("*batch:*", count=1000))
         told.append(f"| watermarks of {count:,} processes, {where} | {marks:,} |")
     return measured, told
@@ -94,7 +99,7 @@ def main() -> None:
     options = parser.parse_args()
     words = options.words or ["costs", "check"]
     page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    seen = ["| what was seen | |", "|---|---|"]
+    seen = ["| measurement | result |", "|---|---|"]
     with Server(options.server, port=False) as server:
         line = f"Measured on {time.strftime('%Y-%m-%d')}, on {machine()}: "
         line += f"{options.server} ({server.version}), {options.processes:,} processes."

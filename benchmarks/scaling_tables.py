@@ -13,55 +13,60 @@ from collections.abc import Mapping, Sequence
 from capacity import MEMORY, USUAL, Costs, Workload, capacity, checked
 from redmeter.partitions import PARTITIONS
 
-#: How many masters the tables are about.
-MASTERS = (1, 3, 6, 32, 60, 64)
+#: Numbers of primaries in the tables.
+PRIMARIES = (1, 3, 6, 32, 60, 64)
 
 #: Costs by name -> how the document calls them, and the unit: "us" of the server's time, "B" on the
 #: wire, "B in memory", "times".
 LABELS: Mapping[str, tuple[str, str]] = {
-    "batch": ("a batch of nothing", "us"),
-    "alone": ("a batch that comes by itself, more than in a pipeline", "us"),
-    "counters": ("more, where there are counters in it", "us"),
-    "counter": ("a counter, beside its slices", "us"),
-    "counter_slice": ("a slice of a counter", "us"),
-    "gauges": ("more, where there are gauges in it", "us"),
-    "gauge_slice": ("a slice of a gauge", "us"),
-    "histograms": ("more, where there are histograms in it", "us"),
-    "histogram": ("a histogram, beside its slices", "us"),
-    "histogram_slice": ("a slice of a histogram", "us"),
-    "new_slice": ("a slice of a counter or gauge that is new, more", "us"),
+    "batch": ("an empty batch", "us"),
+    "alone": ("extra for a batch sent alone instead of in a pipeline", "us"),
+    "counters": ("extra if the batch has counters", "us"),
+    "counter": ("a counter, without its intervals", "us"),
+    "counter_slice": ("an interval of a counter", "us"),
+    "gauges": ("extra if the batch has gauges", "us"),
+    "gauge_slice": ("an interval of a gauge", "us"),
+    "histograms": ("extra if the batch has histograms", "us"),
+    "histogram": ("a histogram, without its intervals", "us"),
+    "histogram_slice": ("an interval of a histogram", "us"),
+    "new_slice": ("extra for a new interval of a counter or gauge", "us"),
     "report": ("the report of a process", "us"),
-    "batch_bytes": ("a batch of nothing, sent", "B"),
-    "counters_bytes": ("more, where there are counters in it, sent", "B"),
-    "counter_bytes": ("a counter, beside its slices, sent", "B"),
-    "counter_slice_bytes": ("a slice of a counter, sent", "B"),
-    "gauges_bytes": ("more, where there are gauges in it, sent", "B"),
-    "gauge_slice_bytes": ("a slice of a gauge, sent", "B"),
-    "histograms_bytes": ("more, where there are histograms in it, sent", "B"),
-    "histogram_bytes": ("a histogram, beside its slices, sent", "B"),
-    "histogram_slice_bytes": ("a slice of a histogram, sent", "B"),
+    "batch_bytes": ("an empty batch, sent", "B"),
+    "counters_bytes": ("extra if the batch has counters, sent", "B"),
+    "counter_bytes": ("a counter, without its intervals, sent", "B"),
+    "counter_slice_bytes": ("an interval of a counter, sent", "B"),
+    "gauges_bytes": ("extra if the batch has gauges, sent", "B"),
+    "gauge_slice_bytes": ("an interval of a gauge, sent", "B"),
+    "histograms_bytes": ("extra if the batch has histograms, sent", "B"),
+    "histogram_bytes": ("a histogram, without its intervals, sent", "B"),
+    "histogram_slice_bytes": ("an interval of a histogram, sent", "B"),
     "report_bytes": ("the report of a process, sent", "B"),
-    "counter_memory": ("a counter at seven precisions, 400 a second, full", "B in memory"),
-    "counter_young": ("the same with one slice at each precision", "B in memory"),
-    "gauge_memory": ("a gauge at seven precisions, full", "B in memory"),
-    "histogram_memory": ("a histogram of 600 values a second, full", "B in memory"),
-    "logger_memory": ("a severity of a logger: 100 messages of 50 patterns", "B in memory"),
-    "watermark_memory": ("the watermark of a process in a partition", "B in memory"),
-    "report_memory": ("what a process tells of itself", "B in memory"),
+    "counter_memory": (
+        "a counter at seven precisions, 400 events per second, retention full",
+        "B in memory",
+    ),
+    "counter_young": ("the same with one interval per precision", "B in memory"),
+    "gauge_memory": ("a gauge at seven precisions, retention full", "B in memory"),
+    "histogram_memory": ("a histogram, 600 values per second, retention full", "B in memory"),
+    "logger_memory": ("one severity of a logger: 100 messages, 50 patterns", "B in memory"),
+    "watermark_memory": ("the watermark of a process in a shard", "B in memory"),
+    "report_memory": ("the report of a process", "B in memory"),
     "connection_memory": ("a connection", "B in memory"),
-    "among": ("batches among those of many processes, of the time by themselves", "times"),
+    "among": ("batches among those of many processes, compared with alone", "times"),
 }
 
 #: What a user does when it is too much -> the workload then.
 REMEDIES: Mapping[str, Workload] = {
-    "as it is": USUAL,
-    "a flush every 5 s": USUAL._replace(interval=5.0),
-    "a flush every 10 s": USUAL._replace(interval=10.0),
-    "no seconds: 5 s and wider": USUAL._replace(precisions=USUAL.precisions[1:]),
-    "minutes, hours and days alone": USUAL._replace(precisions=(60, 3600, 86400)),
-    "the last, and a flush every 10 s": USUAL._replace(precisions=(60, 3600, 86400), interval=10.0),
+    "unchanged": USUAL,
+    "flush every 5 s": USUAL._replace(interval=5.0),
+    "flush every 10 s": USUAL._replace(interval=10.0),
+    "no 1 s precision": USUAL._replace(precisions=USUAL.precisions[1:]),
+    "only 1 min, 1 h and 1 d": USUAL._replace(precisions=(60, 3600, 86400)),
+    "only 1 min, 1 h and 1 d; flush every 10 s": USUAL._replace(
+        precisions=(60, 3600, 86400), interval=10.0
+    ),
     "half the label sets": USUAL._replace(counters=14, gauges=1, histograms=4),
-    "no gauges of each process": USUAL._replace(own=0),
+    "no per-process gauges": USUAL._replace(own=0),
 }
 
 
@@ -93,16 +98,16 @@ def _digits(unit: str) -> int:
 
 
 def capacity_table(costs: Costs) -> str:
-    """Write what masters do for the usual workload."""
-    columns = ["masters", "most partitions on one", "batches of a flush", "server time of a flush"]
-    columns += ["processes", "events a second", "into the busiest", "memory of it then"]
-    columns.append(f"series in {MEMORY / 1e9:.0f} GB each")
+    """Write the capacity of several primaries for the usual workload."""
+    columns = ["primaries", "most shards on one", "batches per flush", "server time per flush"]
+    columns += ["processes", "events per second", "traffic to the busiest", "its memory"]
+    columns.append(f"series with {MEMORY / 1e9:.0f} GB each")
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for masters in MASTERS:
-        found = capacity(costs, USUAL, masters)
+    for primaries in PRIMARIES:
+        found = capacity(costs, USUAL, primaries)
         cells = [
-            f"{masters}",
-            "all, 1" if masters == 1 else f"{found.partitions} of {PARTITIONS}",
+            f"{primaries}",
+            "all, 1" if primaries == 1 else f"{found.partitions} of {PARTITIONS}",
             f"{found.batches:.0f}",
             f"{found.flush / 1e3:.2f} ms",
             rounded(found.processes),
@@ -121,25 +126,30 @@ def check_table(costs: Costs, measured: Sequence[tuple[float, float]]) -> str:
     Args:
         measured: as checked() returns it, of one server, and of one with 64 partitions.
     """
-    lines = ["| a flush of a process | computed | measured |", "|---|---|---|"]
+    lines = ["| one flush of a process | computed | measured |", "|---|---|---|"]
     for spread, (time, sent) in enumerate(measured):
-        where = "64 partitions on one server" if spread else "one server"
+        where = "64 shards on one server" if spread else "one server"
         us, size = checked(costs, spread=bool(spread))
-        lines.append(f"| time of the server, {where} | {us / 1e3:.2f} ms | {time / 1e3:.2f} ms |")
+        lines.append(f"| server time, {where} | {us / 1e3:.2f} ms | {time / 1e3:.2f} ms |")
         lines.append(f"| bytes sent, {where} | {rounded(size)} B | {rounded(sent)} B |")
     return "\n".join(lines)
 
 
 def parse_check(text: str) -> list[tuple[float, float]]:
     """Read what was measured from a text in which that table is."""
-    found = re.findall(r"^\| (?:time|bytes) .* \| ([\d,.]+) (?:ms|B) \|$", text, re.MULTILINE)
+    found = re.findall(
+        r"^\| (?:server time|bytes sent), .* \| ([\d,.]+) (?:ms|B) \|$", text, re.MULTILINE
+    )
     numbers = [float(each.replace(",", "")) for each in found]
     return [(numbers[at] * 1e3, numbers[at + 1]) for at in (0, 2)]
 
 
 def remedies_table(costs: Costs) -> str:
     """Write how many processes there may be by what one does."""
-    lines = ["| | processes, one server | six masters | memory of 10,000 |", "|---|---|---|---|"]
+    lines = [
+        "| change | processes, one server | six primaries | memory for 10,000 |",
+        "|---|---|---|---|",
+    ]
     for what, work in REMEDIES.items():
         one, six = capacity(costs, work, 1), capacity(costs, work, 6)
         memory = one.memory / one.processes * 10_000
