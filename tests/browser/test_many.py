@@ -1,6 +1,7 @@
 """Very many series: what the lists of the page are made from, and what they say about it."""
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import expect
@@ -45,3 +46,36 @@ def test_a_list_by_count_has_all_counters(open_page: Open, many: Site) -> None:
     page.get_by_role("group", name="Order").get_by_role("button", name="Name").click()
     expect(panel.locator("tbody tr").first).to_contain_text("aaa_0000")
     expect(panel).not_to_contain_text("ranked")
+
+
+@pytest.fixture(scope="module")
+def timed(homes: Homes) -> Site:
+    """A store of histograms, one of which became slower."""
+    site, now = serve(homes("timed")), time.time()
+    with Meter(f"embedded://{site.home.data}") as meter:
+        for ago, took in ((3 * 3600, 0.1), (3 * 3600 + 60, 0.1), (90 * 60, 0.2), (5, 0.4)):
+            for _ in range(20):
+                meter.observe("checkout_seconds", took, at=now - ago)
+                meter.observe("cart_bytes", 2_000, at=now - ago)
+    return site
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_histograms_show_their_p95_and_its_change(
+    open_page: Open, timed: Site, theme: str, width: int
+) -> None:
+    """Not their counts; ordered by change, the list names what it is ordered by."""
+    page = open_page(
+        "?view=counters&kind=histograms&order=change&range=60",
+        of=timed,
+        color_scheme=theme,
+        width=width,
+    )
+    panel = ready(page).get_by_role("region", name="Observed values", exact=True)
+    row = panel.get_by_role("row").filter(has_text="checkout_seconds")
+    expect(row).to_contain_text(re.compile("(39|40)[0-9]? ms"))
+    expect(row).to_contain_text(re.compile(r"\+(29|30|31)\d %"))
+    expect(panel.get_by_role("columnheader", name="Change of p95")).to_be_attached()
+    expect(panel).to_contain_text("ordered by the change of the mean")
+    page.get_by_role("group", name="Order").get_by_role("button", name="Count").click()
+    expect(panel).not_to_contain_text("ordered by")

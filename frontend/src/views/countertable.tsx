@@ -1,4 +1,4 @@
-// Counters and gauges with what they did within the window.
+// Series of one kind, each with its figure within the window, a small curve, and its change.
 import type { ComponentChildren } from "preact";
 import type { CounterRow, Window } from "../api/types";
 import { durationLabel } from "../lib/ranges";
@@ -18,16 +18,23 @@ interface Props {
   empty?: ComponentChildren;
 }
 
-/** What stands for a row: of a counter how often, of a gauge its newest value, else the mean too. */
+/** The figure of a row: the count of a counter, the newest value of a gauge, the p95 of a histogram. */
 function shownOf(row: CounterRow) {
   if (row.kind === "gauge") return value(row.value, unitOf(row.name));
   if (row.kind === "counter") return number(row.count);
   return (
     <>
-      {number(row.count)}
-      <span class="faint sub">ø {value(row.value, unitOf(row.name))}</span>
+      {value(row.p95, unitOf(row.name))}
+      <span class="faint sub">{number(row.count)} values</span>
     </>
   );
+}
+
+/** The change of that figure against the window before; a gauge has none. */
+function Changed({ row }: { row: CounterRow }) {
+  const [now, before] = row.kind === "histogram" ? [row.p95, row.p95_before] : [row.count, row.before];
+  if (row.kind === "gauge" || now === null || before === null) return <span class="faint">–</span>;
+  return <Pill value={now} before={before} meaning="neutral" against="the window before" />;
 }
 
 export function CounterTable({ rows, window, label = "Counters", brief = false, empty }: Props) {
@@ -43,6 +50,7 @@ export function CounterTable({ rows, window, label = "Counters", brief = false, 
       )
     );
   }
+  const p95 = rows[0]?.kind === "histogram";
   return (
     <div class="scroll" role="region" aria-label={`Table: ${label}`} tabIndex={0}>
       <table class="list named">
@@ -50,13 +58,13 @@ export function CounterTable({ rows, window, label = "Counters", brief = false, 
           <tr>
             <th scope="col">Name</th>
             <th scope="col">
-              <span class="away">Over time</span>
+              <span class="away">{p95 ? "p95 over time" : "Over time"}</span>
             </th>
             <th scope="col" class="figure">
-              {brief ? "Count" : "In this window"}
+              {p95 ? "p95" : brief ? "Count" : "In this window"}
             </th>
             <th scope="col" class="figure">
-              <span class={brief ? "away" : ""}>Change</span>
+              <span class={brief ? "away" : ""}>{p95 ? "Change of p95" : "Change"}</span>
             </th>
           </tr>
         </thead>
@@ -79,11 +87,7 @@ export function CounterTable({ rows, window, label = "Counters", brief = false, 
               </td>
               <td class="figure">{shownOf(row)}</td>
               <td class="figure">
-                {row.kind === "gauge" || row.before === null ? (
-                  <span class="faint">–</span>
-                ) : (
-                  <Pill value={row.count} before={row.before} meaning="neutral" against="the window before" />
-                )}
+                <Changed row={row} />
               </td>
             </tr>
           ))}

@@ -72,6 +72,8 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
   const begins = place === "beginning" && filter !== "" ? ", those that begin so" : "";
   const partly = found < answer.total || answer.ranked_at !== null;
   const more = partly ? madeFrom(answer, now, order !== "name") : "";
+  // Percentiles are read of the rows on display only, so all rows are ordered by their means.
+  const by = kind === "histograms" && order === "change" ? ", ordered by the change of the mean" : "";
   const all = (
     <button type="button" class="quiet" onClick={() => set({ kind: kind === "counters" ? "" : kind }, true)}>
       All of them
@@ -81,7 +83,7 @@ function Listed({ answer, kind, order, offset, among, place }: ListedProps) {
   return (
     <Card
       title={title}
-      about={rows.length > 0 && `${placeOf(offset, rows.length, found)}${begins}${more}`}
+      about={rows.length > 0 && `${placeOf(offset, rows.length, found)}${begins}${more}${by}`}
       actions={found > rows.length && actions}
     >
       <CounterTable

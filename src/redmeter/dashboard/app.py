@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 #: How long an answer is shared, seconds: of precisions below a minute, where an event is to be seen
 #: soon, and of others, which pages ask for every 10 s.
 KEEP_FINE, KEEP = 0.2, 3.0
+#: How many times as long lists of percentiles are shared: they take that much longer to read, and
+#: their finest intervals are 5 s and a minute.
+PERCENTILES_FINE, PERCENTILES = 30, 10
 
 #: The time at which an answer was made, also with a 304, whose body is an earlier one.
 NOW_HEADER = "Redmeter-Now"
@@ -134,7 +137,10 @@ class Dashboard(Starlette):
     async def _api(self, endpoint: Endpoint, request: Request) -> Response:
         values = parse(endpoint, request.scope.get("query_string", b""))
         check_order_of_times(values)
-        keep = KEEP_FINE if values.get("precision", 60) < 60 else KEEP
+        fine = values.get("precision", 60) < 60
+        keep = KEEP_FINE if fine else KEEP
+        if values.get("kind") == "histograms" and endpoint.path == "/api/counters":
+            keep *= PERCENTILES_FINE if fine else PERCENTILES
         key = endpoint.path, tuple(sorted(values.items()))
         body = await self._answered(
             self._shared, key, partial(_made, endpoint, self._answers, values), keep

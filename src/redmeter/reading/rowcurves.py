@@ -171,9 +171,9 @@ class _Percentiles:
         found = merged(points.values())
         values = [points[at].quantile(QUANTILE) if at in points else None for at in self._slots]
         row.values = values if points else []
-        row.count = found.count
         if found.count:
-            row.p95, row.value = found.quantile(QUANTILE), found.moments.exact_mean
+            row.count, row.value = found.count, found.moments.exact_mean
+            row.p95 = found.quantile(QUANTILE)
         if self._before:
             parts = slices_answered(self._names, self._before, replies[cut:], needed=False)
             earlier = merged(parts.values())
