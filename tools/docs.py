@@ -225,7 +225,7 @@ def settings_page() -> str:
             "The [integrations of web applications](../integrations/web.md) take",
             f"{', '.join(web[:-1])} and {web[-1]}, and without a meter what `Meter` takes.",
             "The commands take `--url` and `--prefix`. Forms and options of the URL:",
-            "[Use your own Redis](../how-to.md#use-your-own-redis).\n",
+            "[Use your own Redis](../how-to/servers.md#use-your-own-redis).\n",
         ]
     )
 

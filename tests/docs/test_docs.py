@@ -30,7 +30,10 @@ GENERATED = ("docs/reference/commands.md", "docs/reference/settings.md")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 WRITTEN = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATED]
 #: Pages of which each section is to be had by itself; the others are read from top to bottom.
-BY_SECTION = ("README.md", "docs/how-to.md")
+BY_SECTION = (
+    "README.md",
+    *(f"docs/how-to/{name}.md" for name in ("logs", "operate", "read", "record", "servers")),
+)
 #: Commands that make what the tests have already: an environment with the command in it.
 PREPARED = (". .venv/", "pip install", "make ")
 #: What a make target is for those who are in the environment.
