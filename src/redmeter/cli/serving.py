@@ -25,6 +25,7 @@ from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, 
 from redmeter.cli.place import PATIENCE, Place, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
+from redmeter.extras import needs
 from redmeter.store import Store, embedded
 from redmeter.store.replies import raised
 
@@ -149,13 +150,15 @@ class Options(NamedTuple):
 
     def credentials(self) -> "alone.Credentials":
         """Return who may look."""
-        from redmeter.dashboard import alone  # with all of its libraries: when it is used
+        with needs("standard", "redmeter up"):
+            from redmeter.dashboard import alone  # when it is used: it imports many packages
 
         return alone.Credentials(self.host, self.token_file, self.users_file, os.environ)
 
     def page(self, store: Store) -> "alone.Alone":
         """Return the page of a store, its port bound."""
-        from redmeter.dashboard import alone
+        with needs("standard", "redmeter up"):
+            from redmeter.dashboard import alone
 
         return alone.Alone(
             store,

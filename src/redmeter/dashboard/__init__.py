@@ -4,10 +4,12 @@
 
     app.mount("/metrics", Dashboard(meter, access=lambda request: request.user.is_staff))
 
-Its libraries are imported by the first use of that name: the command need not wait for them.
+Its packages, which the extra `page` brings, are imported by the first use of that name.
 """
 
 from typing import TYPE_CHECKING, Any
+
+from redmeter.extras import needs
 
 if TYPE_CHECKING:
     from redmeter.dashboard.app import Dashboard as Dashboard
@@ -17,7 +19,8 @@ __all__ = ["Dashboard"]
 
 def __getattr__(name: str) -> Any:
     if name == "Dashboard":
-        from redmeter.dashboard.app import Dashboard
+        with needs("page", "the dashboard"):
+            from redmeter.dashboard.app import Dashboard
 
         return Dashboard
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,6 +31,7 @@ from redmeter.dashboard.parsing import check_order_of_times, parse
 from redmeter.dashboard.refusals import Refusal
 from redmeter.dashboard.safety import Guard, Hosts, refused, route_path
 from redmeter.errors import RedmeterError
+from redmeter.extras import needs
 from redmeter.store import Store
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ class Dashboard(Starlette):
     @property
     def wsgi(self) -> "WSGI":
         """The same as a WSGI application."""
-        from redmeter.dashboard.wsgi import WSGI
+        with needs("page", "the dashboard under WSGI"):
+            from redmeter.dashboard.wsgi import WSGI
 
         if self._wsgi is None:
             self._wsgi = WSGI(self)
@@ -207,7 +209,7 @@ def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
     if isinstance(source, Store):
         return source, False
     if source is None or isinstance(source, str):
-        return stores.open(source, prefix=prefix), True
+        return stores.open(source, prefix=prefix, announce=True), True
     return stores.open(client=source, prefix=prefix), True
 
 

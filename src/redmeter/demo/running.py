@@ -26,15 +26,14 @@ from typing import Self
 from redmeter import Meter, settings
 from redmeter import store as stores
 from redmeter.demo.folder import claimed
-from redmeter.errors import InvalidSetting, RedmeterError
+from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
+from redmeter.extras import MODULES, install
 from redmeter.store import Store, embedded, urls
 from redmeter.store.link import Link
 from redmeter.store.replies import raised
 
 #: Prefix of everything that the demo stores.
 PREFIX = "demo:"
-#: Packages that it needs in addition to the library, as in the extra `demo`.
-NEEDS = ("sqlalchemy", "psutil")
 #: Seconds that processes may take to be there, and to end.
 PATIENCE = 30.0
 #: A burst in the course of a run: from when to when, as parts of it, and how many times as many
@@ -53,17 +52,14 @@ class DemoFailed(RedmeterError):
 
 
 def check_needs() -> None:
-    """Check that all is there that the demo needs.
+    """Check that the packages of the extra `demo` are installed.
 
     Raises:
-        DemoFailed: something is missing; it says what to type.
+        MissingExtra: one is missing.
     """
-    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    missing = [each for each in sorted(MODULES["demo"]) if importlib.util.find_spec(each) is None]
     if missing:
-        raise DemoFailed(
-            f"the demo needs {' and '.join(missing)}: {sys.executable} -m pip install "
-            f"{' '.join(missing)}"
-        )
+        raise MissingExtra("the demo", " and ".join(missing), install("demo"))
 
 
 def check_prefix(prefix: str) -> str:
@@ -123,7 +119,8 @@ class Demo:
         seed: how chance begins.
 
     Raises:
-        DemoFailed: something that it needs is missing, or the port is taken.
+        MissingExtra: a package of the extra `demo` is missing.
+        DemoFailed: the port is taken.
         InvalidSetting: the prefix is not a demo's.
     """
 

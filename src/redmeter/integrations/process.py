@@ -28,6 +28,7 @@ from collections.abc import Callable
 
 from redmeter import Meter
 from redmeter.errors import InvalidSetting
+from redmeter.extras import needs
 from redmeter.integrations.hooks import meter_for
 
 CPU, MEMORY = "process_cpu_ratio", "process_memory_bytes"
@@ -89,15 +90,13 @@ def install(meter: Meter | None = None, *, every: float = EVERY) -> None:
         every: seconds from one look to the next; at most as often as the meter flushes.
 
     Raises:
-        ImportError: psutil is missing: `pip install psutil`.
+        MissingExtra: psutil is not installed; the extra `process` brings it.
         InvalidSetting: every is not a positive number of seconds.
     """
     if not 0 < every <= 3600:
         raise InvalidSetting("every", f"{every!r} is not a number of seconds, up to 3600")
-    try:
+    with needs("process", "redmeter.integrations.process"):
         import psutil  # noqa: F401
-    except ImportError:
-        raise ImportError("psutil is missing: pip install psutil") from None
     chosen = meter_for(meter, "processes are not measured")
     if chosen is None:
         return

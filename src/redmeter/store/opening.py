@@ -1,5 +1,6 @@
 """open(): from settings, or from a caller's client, to a Store. Connects to nothing."""
 
+import contextlib
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +15,8 @@ from redis.sentinel import SentinelConnectionPool
 
 from redmeter import settings
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import InvalidSetting
+from redmeter.errors import InvalidSetting, StoreError
+from redmeter.extras import install
 from redmeter.keys import Retention
 from redmeter.store import tls, urls
 from redmeter.store.cluster import ClusterLink
@@ -40,6 +42,7 @@ def open(  # noqa: A001
     embedded_idle: float | None = None,
     read_from: str | None = None,
     clock: Clock = SYSTEM,
+    announce: bool = False,
 ) -> Store | None:
     """Prepare a store. Connects to nothing and starts nothing before its first use.
 
@@ -48,6 +51,7 @@ def open(  # noqa: A001
             settings of the same name; None: from the environment, else the default.
         client: a redis-py client of the caller's, used instead of a URL and never closed.
         clock: where time comes from.
+        announce: log an error if no program can serve the embedded server that would be used.
 
     Returns:
         The store, or None where the URL is `off`.
@@ -123,6 +127,8 @@ def open(  # noqa: A001
         return Store(Link(partial(_connect, settled), target.location), **options)
     idle = settings.resolve("embedded_idle", embedded_idle)
     start = partial(_connect_embedded, path, idle, plain)
+    if announce:
+        _announce(path)
     return Store(Link(start, target.location, restarts=True), **options)
 
 
@@ -217,6 +223,29 @@ def _connect(options: dict[str, Any]) -> "redis.Redis":
 def _connect_node(options: dict[str, Any], address: tuple[str, int]) -> "redis.Redis":
     host, port = address
     return _connect({**options, "host": host, "port": port})
+
+
+def _announce(path: Path) -> None:
+    """Log an error if no program can run the embedded server, and a program that is on PATH."""
+    found, runs = None, False
+    # Errors are those of the first use, which reports them. Windows has no embedded server.
+    with contextlib.suppress(ImportError, StoreError):
+        from redmeter.store import embedded
+
+        found = embedded.candidate()
+        runs = found is None and embedded.running(path) is not None
+    if found is None and not runs:
+        logger.error(
+            "redmeter cannot store metrics: no Redis URL is set, and no installed program can run "
+            "the embedded server in %s; set REDMETER_URL, e.g. redis://localhost:6379/0, or run: "
+            "%s",
+            path,
+            install("embedded"),
+        )
+    elif found is not None and not found[1]:
+        logger.info(
+            "redmeter runs the embedded server in %s with %s, found on PATH", path, found[0]
+        )
 
 
 def _connect_embedded(path: Path, idle: float, options: dict[str, Any]) -> "redis.Redis":

