@@ -392,7 +392,8 @@ os._exit(0)
     done = program.finish()
     assert (done.code, "Traceback" in done.err) == (0, False)
     cluster.resume(node)
-    assert {name: totals(cluster)[name] for name in others} == dict.fromkeys(others, 3)
+    counted = totals(cluster)
+    assert {name: counted[name] for name in others} == dict.fromkeys(others, 3)
 
 
 def test_no_thread_is_left_once_a_meter_is_closed(programs: Programs) -> None:

@@ -91,7 +91,6 @@ def test_a_node_without_a_successor_is_waited_for(cluster: Cluster) -> None:
         goes_on(cluster)
         ledger = writers.finish()
         assert all(health.buffered == 0 for health in writers.healths())
-    stored = read(cluster)
+    stored, recorded = read(cluster), ledger.recorded()
     for place, slices in stored.slices.items():  # its data are gone: there is no lower bound
-        recorded = ledger.recorded()[place[1]]
-        assert sum(slices.values()) <= sum(recorded.values())
+        assert sum(slices.values()) <= sum(recorded[place[1]].values())
