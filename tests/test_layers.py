@@ -20,7 +20,7 @@ ROWS = (
     {"errors", "model", "clock", "expressions"},
     {"names", "keys", "extras"},
     {"partitions"},
-    {"settings", "kinds", "analysis", "formats"},
+    {"settings", "kinds", "analysis", "formats", "promql"},
     {"store"},
     {"spelling"},
     {"recording", "reading", "cleaning", "forgetting"},
@@ -49,6 +49,7 @@ EFFECTS = {
 HEAVY = {
     *("typer", "rich", "click", "starlette", "uvicorn", "a2wsgi", "django", "flask", "celery"),
     *("asyncio", "http.server", "unittest", "pytest", "hypothesis", "structlog"),
+    *("numpy", "promql_parser", "re2"),
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

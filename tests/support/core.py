@@ -8,7 +8,7 @@ import redmeter
 PACKAGE = Path(redmeter.__file__).parent
 
 #: Folders whose modules need an extra.
-EXTRA = {"cli", "dashboard", "demo"}
+EXTRA = {"cli", "dashboard", "demo", "promql"}
 #: Modules of integrations -> the framework that they import.
 FRAMEWORKS = {
     "integrations.celery": "celery",

@@ -1,0 +1,13 @@
+"""PromQL, evaluated over any stored data.
+
+The package reads nothing by itself: an Engine asks a Semantics object for selectors and range
+functions, and does the rest. Samples is the semantics of Prometheus over raw samples.
+
+It needs the extra redmeter[prometheus]; nothing else imports it.
+"""
+
+from redmeter.extras import needs
+
+with needs("prometheus", "PromQL"):
+    import numpy as _numpy  # noqa: F401
+    import promql_parser as _promql_parser  # noqa: F401

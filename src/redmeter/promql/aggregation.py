@@ -1,0 +1,176 @@
+"""Aggregations: from many rows to one for each group, or to some rows of each."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from redmeter.promql.errors import QueryError
+from redmeter.promql.functions import check_label_name
+from redmeter.promql.histogram import Histogram
+from redmeter.promql.nodes import Aggregation
+from redmeter.promql.notes import Notes
+from redmeter.promql.sums import masked_mean, masked_quantile, masked_sum, masked_variance
+from redmeter.promql.values import (
+    NAME,
+    Bools,
+    Floats,
+    Labels,
+    Objects,
+    Vector,
+    concatenate,
+    empty_vector,
+    format_float,
+    merge_duplicates,
+    only,
+    with_label,
+    without,
+)
+
+Reduce = Callable[[Floats, Bools], Floats]
+
+#: Functions of columns: the cells of a group at one time are in the last axis.
+REDUCE: dict[str, Reduce] = {
+    "sum": masked_sum,
+    "avg": masked_mean,
+    "min": lambda values, mask: np.fmin.reduce(np.where(mask, values, np.nan), axis=-1),
+    "max": lambda values, mask: np.fmax.reduce(np.where(mask, values, np.nan), axis=-1),
+    "stdvar": masked_variance,
+    "stddev": lambda values, mask: np.sqrt(masked_variance(values, mask)),
+}
+
+
+def groups(vector: Vector, node: Aggregation) -> dict[Labels, list[int]]:
+    """Return the rows of each group; without certain labels is also without the metric name."""
+    found: dict[Labels, list[int]] = {}
+    removed = {*node.labels, NAME}
+    for row, labels in enumerate(vector.labels):
+        key = without(labels, removed) if node.without else only(labels, node.labels)
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def aggregate(vector: Vector, node: Aggregation, parameter: Floats | str, notes: Notes) -> Vector:
+    """Return an aggregation of a vector; `parameter` is "" where there is none."""
+    if node.operator in ("topk", "bottomk"):
+        assert not isinstance(parameter, str)
+        return _extremes(vector, node, parameter, notes)
+    if node.operator == "count_values":
+        assert isinstance(parameter, str)
+        return _count_values(vector, node, parameter)
+    found = groups(vector, node)
+    shape = (len(found), vector.columns)
+    values, present = np.zeros(shape), np.zeros(shape, bool)
+    nameless = np.zeros(len(found), bool)
+    histograms: Objects | None = None
+    is_float, is_histogram = vector.is_float, vector.is_histogram
+    for group, rows in enumerate(found.values()):
+        nameless[group] = vector.nameless[rows].any()
+        floats, native = is_float[rows], is_histogram[rows]
+        if node.operator in ("count", "group"):
+            count = (floats | native).sum(axis=0)
+            present[group] = count > 0
+            values[group] = count if node.operator == "count" else 1
+            continue
+        present[group] = floats.any(axis=0)
+        if present[group].any():
+            cells, mask = vector.values[rows].T, floats.T
+            if node.operator == "quantile":
+                assert not isinstance(parameter, str)
+                values[group] = masked_quantile(cells, mask, parameter)
+            else:
+                values[group] = REDUCE[node.operator](cells, mask)
+        if not native.any():
+            continue
+        if node.operator not in ("sum", "avg"):
+            notes.ignored_in_aggregation(node.operator, node.expression.position)
+            continue
+        mixed = present[group] & native.any(axis=0)
+        if mixed.any():
+            notes.mixed_aggregation(node.expression.position)
+        if histograms is None:
+            histograms = np.full(shape, None, dtype=object)
+        assert vector.histograms is not None
+        mean = node.operator == "avg"
+        histograms[group] = _total(vector.histograms[rows], native & ~mixed, mean=mean)
+        present[group] = (present[group] | native.any(axis=0)) & ~mixed
+    if node.operator == "quantile" and present.any():
+        assert not isinstance(parameter, str)
+        check_quantiles(parameter[present.any(axis=0)], node, notes)
+    return Vector(list(found), values, present, histograms, nameless).nonempty()
+
+
+def check_quantiles(quantiles: Floats, node: Aggregation, notes: Notes) -> None:
+    """Warn about quantiles outside of 0 to 1."""
+    assert node.parameter is not None
+    for quantile in np.unique(quantiles):
+        if not 0 <= quantile <= 1:
+            notes.bad_quantile(format_float(quantile), node.parameter.position)
+
+
+def _total(histograms: Objects, mask: Bools, *, mean: bool) -> Objects:
+    result = np.full(histograms.shape[1], None, dtype=object)
+    for column in np.flatnonzero(mask.any(axis=0)):
+        chosen: list[Histogram] = list(histograms[mask[:, column], column])
+        total = chosen[0]
+        for histogram in chosen[1:]:
+            total = total + histogram
+        result[column] = total.divided(len(chosen)) if mean else total
+    return result
+
+
+def _extremes(vector: Vector, node: Aggregation, parameter: Floats, notes: Notes) -> Vector:
+    """Return the rows with the highest or lowest values of each group."""
+    if np.isnan(parameter).any():
+        raise QueryError("Parameter value is NaN")
+    if (np.abs(parameter) >= 2**63).any():
+        raise QueryError(f"Scalar value {format_float(parameter[0])} overflows int64")
+    floats = vector.is_float
+    if (vector.present & ~floats).any():
+        notes.ignored_in_aggregation(node.operator, node.expression.position)
+    order: list[int] = []
+    chosen = np.zeros_like(vector.present)
+    for rows in groups(vector, node).values():
+        numbers = np.array(rows)
+        values, mask = vector.values[numbers], floats[numbers]
+        missing = np.isnan(values)
+        keys = np.where(missing, 0, -values if node.operator == "topk" else values)
+        ranked = np.lexsort((keys, missing, ~mask), axis=0)
+        rank = np.empty_like(ranked)
+        np.put_along_axis(rank, ranked, np.arange(len(rows))[:, None], axis=0)
+        chosen[numbers] = mask & (rank < np.trunc(parameter))
+        order += numbers[ranked[:, 0]].tolist() if vector.columns == 1 else rows
+    return vector.masked(chosen).rows(order).nonempty()
+
+
+def _count_values(vector: Vector, node: Aggregation, name: str) -> Vector:
+    """Return a row for each distinct value, with the number of samples that have it."""
+    check_label_name(name)
+    result = []
+    is_histogram = vector.is_histogram
+    for labels, rows in groups(vector, node).items():
+        counts: dict[str, Floats] = {}
+        for row in rows:
+            for column in np.flatnonzero(vector.present[row]):
+                sample: float | Histogram = vector.values[row, column]
+                if is_histogram[row, column]:
+                    assert vector.histograms is not None
+                    sample = vector.histograms[row, column]
+                text = str(sample) if isinstance(sample, Histogram) else format_float(sample)
+                counts.setdefault(text, np.zeros(vector.columns))[column] += 1
+        if counts:
+            values = np.array(list(counts.values()))
+            names = [with_label(labels, name, text) for text in counts]
+            result.append(Vector(names, values, values > 0))
+    if not result:
+        return empty_vector(vector.columns)
+    joined = concatenate(result, vector.columns)
+    return merge_counts(joined)
+
+
+def merge_counts(vector: Vector) -> Vector:
+    """Return a vector whose rows of the same labels are added."""
+    totals: dict[Labels, Floats] = {}
+    for labels, values in zip(vector.labels, vector.values, strict=True):
+        totals[labels] = totals.get(labels, 0) + values
+    values = np.array(list(totals.values()))
+    return merge_duplicates(Vector(list(totals), values, values > 0))

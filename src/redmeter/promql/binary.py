@@ -1,0 +1,255 @@
+"""Binary operations between vectors and scalars."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from redmeter.promql.errors import QueryError
+from redmeter.promql.histogram import Histogram
+from redmeter.promql.limits import Limits
+from redmeter.promql.nodes import Binary, Matching
+from redmeter.promql.notes import Notes, quoted
+from redmeter.promql.values import (
+    NAME,
+    Bools,
+    Floats,
+    Labels,
+    Objects,
+    Vector,
+    concatenate,
+    empty_vector,
+    label,
+    merge_duplicates,
+    only,
+    only_where,
+    with_label,
+    without,
+)
+
+ARITHMETIC: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "%": np.fmod,
+    "^": np.power,
+    "atan2": np.arctan2,
+}
+COMPARISONS: dict[str, Callable[[Floats, Floats], Bools]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    ">": np.greater,
+    "<": np.less,
+    ">=": np.greater_equal,
+    "<=": np.less_equal,
+}
+SETS = ("and", "or", "unless")
+
+
+def scalars(operator: str, left: Floats, right: Floats) -> Floats:
+    """Return an operation of two scalars at each time; comparisons are 0 or 1."""
+    if operator in COMPARISONS:
+        return COMPARISONS[operator](left, right).astype(float)
+    return ARITHMETIC[operator](left, right)
+
+
+def keeps_name(node: Binary) -> bool:
+    """Return whether a result keeps the metric name of its left side: where it is a filter."""
+    return node.operator in COMPARISONS and not node.returns_bool
+
+
+class Sides:
+    """Two tables of samples of the same shape, to be combined cell by cell."""
+
+    def __init__(self, left: Vector, right: Vector) -> None:
+        """Take both sides; their labels do not matter."""
+        self.left, self.right = left, right
+        self.both = left.present & right.present
+        self.native = left.is_histogram & self.both, right.is_histogram & self.both
+
+    def combine(self, node: Binary, notes: Notes) -> tuple[Floats, Bools, Objects | None]:
+        """Return values, presence and histograms of the results."""
+        left_native, right_native = self.native
+        floats = self.both & ~left_native & ~right_native
+        values, present = self._floats(node, floats)
+        histograms: Objects | None = None
+        for column in zip(*np.nonzero(left_native | right_native), strict=True):
+            left: Histogram | float = self.left.values[column]
+            right: Histogram | float = self.right.values[column]
+            if left_native[column] and self.left.histograms is not None:
+                left = self.left.histograms[column]
+            if right_native[column] and self.right.histograms is not None:
+                right = self.right.histograms[column]
+            result = _combine_histograms(node, left, right, notes)
+            if result is None:
+                continue
+            present[column] = True
+            if isinstance(result, Histogram):
+                if histograms is None:
+                    histograms = np.full(present.shape, None, dtype=object)
+                histograms[column] = result
+            else:
+                values[column] = result
+        return values, present, histograms
+
+    def _floats(self, node: Binary, floats: Bools) -> tuple[Floats, Bools]:
+        left, right = self.left.values, self.right.values
+        if node.operator in ARITHMETIC:
+            return ARITHMETIC[node.operator](left, right), floats.copy()
+        true = COMPARISONS[node.operator](left, right)
+        if node.returns_bool:
+            return true.astype(float), floats.copy()
+        return left.copy(), floats & true
+
+
+def _combine_histograms(
+    node: Binary, left: Histogram | float, right: Histogram | float, notes: Notes
+) -> Histogram | float | None:
+    operator = node.operator
+    if isinstance(left, Histogram) and isinstance(right, Histogram):
+        if operator in ("+", "-"):
+            result = left + right if operator == "+" else left - right
+            return result.as_gauge() if operator == "-" else result.compacted()
+        if operator in ("==", "!="):
+            true = left.same(right) == (operator == "==")
+            return float(true) if node.returns_bool else (left if true else None)
+    elif isinstance(left, Histogram) and isinstance(right, float) and operator in ("*", "/"):
+        result = left.scaled(right) if operator == "*" else left.divided(right)
+        return result.compacted()
+    elif isinstance(right, Histogram) and isinstance(left, float) and operator == "*":
+        return right.scaled(left).compacted()
+    kinds = ["histogram" if isinstance(side, Histogram) else "float" for side in (left, right)]
+    notes.incompatible_types(kinds[0], operator, kinds[1], node.left.position)
+    return None
+
+
+def with_scalar(
+    node: Binary, vector: Vector, scalar: Floats, notes: Notes, *, swapped: bool
+) -> Vector:
+    """Return an operation of a vector and a scalar; `swapped` if the scalar is on the left."""
+    shape = vector.values.shape
+    other = Vector(vector.labels, np.broadcast_to(scalar, shape), np.ones(shape, bool))
+    sides = Sides(other, vector) if swapped else Sides(vector, other)
+    values, present, histograms = sides.combine(node, notes)
+    if keeps_name(node):
+        # A filter keeps the sample of the vector, on whichever side it is.
+        values, histograms = vector.values, vector.histograms
+        if histograms is not None:
+            histograms = only_where(present, histograms)
+    return Vector(vector.labels, values, present, histograms, vector.nameless).nonempty()
+
+
+def signature(labels: Labels, matching: Matching) -> Labels:
+    """Return the labels by which the sides of an operation find each other."""
+    if matching.on:
+        return only(labels, matching.labels)
+    return without(labels, (NAME, *matching.labels))
+
+
+def combine_sets(node: Binary, left: Vector, right: Vector) -> Vector:
+    """Return `and`, `or` or `unless` of two vectors."""
+    base, other = (right, left) if node.operator == "or" else (left, right)
+    known: dict[Labels, Bools] = {}
+    for row, labels in enumerate(other.labels):
+        key = signature(labels, node.matching)
+        known[key] = known[key] | other.present[row] if key in known else other.present[row]
+    nowhere = np.zeros(left.columns, bool)
+    matched = np.array(
+        [known.get(signature(labels, node.matching), nowhere) for labels in base.labels], bool
+    ).reshape(base.present.shape)
+    if node.operator == "and":
+        return left.masked(matched).nonempty()
+    rest = base.masked(~matched).nonempty()
+    if node.operator == "unless":
+        return rest
+    return merge_duplicates(concatenate([left, rest], left.columns))
+
+
+def with_vector(node: Binary, left: Vector, right: Vector, limits: Limits, notes: Notes) -> Vector:
+    """Return an arithmetic operation or a comparison of two vectors."""
+    matching = node.matching
+    many, one = (right, left) if matching.many == "right" else (left, right)
+    # Where a side is empty, nothing is matched, and ambiguous labels do not matter.
+    relevant: Bools = np.asarray(left.present.any(axis=0) & right.present.any(axis=0))
+    by_signature: dict[Labels, list[int]] = {}
+    for row, labels in enumerate(one.labels):
+        by_signature.setdefault(signature(labels, matching), []).append(row)
+    for key, rows in by_signature.items():
+        if len(rows) > 1:
+            _check_unique(one, rows, key, relevant, "left" if one is left else "right")
+    pairs = [
+        (row, partner, key)
+        for row, labels in enumerate(many.labels)
+        if (key := signature(labels, matching)) in by_signature
+        for partner in by_signature[key]
+    ]
+    limits.check_cells(len(pairs), left.columns)
+    if not pairs:
+        return empty_vector(left.columns)
+    chosen_many = many.rows([row for row, _, _ in pairs])
+    chosen_one = one.rows([partner for _, partner, _ in pairs])
+    if matching.many is None:
+        _check_one_to_one(chosen_many, chosen_one, [key for _, _, key in pairs])
+    sides = (chosen_one, chosen_many) if many is right else (chosen_many, chosen_one)
+    values, present, histograms = Sides(*sides).combine(node, notes)
+    results = [
+        _result_labels(node, many.labels[row], one.labels[partner]) for row, partner, _ in pairs
+    ]
+    nameless = chosen_many.nameless.copy()
+    if any(name == NAME for name in matching.include):
+        nameless &= chosen_one.nameless
+    result = Vector(results, values, present, histograms, nameless).nonempty()
+    message = "multiple matches for labels: many-to-one matching must be explicit"
+    if matching.many:
+        message = "multiple matches for labels: grouping labels must ensure unique matches"
+    else:
+        message += " (group_left/group_right)"
+    return merge_duplicates(result, message)
+
+
+def _check_unique(one: Vector, rows: list[int], key: Labels, relevant: Bools, side: str) -> None:
+    """Raise QueryError if several series of the "one" side match at the same time."""
+    present = one.present[rows] & relevant
+    twice = np.flatnonzero(present.sum(axis=0) > 1)
+    if not len(twice):
+        return
+    found = [
+        one.labels[row] for row, there in zip(rows, present[:, twice[0]], strict=True) if there
+    ]
+    listed = ", ".join(written(labels) for labels in sorted(found)[:2])
+    raise QueryError(
+        f"found duplicate series for the match group {written(key)} on the {side} hand-side of the"
+        f" operation: [{listed}];many-to-many matching not allowed: matching labels must be unique"
+        " on one side"
+    )
+
+
+def _check_one_to_one(many: Vector, one: Vector, keys: list[Labels]) -> None:
+    """Raise QueryError if several series of the left side have the same partner."""
+    matched: dict[Labels, Bools] = {}
+    for row, key in enumerate(keys):
+        both = many.present[row] & one.present[row]
+        if key not in matched:
+            matched[key] = both
+            continue
+        if (matched[key] & both).any():
+            raise QueryError(
+                "multiple matches for labels: many-to-one matching must be explicit"
+                " (group_left/group_right)"
+            )
+        matched[key] = matched[key] | both
+
+
+def _result_labels(node: Binary, many: Labels, one: Labels) -> Labels:
+    matching = node.matching
+    labels = many
+    if matching.many is None:
+        labels = only(many, matching.labels) if matching.on else without(many, matching.labels)
+    for name in matching.include:
+        labels = with_label(labels, name, label(one, name))
+    return labels
+
+
+def written(labels: Labels) -> str:
+    """Return a label set as it stands in messages."""
+    return "{" + ", ".join(f"{name}={quoted(value)}" for name, value in labels) + "}"

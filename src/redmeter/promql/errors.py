@@ -1,0 +1,32 @@
+"""The errors of a query."""
+
+from redmeter.errors import RedmeterError
+
+
+class QueryError(RedmeterError, ValueError):
+    """A PromQL query cannot be answered.
+
+    Attributes:
+        kind: "bad_data" if the text is no valid query, "execution" if its evaluation fails; the
+            words of Prometheus' HTTP API.
+    """
+
+    kind = "execution"
+
+
+class BadQuery(QueryError):
+    """The text is no query that can be evaluated: a syntax error, an unknown function."""
+
+    kind = "bad_data"
+
+
+class UnsupportedQuery(BadQuery):
+    """The query uses a feature that is experimental in Prometheus.
+
+    Attributes:
+        feature: the name of Prometheus' feature flag.
+    """
+
+    def __init__(self, message: str, feature: str) -> None:
+        self.feature = feature
+        super().__init__(f"{message} (experimental in Prometheus: --enable-feature={feature})")

@@ -1,0 +1,136 @@
+"""Functions of instant vectors that work on each sample, and on labels.
+
+They ignore histograms.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from redmeter.promql import regex
+from redmeter.promql.dates import date_part
+from redmeter.promql.errors import QueryError
+from redmeter.promql.notes import quoted
+from redmeter.promql.values import NAME, Floats, Vector, label, merge_duplicates, with_label
+
+Elementwise = Callable[..., Floats]
+
+
+def round_to(values: Floats, nearest: Floats | float = 1.0) -> Floats:
+    """Round to the nearest multiple, half up."""
+    inverse = 1.0 / np.asarray(nearest)
+    return np.floor(values * inverse + 0.5) / inverse
+
+
+def clamp(values: Floats, low: Floats, high: Floats) -> Floats:
+    """Limit values to a range; a NaN bound makes them NaN."""
+    return np.maximum(low, np.minimum(high, values))
+
+
+def _sign(values: Floats) -> Floats:
+    return np.where(values < 0, -1.0, np.where(values > 0, 1.0, values))
+
+
+#: Of the values, and of scalar arguments.
+ELEMENTWISE: dict[str, Elementwise] = {
+    "abs": np.abs,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "ceil": np.ceil,
+    "clamp": clamp,
+    "clamp_max": lambda values, high: np.minimum(high, values),
+    "clamp_min": lambda values, low: np.maximum(low, values),
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "deg": np.degrees,
+    "exp": np.exp,
+    "floor": np.floor,
+    "ln": np.log,
+    "log10": np.log10,
+    "log2": np.log2,
+    "rad": np.radians,
+    "round": round_to,
+    "sgn": _sign,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+    "tanh": np.tanh,
+}
+
+DATE_PARTS = (
+    *("minute", "hour", "day_of_week", "day_of_month", "day_of_year", "days_in_month"),
+    *("month", "year"),
+)
+
+
+def elementwise(function: str, vector: Vector, arguments: Sequence[Floats]) -> Vector:
+    """Return a function of each float."""
+    if function in DATE_PARTS:
+        values = date_part(function, vector.values)
+    else:
+        values = ELEMENTWISE[function](vector.values, *arguments)
+    present = vector.is_float
+    if function == "clamp":
+        present = present & ~(arguments[0] > arguments[1])
+    return Vector(vector.labels, values, present, None, vector.nameless).nonempty()
+
+
+def to_scalar(vector: Vector) -> Floats:
+    """Return the float of a vector where it has exactly one, else NaN."""
+    floats = vector.is_float
+    if not len(vector):
+        return np.full(vector.columns, np.nan)
+    only = vector.values[floats.argmax(axis=0), np.arange(vector.columns)]
+    return np.where(floats.sum(axis=0) == 1, only, np.nan)
+
+
+def check_label_name(name: str) -> None:
+    """Raise QueryError if a text cannot be a label's name."""
+    if not name or any("\ud800" <= character <= "\udfff" for character in name):
+        raise QueryError(f"invalid label name {quoted(name)}")
+
+
+def label_replace(vector: Vector, texts: Sequence[str]) -> Vector:
+    """Set a label from parts of another where a regular expression matches all of it."""
+    target, replacement, source, pattern = texts
+    expression = regex.compiled(pattern)
+    if not target or any("\ud800" <= character <= "\udfff" for character in target):
+        raise QueryError(f"invalid destination label name in label_replace(): {target}")
+    labels, nameless = list(vector.labels), vector.nameless.copy()
+    for row, old in enumerate(vector.labels):
+        match = expression.fullmatch(label(old, source))
+        if match is not None:
+            labels[row] = with_label(old, target, regex.expand(match, replacement))
+            nameless[row] &= target != NAME
+    changed = Vector(labels, vector.values, vector.present, vector.histograms, nameless)
+    return merge_duplicates(changed)
+
+
+def label_join(vector: Vector, texts: Sequence[str]) -> Vector:
+    """Set a label to others' values with a separator between them."""
+    target, separator, *sources = texts
+    if not target or any("\ud800" <= character <= "\udfff" for character in target):
+        raise QueryError(f"invalid destination label name in label_join(): {target}")
+    labels = [
+        with_label(old, target, separator.join(label(old, source) for source in sources))
+        for old in vector.labels
+    ]
+    nameless = vector.nameless & (target != NAME)
+    changed = Vector(labels, vector.values, vector.present, vector.histograms, nameless)
+    return merge_duplicates(changed)
+
+
+def sorted_by_value(vector: Vector, *, descending: bool) -> Vector:
+    """Return the floats of an instant vector in the order of their values, NaN last."""
+    vector = vector.rows(vector.is_float[:, 0]) if vector.columns == 1 else vector
+    if vector.columns != 1:
+        return vector
+    values = vector.values[:, 0]
+    missing = np.isnan(values)
+    keys = np.where(missing, 0, -values if descending else values)
+    return vector.rows(np.lexsort((keys, missing)))

@@ -1,0 +1,241 @@
+"""Native histograms with exponential buckets.
+
+Bucket i of schema s holds (2^((i-1)/2^s), 2^(i/2^s)]; negative values mirror it; values up to a
+threshold from zero are in the zero bucket. Counts are floats. Histograms of different schemas and
+thresholds combine at the coarser of each.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from redmeter.promql.values import format_float
+
+Hint = Literal["unknown", "reset", "not_reset", "gauge"]
+Buckets = Mapping[int, float]
+
+#: The schemas of Prometheus' exponential histograms.
+SCHEMAS = range(-4, 9)
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One bucket: its bounds, which of them belong to it, its count."""
+
+    lower: float
+    upper: float
+    count: float
+    lower_inclusive: bool = False
+    upper_inclusive: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """A native histogram; immutable.
+
+    Attributes:
+        schema: the resolution, -4 to 8.
+        count, sum: of all observations.
+        zero_threshold, zero_count: width and count of the zero bucket.
+        positive, negative: counts by bucket index, without empty buckets.
+        hint: what is known of a counter reset before it, or that it is no counter.
+    """
+
+    schema: int = 0
+    count: float = 0.0
+    sum: float = 0.0
+    zero_threshold: float = 0.0
+    zero_count: float = 0.0
+    positive: Buckets = field(default_factory=dict)
+    negative: Buckets = field(default_factory=dict)
+    hint: Hint = "unknown"
+
+    def same(self, other: "Histogram") -> bool:
+        """Return whether two histograms hold the same observations in the same layout."""
+        return (
+            (self.schema, self.count, self.zero_threshold, self.zero_count)
+            == (other.schema, other.count, other.zero_threshold, other.zero_count)
+            and (self.sum == other.sum or (math.isnan(self.sum) and math.isnan(other.sum)))
+            and compact(self.positive) == compact(other.positive)
+            and compact(self.negative) == compact(other.negative)
+        )
+
+    def __add__(self, other: "Histogram") -> "Histogram":
+        return _combined(self, other, 1.0)
+
+    def __sub__(self, other: "Histogram") -> "Histogram":
+        return _combined(self, other, -1.0)
+
+    def scaled(self, factor: float) -> "Histogram":
+        """Return a histogram with all counts and the sum multiplied."""
+        return self._mapped(lambda count: count * factor)
+
+    def divided(self, divisor: float) -> "Histogram":
+        """Return a histogram with all counts and the sum divided, also by zero."""
+        scaled = self._mapped(lambda count: divide(count, divisor))
+        if divisor == 0:
+            # An empty bucket would be 0/0 as well; it stays empty.
+            return replace(scaled, positive={}, negative={}) if not self.count else scaled
+        return scaled
+
+    def _mapped(self, change: Callable[[float], float]) -> "Histogram":
+        return replace(
+            self,
+            count=change(self.count),
+            sum=change(self.sum),
+            zero_count=change(self.zero_count),
+            positive={index: change(count) for index, count in self.positive.items()},
+            negative={index: change(count) for index, count in self.negative.items()},
+        )
+
+    def compacted(self) -> "Histogram":
+        """Return a histogram without empty buckets."""
+        return replace(self, positive=compact(self.positive), negative=compact(self.negative))
+
+    def as_gauge(self) -> "Histogram":
+        """Return a histogram that is no counter, without empty buckets."""
+        return replace(self.compacted(), hint="gauge")
+
+    def at_schema(self, schema: int) -> "Histogram":
+        """Return a histogram at a schema that is no finer than its own."""
+        shift = self.schema - schema
+        if not shift:
+            return self
+        return replace(
+            self,
+            schema=schema,
+            positive=_coarser(self.positive, shift),
+            negative=_coarser(self.negative, shift),
+        )
+
+    def widened(self, threshold: float) -> "Histogram":
+        """Return a histogram whose zero bucket is at least so wide.
+
+        Where the threshold is inside a bucket, the zero bucket takes all of it and is wider.
+        """
+        if threshold <= self.zero_threshold:
+            return self
+        both = [index for side in (self.positive, self.negative) for index in compact(side)]
+        while True:
+            inside = [index for index in both if bound(index - 1, self.schema) < threshold]
+            upper = max((bound(index, self.schema) for index in inside), default=0.0)
+            if upper <= threshold:
+                break
+            threshold = upper
+        taken = set(inside)
+        zero = sum(
+            side.get(index, 0.0) for side in (self.positive, self.negative) for index in taken
+        )
+        return replace(
+            self,
+            zero_threshold=threshold,
+            zero_count=self.zero_count + zero,
+            positive={i: count for i, count in self.positive.items() if i not in taken},
+            negative={i: count for i, count in self.negative.items() if i not in taken},
+        )
+
+    def is_reset_after(self, previous: "Histogram") -> bool:
+        """Return whether a counter was reset between a previous histogram and this one."""
+        if self.hint == "reset":
+            return True
+        if self.hint == "not_reset":
+            return False
+        if self.count < previous.count:
+            return True
+        if self.schema > previous.schema or self.zero_threshold < previous.zero_threshold:
+            return True
+        before = previous.at_schema(self.schema).widened(self.zero_threshold)
+        if before.zero_threshold != self.zero_threshold or self.zero_count < before.zero_count:
+            return True
+        return any(
+            now.get(index, 0.0) < count
+            for now, was in ((self.positive, before.positive), (self.negative, before.negative))
+            for index, count in was.items()
+        )
+
+    def buckets(self) -> Iterator[Bucket]:
+        """Yield the populated buckets in ascending order, the zero bucket among them."""
+        for index in sorted(compact(self.negative), reverse=True):
+            lower, upper = -bound(index, self.schema), -bound(index - 1, self.schema)
+            yield Bucket(lower, upper, self.negative[index], True, False)
+        if self.zero_count:
+            yield Bucket(-self.zero_threshold, self.zero_threshold, self.zero_count, True, True)
+        for index in sorted(compact(self.positive)):
+            lower, upper = bound(index - 1, self.schema), bound(index, self.schema)
+            yield Bucket(lower, upper, self.positive[index])
+
+    def __str__(self) -> str:
+        parts = [f"count:{format_float(self.count)}", f"sum:{format_float(self.sum)}"]
+        for bucket in self.buckets():
+            left = "[" if bucket.lower_inclusive else "("
+            right = "]" if bucket.upper_inclusive else ")"
+            bounds = f"{format_bound(bucket.lower)},{format_bound(bucket.upper)}"
+            parts.append(f"{left}{bounds}{right}:{format_float(bucket.count)}")
+        return "{" + ", ".join(parts) + "}"
+
+
+def format_bound(value: float) -> str:
+    """Return a bound as Prometheus writes it within a histogram: shortest, with an exponent."""
+    text = repr(float(value))
+    return text.removesuffix(".0")
+
+
+def bound(index: int, schema: int) -> float:
+    """Return the upper bound of a bucket."""
+    try:
+        if schema <= 0:
+            return math.ldexp(1.0, index << -schema)
+        exponent, fraction = index >> schema, index & ((1 << schema) - 1)
+        return math.ldexp(2.0 ** (fraction / (1 << schema)), exponent)
+    except OverflowError:
+        return math.inf
+
+
+def divide(value: float, divisor: float) -> float:
+    """Return a quotient as floating-point hardware does, also by zero."""
+    if divisor:
+        return value / divisor
+    if not value or math.isnan(value) or math.isnan(divisor):
+        return math.nan
+    return math.copysign(math.inf, value) * math.copysign(1.0, divisor)
+
+
+def compact(buckets: Buckets) -> dict[int, float]:
+    """Return the buckets that are not empty."""
+    return {index: count for index, count in buckets.items() if count}
+
+
+def _coarser(buckets: Buckets, shift: int) -> dict[int, float]:
+    merged: dict[int, float] = {}
+    for index, count in buckets.items():
+        target = ((index - 1) >> shift) + 1
+        merged[target] = merged.get(target, 0.0) + count
+    return merged
+
+
+def _combined(left: Histogram, right: Histogram, sign: float) -> Histogram:
+    while left.zero_threshold != right.zero_threshold:
+        left, right = left.widened(right.zero_threshold), right.widened(left.zero_threshold)
+    schema = min(left.schema, right.schema)
+    left, right = left.at_schema(schema), right.at_schema(schema)
+    hint: Hint = left.hint if left.hint == right.hint else "unknown"
+    if "gauge" in (left.hint, right.hint):
+        hint = "gauge"
+    return Histogram(
+        schema,
+        left.count + sign * right.count,
+        left.sum + sign * right.sum,
+        left.zero_threshold,
+        left.zero_count + sign * right.zero_count,
+        _merged(left.positive, right.positive, sign),
+        _merged(left.negative, right.negative, sign),
+        hint,
+    )
+
+
+def _merged(left: Buckets, right: Buckets, sign: float) -> dict[int, float]:
+    merged = dict(left)
+    for index, count in right.items():
+        merged[index] = merged.get(index, 0.0) + sign * count
+    return merged

@@ -1,0 +1,164 @@
+"""Functions of range vectors that hold native histograms, one window at a time."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from redmeter.promql.extrapolation import extrapolation
+from redmeter.promql.histogram import Histogram
+from redmeter.promql.notes import Notes
+from redmeter.promql.values import Floats, Objects, Times
+
+
+@dataclass(frozen=True)
+class Window:
+    """The samples of one window, of which at least one is a histogram.
+
+    Attributes:
+        times: of the samples, in milliseconds.
+        values: of the samples that are floats.
+        histograms: a Histogram, or None for a float.
+        start, end: of the window in milliseconds.
+        name: the metric's name.
+        position: where the range is in the query.
+        notes: where warnings go.
+    """
+
+    times: Times
+    values: Floats
+    histograms: Objects
+    start: int
+    end: int
+    name: str
+    position: str
+    notes: Notes
+
+
+Result = float | Histogram | None
+
+
+def _only_histograms(window: Window) -> list[Histogram] | None:
+    """Return the histograms, or None, with a warning, if there are floats among them."""
+    found = [histogram for histogram in window.histograms if histogram is not None]
+    if len(found) < len(window.histograms):
+        window.notes.mixed_samples(window.name, window.position)
+        return None
+    return found
+
+
+def _difference(window: Window, *, counter: bool) -> Histogram | None:
+    found = _only_histograms(window)
+    if found is None or len(found) < 2:
+        return None
+    gauges = [histogram.hint == "gauge" for histogram in found]
+    if counter and any(gauges):
+        window.notes.no_counter_histogram(window.name, window.position)
+    if not counter and not (gauges[0] and gauges[-1]):
+        window.notes.no_gauge_histogram(window.name, window.position)
+    schema = min(histogram.schema for histogram in found)
+    result = found[-1].at_schema(schema) - found[0]
+    if counter:
+        for before, after in itertools.pairwise(found):
+            if after.is_reset_after(before):
+                result = result + before
+    return result
+
+
+def _extrapolated(window: Window, *, counter: bool, per_second: bool) -> Histogram | None:
+    result = _difference(window, counter=counter)
+    if result is None:
+        return None
+    first = window.histograms[0]
+    numbers = (window.times[0], window.times[-1], window.start, window.end, len(window.times))
+    with np.errstate(all="ignore"):
+        factor = extrapolation(
+            tuple(np.array(number) for number in numbers),  # type: ignore[arg-type]
+            (np.array(first.count), np.array(result.count)) if counter else None,
+        )
+    seconds = (window.end - window.start) / 1000 if per_second else 1.0
+    return result.scaled(float(factor) / seconds).as_gauge()
+
+
+def _instantaneous(window: Window, *, rate: bool) -> Result:
+    if len(window.times) < 2:
+        return None
+    previous, last = window.histograms[-2:]
+    seconds = float(window.times[-1] - window.times[-2]) / 1000
+    if previous is None and last is None:
+        before, after = (float(value) for value in window.values[-2:])
+        change = after if rate and after < before else after - before
+        return change / seconds if rate else change
+    if previous is None or last is None:
+        window.notes.mixed_samples(window.name, window.position)
+        return None
+    gauges = [histogram.hint == "gauge" for histogram in (previous, last)]
+    if rate and any(gauges):
+        window.notes.no_counter_histogram(window.name, window.position)
+    if not rate and not all(gauges):
+        window.notes.no_gauge_histogram(window.name, window.position)
+    difference: Histogram = last - previous
+    if rate and last.is_reset_after(previous):
+        difference = last
+    return difference.divided(seconds).as_gauge() if rate else difference.as_gauge()
+
+
+def _total(window: Window) -> Histogram | None:
+    found = _only_histograms(window)
+    if found is None:
+        return None
+    total = found[0]
+    for histogram in found[1:]:
+        total = total + histogram
+    return total
+
+
+def _mean(window: Window) -> Histogram | None:
+    total = _total(window)
+    return None if total is None else total.divided(len(window.times))
+
+
+def _count_pairs(
+    window: Window,
+    floats: Callable[[float, float], bool],
+    histograms: Callable[[Histogram, Histogram], bool],
+) -> float:
+    """Count the neighbours that fulfill a condition; a change of type always does."""
+    counted = 0
+    samples = list(zip(window.values.tolist(), window.histograms, strict=True))
+    for (before, old), (after, new) in itertools.pairwise(samples):
+        if old is None and new is None:
+            counted += floats(before, after)
+        elif old is None or new is None:
+            counted += 1
+        else:
+            counted += histograms(old, new)
+    return float(counted)
+
+
+def _differ(before: float, after: float) -> bool:
+    return before != after and not (np.isnan(before) and np.isnan(after))
+
+
+def _last(window: Window) -> Result:
+    histogram: Histogram | None = window.histograms[-1]
+    return float(window.values[-1]) if histogram is None else histogram
+
+
+HISTOGRAM_FUNCTIONS: dict[str, Callable[[Window], Result]] = {
+    "rate": lambda window: _extrapolated(window, counter=True, per_second=True),
+    "increase": lambda window: _extrapolated(window, counter=True, per_second=False),
+    "delta": lambda window: _extrapolated(window, counter=False, per_second=False),
+    "irate": lambda window: _instantaneous(window, rate=True),
+    "idelta": lambda window: _instantaneous(window, rate=False),
+    "sum_over_time": _total,
+    "avg_over_time": _mean,
+    "count_over_time": lambda window: float(len(window.times)),
+    "present_over_time": lambda window: 1.0,  # noqa: ARG005
+    "last_over_time": _last,
+    "changes": lambda w: _count_pairs(w, _differ, lambda old, new: not old.same(new)),
+    "resets": lambda w: _count_pairs(
+        w, lambda old, new: new < old, lambda old, new: new.is_reset_after(old)
+    ),
+}

@@ -1,0 +1,1 @@
+"""Runs PromQL test scripts in the format of Prometheus' `promqltest`."""

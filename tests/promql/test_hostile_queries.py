@@ -1,0 +1,213 @@
+"""Hostile queries: bounded work, a clear error, no crash."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redmeter.promql import regex
+from redmeter.promql.errors import BadQuery, QueryError
+from redmeter.promql.evaluator import Engine
+from redmeter.promql.limits import Limits
+from redmeter.promql.parser import parse
+from redmeter.promql.samples import Samples
+from redmeter.promql.semantics import Series
+from support.fuzzing import fuzzed, mutated
+
+TIMES = np.arange(0, 600_000, 60_000, dtype=np.int64)
+
+
+class Many:
+    """A source with some series of every name."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def read(self, matchers: object, after: int, until: int) -> list[Series]:
+        """Return the series, whatever is asked for."""
+        del matchers, after, until
+        return [
+            Series(
+                (("__name__", "x"), ("i", str(number))),
+                TIMES,
+                np.arange(len(TIMES), dtype=np.float64),
+            )
+            for number in range(self.count)
+        ]
+
+
+def engine(count: int = 3, limits: Limits | None = None) -> Engine:
+    """Return an engine over some series."""
+    return Engine(Samples(Many(count)), limits or Limits())
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("(" * 1_000_000, "characters"),
+        ("(" * 5_000 + "x" + ")" * 5_000, "nested"),
+        ("abs(" * 101 + "x" + ")" * 101, "nested"),
+        ("x" + "[5m:1m]" * 5, "parse error"),
+        ("+".join(["x"] * 10_000), "operators"),
+        ("-" * 60_000 + "1", "operators"),
+        ("x @ -1", "offset"),
+        ("x @ 1e50", "parse error"),
+        ("x offset 200000y", "10,000 years"),
+        ("x[5m", "parse error"),
+        ("", "parse error"),
+        ("x{a='b' or c='d'}", "parse error"),
+        ("rate(x)", "parse error"),
+        ("x + fill(0) y", "promql-binop-fill-modifiers"),
+        ("limitk(1, x)", "promql-experimental-functions"),
+        ("sort_by_label(x, 'i')", "promql-experimental-functions"),
+        ("x[5m]", "range query"),
+        ("'text'", "range query"),
+        ("label_replace(x, '', '', 'i', '.*')", "label name"),
+        ("label_replace(x, 'a', '', 'i', '(')", "regular expression"),
+        ("count_values('\\xff', x)", r'invalid label name "\\xff"'),
+        ("sum_over_time(x[100000d:1ms])", "steps"),
+        ("topk(1e30, x)", "overflows"),
+    ],
+)
+def test_a_hostile_query_is_refused(query: str, message: str) -> None:
+    """With an error that says why."""
+    with pytest.raises(QueryError, match=message):
+        engine().range(query, 0, 600_000, 60_000)
+
+
+def test_deep_and_long_queries_within_the_limits_are_answered() -> None:
+    """The limits are what the evaluator really can do."""
+    limits = Limits()
+    engine().instant("(" * limits.nesting + "x" + ")" * limits.nesting, 60_000)
+    engine().instant("abs(" * limits.nesting + "x" + ")" * limits.nesting, 60_000)
+    engine().instant("+".join(["1"] * limits.operators), 60_000)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (Limits(steps=10), "11 steps"),
+        (Limits(series=2), "3 series, more than 2"),
+        (Limits(cells=32), "3 series with 11 values each, more than 32"),
+    ],
+)
+def test_large_answers_are_refused(limits: Limits, message: str) -> None:
+    """More steps, series or values than the limits allow."""
+    with pytest.raises(QueryError, match=message):
+        engine(3, limits).range("x", 0, 600_000, 60_000)
+    with pytest.raises(QueryError, match=message):
+        engine(3, limits).range("rate(x[5m])", 0, 600_000, 60_000)
+
+
+def test_matching_is_bounded_by_cells() -> None:
+    """Also where few series make many pairs."""
+    with pytest.raises(QueryError, match="more than 20"):
+        engine(3, Limits(cells=20)).range(
+            "x * on () group_left vector(1) + on () group_left vector(1)", 0, 600_000, 60_000
+        )
+
+
+def test_a_query_can_be_interrupted() -> None:
+    """The hook is called on the way."""
+
+    def interrupt() -> None:
+        raise QueryError("too late")
+
+    with pytest.raises(QueryError, match="too late"):
+        engine(3, Limits(interrupt=interrupt)).instant("x", 60_000)
+
+
+@pytest.mark.parametrize(("start", "end", "step"), [(0, 10, 0), (0, 10, -1), (10, 0, 1)])
+def test_an_impossible_range_is_refused(start: int, end: int, step: int) -> None:
+    """With the words that clients know."""
+    with pytest.raises(BadQuery, match=r"not accepted|before start"):
+        engine().range("x", start, end, step)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "backtracks"),
+    [
+        ("a|b|c", False),
+        ("web-.*", False),
+        (".*foo.*bar.*", False),
+        ("(a|b)-c", False),
+        ("[0-9]+", False),
+        ("(x+x+)+y", True),
+        ("(a|aa)*", True),
+        ("(a{1,9}){1,9}", True),
+        ("a?a?a?a?aaaa", True),
+        (".*a.*b.*c.*d", True),
+        ("(?i)abc", True),
+        ("a(?i:b)", True),
+        ("[[:alpha:]]", True),
+        (r"\pL", True),
+        (r"\Qa.b\E", True),
+    ],
+)
+def test_only_patterns_of_bounded_work_go_to_re(pattern: str, backtracks: bool) -> None:
+    """All others go to google-re2."""
+    assert isinstance(regex.compiled(pattern), re.Pattern) is not backtracks
+
+
+def test_a_pattern_without_google_re2_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the package."""
+    monkeypatch.setitem(__import__("sys").modules, "re2", None)
+    regex.compiled.cache_clear()
+    with pytest.raises(BadQuery, match="google-re2"):
+        regex.compiled("(x+x+)+y")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matching"),
+    [
+        ("a|b", "b", True),
+        ("a|b", "ab", False),
+        (r"a\.b|c", "a.b", True),
+        (r"a\.b|c", "axb", False),
+        ("a.*", "a\nb", True),
+        ("a$", "a\n", False),
+        ("", "", True),
+        ("(?i)A+", "aaa", True),
+        ("(x+x+)+y", "x" * 5000, False),
+    ],
+)
+def test_patterns_match_whole_texts(pattern: str, text: str, matching: bool) -> None:
+    """Dots match line breaks."""
+    assert regex.full_match(pattern)(text) is matching
+
+
+def test_a_warning_names_the_line_and_column_of_its_cause() -> None:
+    """Positions are those of Prometheus."""
+    query = "sum by (i) (x)\n  # (comment\n  + rate(x{a='(\"'}[5m])"
+    (info,) = engine().instant(query, 60_000).infos
+    assert info.endswith('name does not end in _total/_sum/_count/_bucket: "x" (3:10)')
+
+
+SEEDS = (
+    'sum by (a, b) (rate(x_total{a=~"b|c",d!="e"}[5m] offset 1m)) / on (a) group_left (z) y',
+    "histogram_quantile(0.9, sum without (le) (x)) > bool 3 or -y ^ 2",
+    "max_over_time(deriv(x[5m])[1h:1m] @ end()) unless ignoring (i) topk(3, x)",
+    'label_replace(x, "a", "$1", "i", "(.)") and x == 1e3 % Inf',
+    "x @ start() offset -1d1h * on () group_right () vector(0x1f) atan2 1",
+)
+
+
+@fuzzed
+@given(mutated(SEEDS))
+def test_a_nearly_valid_query_is_answered_or_refused(query: str) -> None:
+    """Nothing but QueryError comes out."""
+    try:
+        engine().range(query, 0, 600_000, 60_000)
+    except QueryError:
+        return
+
+
+@given(st.text(max_size=50))
+def test_any_text_is_parsed_or_refused(query: str) -> None:
+    """Nothing but BadQuery comes out."""
+    try:
+        parse(query)
+    except BadQuery:
+        return
