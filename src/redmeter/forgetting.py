@@ -81,8 +81,9 @@ def forget_logger(store: Store, logger: str) -> bool:
             severities[source[1]] = None
     commands: list[Command] = []
     for severity in severities:
+        steps = keys.steps_of(name_of(name, severity))
         texts = keys.recent(name, severity), keys.patterns(name, severity)
-        commands.append(("UNLINK", *texts, *keys.common(name, severity)))
+        commands.append(("UNLINK", *texts, steps, *keys.common(name, severity)))
     commands.append(("UNLINK", keys.distinct(name)))
     commands.append(("ZREM", keys.messages, *(name_of(name, severity) for severity in severities)))
     removed = [raised(reply) for reply in store.ask(commands)]

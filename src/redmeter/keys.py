@@ -11,6 +11,7 @@ Everything that other programs may rely on is decided here and told in docs/stor
     OWN    messages:                 sorted set, LOGGER:SEVERITY, score: when the last one was
     OWN    patterns:LOGGER:SEVERITY  hash, pattern -> first and last time, a sample
     OWN    distinct:LOGGER           hash, hour -> how many patterns, of all severities
+    OWN    steps:LOGGER:SEVERITY     hash, pattern -> how often in each of the last five minutes
     OWN    gauges:                   sorted set, every gauge hash as PRECISION:NAME, score 0
     OWN    gauge:PRECISION:NAME      hash, slice start -> last value and its time
     OWN    hists:                    sorted set, every histogram hash as PRECISION:NAME, score 0
@@ -73,6 +74,9 @@ MAX_PRECISIONS = 16
 
 #: Width of what is rotated by the hour, seconds.
 HOUR = 3600
+
+#: Width of the steps by which sliding hours move on, seconds.
+STEP = 300
 
 #: Endings of the keys of hourly_parts(), and the marks of names that end so.
 _ENDING = late(r":(?:start|last|pstart)~*\Z")
@@ -283,6 +287,7 @@ class Keys:
         self._moments = f"{own}moments:"
         self._patterns = f"{own}patterns:"
         self._distinct = f"{own}distinct:"
+        self._steps = f"{own}steps:"
         #: How many bytes of a counter's key stand before its entry in `known:`.
         self.count_bytes = len(self._count.encode())
         #: How many bytes of a gauge's key stand before its entry in `gauges:`.
@@ -368,6 +373,10 @@ class Keys:
     def distinct(self, logger: str) -> str:
         """Return the key of how many patterns a logger has by the hour, of all severities."""
         return f"{self._distinct}{logger}"
+
+    def steps_of(self, entry: str) -> str:
+        """Return the key of the counts by five minutes that an entry of `messages:` has."""
+        return f"{self._steps}{entry}"
 
     def series_of(self, key: str) -> tuple[int, str] | None:
         """Return precision and name of a key; None where it is none of a series."""

@@ -155,7 +155,8 @@ class Frequency(NamedTuple):
     severity: str
     #: What the messages have in common; "(other)" stands for those beyond the most there may be.
     pattern: str
-    #: How many there were in this hour, which is still running, and in the hour before.
+    #: How many there were in this hour, which is still running, and in the hour before; or, where
+    #: `sliding`, in the last 60 minutes and in the 60 minutes before.
     count: int  # type: ignore[assignment]  # tuple.count() counts members
     before: int
     #: When it was seen first and last, Unix seconds; None where nobody knows.
@@ -163,6 +164,8 @@ class Frequency(NamedTuple):
     last: float | None
     #: The last of them, or its beginning; "" where nobody knows.
     sample: str
+    #: Whether the hours are sliding hours; else clock hours, UTC.
+    sliding: bool = False
 
     def known(self, first: float | None, last: float | None, sample: str) -> "Frequency":
         """Return the same with what is known of the pattern."""
@@ -183,14 +186,23 @@ class Changes(list[Change]):
     Attributes, of what was answered:
         sources: how many loggers and severities there were to compare.
         compared: how many of them were: where there are thousands, those that logged last.
+        clock_hours: how many of these were compared by clock hours, since their counts by five
+            minutes do not cover two hours yet, or another program writes them; the others were
+            compared by sliding hours.
     """
 
     def __init__(
-        self, changes: Iterable[Change] = (), *, sources: int = 0, compared: int = 0
+        self,
+        changes: Iterable[Change] = (),
+        *,
+        sources: int = 0,
+        compared: int = 0,
+        clock_hours: int = 0,
     ) -> None:
         super().__init__(changes)
         self.sources = sources
         self.compared = compared
+        self.clock_hours = clock_hours
 
 
 class LogSource(NamedTuple):

@@ -150,3 +150,9 @@ class SpreadKeys(Keys):
     def distinct(self, logger: str) -> str:
         """See Keys."""
         return self.of(logger).distinct(logger)
+
+    def steps_of(self, entry: str) -> str:
+        """See Keys."""
+        if not entry:
+            return super().steps_of("")
+        return self.of(entry.rpartition(":")[0]).steps_of(entry)

@@ -231,7 +231,7 @@ def test_a_page_leads_to_its_counters(open_page: Open, site: Site) -> None:
 def test_logged_errors_lead_to_errors_and_critical_messages(open_page: Open, site: Site) -> None:
     """The tile counts both severities, so its link lists both."""
     page = open_page("")
-    page.get_by_role("link", name=re.compile("^Errors logged this hour")).click()
+    page.get_by_role("link", name=re.compile("^Errors logged in 60 minutes")).click()
     expect(page.get_by_label("Severity")).to_have_value("critical,error")
     expect(
         page.get_by_role("region", name="Recent").get_by_text("payment 17 refused")

@@ -183,7 +183,9 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     """One document with the parts that were asked for."""
     write(meter)
     found = json.loads(redmeter("logs", "worker", "-s", "error", "--json").out)
-    assert set(found) == {"changes", "common", "recent", "sources", "compared", "missing"}
+    assert set(found) == {
+        *("changes", "common", "recent", "sources", "compared", "clock_hours", "missing")
+    }
     assert found["missing"] == []
     assert (found["sources"], found["compared"]) == (1, 1)
     (message,) = found["recent"]
@@ -196,7 +198,11 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     assert found["common"][0]["count"] + found["common"][0]["before"] == 1
     assert found["common"][0]["sample"].startswith("order 17 failed")
     overview = json.loads(redmeter("logs", "--json").out)
-    assert set(overview) == {"changes", "common", "loggers", "sources", "compared", "missing"}
+    assert set(overview) == {
+        *("changes", "common", "loggers", "sources", "compared", "clock_hours", "missing")
+    }
+    assert overview["clock_hours"] == 0
+    assert {each["sliding"] for each in (*overview["changes"], *overview["common"])} == {True}
     assert [s["logger"] for s in overview["loggers"]] == ["web", "worker", "worker"]
     assert set(json.loads(redmeter("logs", "--recent", "1", "--json").out)) == {"recent", "missing"}
 
@@ -213,6 +219,7 @@ def test_spiking_and_gone_messages_are_told(redmeter: Run, meter: Meter, client:
     done = redmeter("logs", "db", "--changes")
     found = {row[4]: row[0] for row in rows(done.out)[1:]}
     assert found["timeout"] == "spiking"
+    assert "compared by clock hours: 1 loggers and severities" in done.err
     assert found.get("quiet") == ("gone" if time.time() - hour > 5 else found.get("quiet"))
 
 
@@ -340,7 +347,7 @@ def test_a_terminal_gets_titles_and_times_of_the_day(screen: Run, meter: Meter) 
     write(meter)
     seen = plain(screen("logs", "worker", columns=100).out).replace("\r", "")
     assert "changed since the hour before\nCHANGE" in seen
-    assert "most common in this hour\nCOUNT" in seen
+    assert "most common in the last hour\nCOUNT" in seen
     assert "newest messages\n20" in seen
     assert "  error  order 17 failed\n    ValueError: no\n    address\n" in seen
     seen = plain(screen("logs", columns=100).out)

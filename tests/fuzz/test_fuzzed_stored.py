@@ -18,11 +18,13 @@ from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.message import format_entry, parse_entry
 from redmeter.kinds.statistics import MEMBERS, merged
+from redmeter.model import Frequency
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import counts_of
 from redmeter.reading.messages import frequencies_of, seen_of, sources_of
 from redmeter.reading.observed import sum_of
 from redmeter.reading.series import Grid, slices_of, whole
+from redmeter.reading.sliding import slid
 from redmeter.reading.writers import answers
 from redmeter.store.binding import read_meta
 from support.fuzzing import (
@@ -50,6 +52,7 @@ ENTRIES = (
     "Sun Feb 31 11:57:38 2019 x",
 )
 MARKS = ("1700000000.125 v1.4.2", "1e400 x", "nan x", "1 ")
+STEPS = ("1699999800" + " 0" * 24 + " 7", "1699999500 3 0 1", "1e9 1", "-1 2", " ")
 SEEN = ("1700000000.000001 1700000001.5 a sample", "nan 1 x", "1 2", "1e308 -1e308 ")
 REPORT = json.dumps(
     {"host": "web-1", "pid": "7", "lost": {"aged": {"1": 12}}, "buffered": 3, "last_flush": 1.5}
@@ -166,12 +169,26 @@ def test_frequencies_fit_a_number(
 ) -> None:
     """Whatever the scores are, and whichever hours they are said to be of."""
     flat = [part for pair in scored for part in pair]
-    known = [part for member, _ in scored for part in (member, seen)]
-    for one in frequencies_of(("shop", "error"), [flat, flat, start, before], known, NOW):
-        assert 0 <= one.count <= MOST
-        assert 0 <= one.before <= MOST
+    for one in frequencies_of(("shop", "error"), [flat, flat, start, before], NOW):
+        known = one.known(*seen_of(seen))
+        assert 0 <= known.count <= MOST
+        assert 0 <= known.before <= MOST
     for source in sources_of(flat):
         assert math.isfinite(source.last)
+
+
+@fuzzed
+@given(
+    st.dictionaries(st.sampled_from(("", "a", "b")), mutated_bytes(STEPS)),
+    st.tuples(st.integers(0, 9), st.integers(0, 9)),
+)
+@example({"": b"1699999800" + b" 0" * 25, "b": b"1699999800 " + b"9" * 30}, (0, 0))
+def test_sliding_frequencies_fit_a_number(steps: dict[str, bytes], counts: tuple[int, int]) -> None:
+    """Whatever the counts by five minutes are."""
+    hourly = [Frequency("shop", "error", "a", *counts, None, None, "")]
+    for one in slid(("shop", "error"), hourly, steps, NOW):
+        assert 0 <= one.count <= MOST
+        assert 0 <= one.before <= MOST
 
 
 @fuzzed

@@ -25,13 +25,13 @@ def test_a_run_adds_up_what_comes_in_parts() -> None:
     assert run.older(NOON) == 1
     part = run.cut(1)
     assert (part.events, run.events) == (1, 2)
-    assert run.fields((HOUR,)) == 1 + 2 + 2
+    assert run.fields((HOUR,)) == 1 + 2 + 3
     assert run.fields(()) == 1 + 2  # older than any hour that is kept
     assert run.bytes > 0
     kept = Kept({1: 1}, {1: 1})
     assert Log.retention(kept) == {HOUR: 2}
     codes = [o.code for o in Log.operations(Keys(), kept, {"app:info": run}, HOUR)]
-    assert codes == ["push", "tally", "seen", "touch"]
+    assert codes == ["push", "tally", "seen", "steps", "touch"]
     assert [o.code for o in Log.operations(Keys(), kept, {"app:info": run}, 0)] == ["push", "touch"]
 
 
@@ -78,7 +78,7 @@ def test_in_a_buffer_messages_are_counted_while_their_hour_is_kept() -> None:
     # The name of a logger is no series' name, whatever it looks like.
     assert made[0].keys == ('redmeter:recent:a{instance=""}:info',)
     # What is oldest comes first, or it would push out what is new.
-    assert [o.code for o in made] == ["push", "touch", "push", "tally", "seen", "touch"]
+    assert [o.code for o in made] == ["push", "touch", "push", "tally", "seen", "steps", "touch"]
     assert "old" in str(made[0].args)
     assert {"new", "late"} <= {*made[3].args}
     losses = tally.health(producer="", instance=None).losses

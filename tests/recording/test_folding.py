@@ -62,7 +62,7 @@ def test_folding_masks_nothing_and_leaves_little() -> None:
     events = [(NOON + n, ("f %d", None)[n % 2], f"f {n % 10}") for n in range(2000)]
     made = folded(events, 100)
     assert made[-100:] == events[-100:]
-    assert len(made) == 100 + 1 + 5
+    assert len(made) == 100 + (1 + 5) * 7  # of 1,900 s, in seven steps
     assert Messages.size(made) == 2000
 
 

@@ -256,6 +256,7 @@ export interface components {
             count: number;
             before: number;
             expected: number;
+            sliding: boolean;
             first: number | null;
             last: number | null;
             sample: string;
@@ -400,15 +401,17 @@ export interface components {
             high: number;
             outside: boolean;
         };
-        /** @description How often the messages of one pattern come: in this hour, and in the one before. */
+        /** @description How often the messages of one pattern come: in the last hour, and in the hour before. */
         Frequency: {
             logger: string;
             severity: string;
             pattern: string;
             count: number;
             before: number;
-            /** @description As many as would have come by now, were this hour like the one before. */
+            /** @description As many as the last hour would have by now at the rate of the hour before. */
             expected: number;
+            /** @description Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC. */
+            sliding: boolean;
             first: number | null;
             last: number | null;
             sample: string;
@@ -494,12 +497,14 @@ export interface components {
             /** @enum {string} */
             status: "ok" | "unavailable";
         };
-        /** @description Errors of this hour, and of the one before; of how many loggers, of how many. */
+        /** @description Errors of the last hour, and of the hour before; of how many loggers, of how many. */
         Logged: {
             value: number | null;
             before: number | null;
-            /** @description As many as would have come by now, were this hour like the one before. */
+            /** @description As many as the last hour would have by now at the rate of the hour before. */
             expected: number | null;
+            /** @description Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC. */
+            sliding: boolean;
             looked_at: number;
             of: number;
         };
@@ -535,9 +540,10 @@ export interface components {
             frequent: components["schemas"]["Frequency"][];
             recent: components["schemas"]["Message"][];
             loggers: components["schemas"]["Logger"][];
-            /** @description How many loggers and severities there are, and how many of them these are of. */
+            /** @description How many loggers and severities there are, how many of them these are of, and how many of these are compared by clock hours. */
             sources: number;
             compared: number;
+            clock_hours: number;
         };
         /** @description /api/names. */
         NamesAnswer: {
@@ -605,6 +611,8 @@ export interface components {
             frequent: components["schemas"]["Frequency"][];
             sources: number;
             compared: number;
+            /** @description How many of these are compared by clock hours; the others by sliding hours. */
+            clock_hours: number;
         };
         /** @description The busiest pages. */
         OverviewPages: {

@@ -1,5 +1,6 @@
 // Lists of messages: what changed, what comes often, what came last.
 import type { Change, Frequency, Message } from "../api/types";
+import { hourBefore } from "../lib/hours";
 import { ago, momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Empty } from "../parts/empty";
@@ -39,12 +40,12 @@ function About({ row, now }: { row: Frequency; now: number }) {
   );
 }
 
-/** What this hour, which is running, is compared with. */
-export const BEFORE = "as much of the hour before";
-
 function Before({ row }: { row: Frequency }) {
   return (
-    <span class="faint" title={`${number(row.before)} in the whole hour before`}>
+    <span
+      class="faint"
+      title={`${number(row.before)} in ${row.sliding ? "the 60 minutes before" : "the whole clock hour before"}`}
+    >
       {" "}
       was {roughly(row.expected)}
     </span>
@@ -61,7 +62,7 @@ export function Changed({
   brief?: boolean;
 }) {
   if (changes.length === 0)
-    return <Empty title="Nothing new, spiking or gone">This hour is like {BEFORE}.</Empty>;
+    return <Empty title="Nothing new, spiking or gone">The last hour is like the hour before.</Empty>;
   return (
     <ul class="messages">
       {changes.map((row) => (
@@ -116,7 +117,12 @@ export function Frequent({
             {brief ? (
               <Before row={row} />
             ) : (
-              <Pill value={row.count} before={row.expected} meaning="neutral" against={BEFORE} />
+              <Pill
+                value={row.count}
+                before={row.expected}
+                meaning="neutral"
+                against={hourBefore(row.sliding)}
+              />
             )}
           </p>
         </li>

@@ -1,6 +1,7 @@
 // Messages: new, spiking, gone; frequent; recent. Of all loggers, or of one.
 import { address } from "../api/client";
 import type { MessagesAnswer } from "../api/types";
+import { comparison, lastHour } from "../lib/hours";
 import { plain } from "../lib/text";
 import { Card } from "../parts/card";
 import { Gate } from "../parts/gate";
@@ -8,7 +9,7 @@ import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { set, state } from "../state/page";
 import { ERRORS, severitiesOf } from "../lib/severity";
-import { BEFORE, Changed, Frequent, Recent } from "./messagelists";
+import { Changed, Frequent, Recent } from "./messagelists";
 
 /** Milliseconds between two questions. */
 const EVERY = 2000;
@@ -67,16 +68,16 @@ export function Messages() {
         />
       </div>
       <Gate fed={fed}>
-        {({ changes, frequent, recent, now, sources, compared }) => (
+        {({ changes, frequent, recent, now, sources, compared, clock_hours }) => (
           <>
             <Card
               title="What changed"
-              about={`this hour against ${BEFORE}${compared < sources ? `; ${compared} of ${sources} loggers and severities compared` : ""}`}
+              about={`${comparison({ compared, clock_hours })}${compared < sources ? `; ${compared} of ${sources} loggers and severities compared` : ""}`}
             >
               <Changed changes={changes} now={now} />
             </Card>
             <div class="panels even">
-              <Card title="Frequent" about="this hour">
+              <Card title="Frequent" about={lastHour(clock_hours < compared || clock_hours === 0)}>
                 <Frequent rows={frequent} now={now} />
               </Card>
               <Card title="Recent" about="the newest first">

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
 import type { OverviewAnswer } from "../api/types";
 import { ChartGroup } from "../chart/group";
+import { comparison } from "../lib/hours";
 import { durationLabel, pollEvery } from "../lib/ranges";
 import { number, percent, rate } from "../lib/units";
 import { plain } from "../lib/text";
@@ -18,7 +19,7 @@ import { CounterTable } from "./countertable";
 import { bandOf } from "./detaillines";
 import { Findings } from "./findings";
 import { Gauges } from "./gauges";
-import { BEFORE, Changed, Frequent } from "./messagelists";
+import { Changed, Frequent } from "./messagelists";
 import { PageTable } from "./pagetable";
 import { refusedOf } from "./names";
 import { Picker } from "./picker";
@@ -164,7 +165,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
         <div class="column">
           <Card
             title="Messages"
-            about={`this hour against ${BEFORE}`}
+            about={comparison(messages)}
             actions={
               <Go view="messages" class="to">
                 All messages

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Numbers, Window } from "../api/types";
 import { ERRORS } from "../lib/severity";
+import { hourBefore } from "../lib/hours";
 import { coverage, durationLabel } from "../lib/ranges";
 import { momentOf } from "../lib/time";
 import { link } from "../state/live";
@@ -144,17 +145,17 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         note={slowest.route !== null && slowest.value !== null && <T text={slowest.route} most={80} />}
       />
       <Tile
-        title="Errors logged this hour"
+        title={logged.sliding ? "Errors logged in 60 minutes" : "Errors logged this hour"}
         value={logged.value}
         before={logged.expected}
         counts={logged.value === null || logged.expected === null ? null : [logged.value, logged.expected]}
         written={number}
         meaning="lower-is-better"
-        against="as much of the hour before"
+        against={hourBefore(logged.sliding)}
         to="messages"
         more={{ severity: ERRORS }}
         none="nothing logged in two hours"
-        said={logged.expected ? `${roughly(logged.expected)} in as much of the hour before` : ""}
+        said={logged.expected ? `${roughly(logged.expected)} in ${hourBefore(logged.sliding)}` : ""}
       />
     </ul>
   );

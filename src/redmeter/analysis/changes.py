@@ -1,19 +1,22 @@
 """What changed in a log: messages that are new, that come far more often, and that stopped.
 
-This hour, which is still running, is held against the hour before it.
+The last hour is compared with the hour before it. As a rule these are sliding hours: the last 60
+minutes, and what has passed of the running five minutes; before that, 60 minutes. Then nothing
+depends on where in the clock's hour somebody looks. Where only clock hours are known, the last hour
+is the one that is still running.
 
-    new         seen for the first time within this hour; or within the hour before, and since then
-                neither spiking nor gone
-    spiking     at least SPIKE_MESSAGES in this hour, at SPIKE_FACTOR times the rate of the hour
+    new         seen for the first time within the last hour; or within the hour before, and since
+                then neither spiking nor gone
+    spiking     at least SPIKE_MESSAGES in the last hour, at SPIKE_FACTOR times the rate of the hour
                 before; or as many where there were none, though it is known from earlier
-    gone        none in this hour, though by the rate of the hour before at least GONE_EXPECTED
-                were to be expected by now
+    gone        none in the last hour, though at the rate of the hour before at least GONE_EXPECTED
+                were expected
 
-Rates are by the part of this hour that has passed, and SETTLED seconds at least: the first burst
-of an hour is not taken for the whole of it. The rate before, of what was first seen within the hour
-before, is that since then: what came once at 11:59 and 1,000 times by 12:30 is spiking; what comes
-once a minute since 11:50 is not, but new. For being gone the whole hour before counts, so that a
-few messages just before its end are not missed at once. A pattern has one change at most.
+Rates are by the seconds that the last hour has had, and SETTLED seconds at least: the first burst
+of a clock hour is not taken for the whole of it. The rate before, of what was first seen within the
+hour before, is that since then: what came once at 11:59 and 1,000 times by 12:30 is spiking; what
+comes once a minute since 11:50 is not, but new. For being gone the whole hour before counts, so
+that a few messages just before its end are not missed at once. A pattern has one change at most.
 
 Why these numbers: where messages come at random, ten or more where three are expected happen once
 in a thousand hours (Poisson), and none where five are expected once in 150.
@@ -32,7 +35,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from redmeter.keys import HOUR
+from redmeter.keys import HOUR, STEP
 from redmeter.model import Change, Frequency
 
 NEW: Final = "new"
@@ -41,13 +44,13 @@ GONE: Final = "gone"
 #: Every kind of change, in the order in which they are looked for.
 KINDS: Final = (NEW, SPIKING, GONE)
 
-#: Messages of this hour, at least.
+#: Messages of the last hour, at least.
 SPIKE_MESSAGES: Final = 10
 #: Times the rate of the hour before.
 SPIKE_FACTOR: Final = 3.0
-#: Messages that were to be expected by now.
+#: Messages that were expected by now.
 GONE_EXPECTED: Final = 5.0
-#: How much of an hour counts as passed at least, seconds.
+#: How much of the last hour counts as passed at least, seconds.
 SETTLED: Final = 300.0
 
 #: Severities, the most urgent first: groups of equal rank. Custom ones are at None.
@@ -75,7 +78,7 @@ def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
     """Return what is new, spiking or gone, sorted by severity, kind and count.
 
     Args:
-        frequencies: of this hour and the hour before.
+        frequencies: of the last hour and the hour before.
         now: Unix seconds.
     """
     found = []
@@ -86,11 +89,16 @@ def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
     return sorted(found, key=_order)
 
 
+def passed_of(frequency: Frequency, now: float) -> float:
+    """Return how many seconds the last hour of a frequency has had by now."""
+    return HOUR + now % STEP if frequency.sliding else now % HOUR
+
+
 def _change(frequency: Frequency, now: float) -> str | None:
     if frequency.pattern == _OTHER:
         return None
-    passed, first = now % HOUR, frequency.first
-    age = math.inf if first is None else now - passed - first  # when this hour began
+    passed, first = passed_of(frequency, now), frequency.first
+    age = math.inf if first is None else now - passed - first  # when the last hour began
     if age <= 0:
         return NEW
     known = min(max(age, SETTLED), HOUR)

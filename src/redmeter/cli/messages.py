@@ -76,10 +76,11 @@ def logs(
 ) -> None:
     """Show logged messages: new, spiking and gone patterns, the most common ones, and the newest.
 
-    Without a logger, an overview of all of them: changes since the previous hour, the most common
-    patterns of this hour, and the loggers. With a logger, its patterns and its newest messages, the
-    newest last. Hours are in UTC, and the current one is not over. Exits with 0 if nothing was
-    logged.
+    Without a logger, an overview of all of them: changes against the hour before, the most common
+    patterns of the last hour, and the loggers. With a logger, its patterns and its newest messages,
+    the newest last. The hours are the last 60 minutes and the 60 before; for messages that are not
+    counted by five minutes yet, the current hour and the previous one, in UTC. Exits with 0 if
+    nothing was logged.
     """
     asked = {"recent": recent is not None, "common": common, "changes": changes}
     if not any(asked.values()):
@@ -127,8 +128,9 @@ class _Found:
         self.changes: list[Change] = []
         self.loggers: list[LogSource] = []
         self._more = {"common": 0, "changes": 0, "loggers": 0}
-        #: Loggers and severities that there are, and those whose messages were compared.
-        self._sources = self._compared = 0
+        #: Loggers and severities that there are, those whose messages were compared, and how many
+        #: of these by clock hours.
+        self._sources = self._compared = self._clock_hours = 0
         self._now = time.time()
         #: Whether there is anything, be it unchanged.
         self.there = False
@@ -140,8 +142,8 @@ class _Found:
         if asked["common"] or asked["changes"]:
             # What changed, what is known of each pattern tells; of others it is read where shown.
             known = None if asked["changes"] else limit
-            read, self._now, self._sources, self._compared = reading.read_frequencies(
-                store, logger, severity=severity, known=known
+            read, self._now, self._sources, self._compared, self._clock_hours = (
+                reading.read_frequencies(store, logger, severity=severity, known=known)
             )
             found = find_changes(read, self._now) if asked["changes"] else []
             self._more |= {"common": len(read) - limit, "changes": len(found) - limit}
@@ -167,13 +169,14 @@ class _Found:
             made["recent"] = [m._asdict() for m in self.recent]
         if self._asked["common"] or self._asked["changes"]:
             made |= {"sources": self._sources, "compared": self._compared}
+            made["clock_hours"] = self._clock_hours
         return made
 
     def show(self) -> None:
         """Print it: each part with a title on a terminal; elsewhere an empty line lies between."""
         parts = [
             (self.changes, "changed since the hour before", self._show_changes),
-            (self.common, "most common in this hour", self._show_common),
+            (self.common, "most common in the last hour", self._show_common),
             (self.loggers, "loggers", self._show_loggers),
             (self.recent, "newest messages", self._show_recent),
         ]
@@ -190,6 +193,11 @@ class _Found:
             output.note(
                 f"compared: {self._compared:,} of {self._sources:,} loggers and severities, those "
                 "that logged last; name a logger for another"
+            )
+        if any(not f.sliding for f in (*self.common, *(c.frequency for c in self.changes))):
+            output.note(
+                f"compared by clock hours: {self._clock_hours:,} loggers and severities, not "
+                "counted by five minutes yet or counted by another program"
             )
 
     def _show_changes(self) -> None:

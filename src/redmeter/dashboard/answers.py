@@ -130,15 +130,17 @@ class SummaryAnswer(Answer):
 
 
 class Frequency(TypedDict):
-    """How often the messages of one pattern come: in this hour, and in the one before."""
+    """How often the messages of one pattern come: in the last hour, and in the hour before."""
 
     logger: str
     severity: str
     pattern: str
     count: int
     before: int
-    #: As many as would have come by now, were this hour like the one before.
+    #: As many as the last hour would have by now at the rate of the hour before.
     expected: float
+    #: Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC.
+    sliding: bool
     first: float | None
     last: float | None
     sample: str
@@ -174,9 +176,11 @@ class MessagesAnswer(Answer):
     frequent: list[Frequency]
     recent: list[Message]
     loggers: list[Logger]
-    #: How many loggers and severities there are, and how many of them these are of.
+    #: How many loggers and severities there are, how many of them these are of, and how many of
+    #: these are compared by clock hours.
     sources: int
     compared: int
+    clock_hours: int
 
 
 class Mark(TypedDict):
@@ -500,12 +504,14 @@ class Slowest(TypedDict):
 
 
 class Logged(TypedDict):
-    """Errors of this hour, and of the one before; of how many loggers, of how many."""
+    """Errors of the last hour, and of the hour before; of how many loggers, of how many."""
 
     value: int | None
     before: int | None
-    #: As many as would have come by now, were this hour like the one before.
+    #: As many as the last hour would have by now at the rate of the hour before.
     expected: float | None
+    #: Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC.
+    sliding: bool
     looked_at: int
     of: int
 
@@ -541,6 +547,8 @@ class OverviewMessages(TypedDict):
     frequent: list[Frequency]
     sources: int
     compared: int
+    #: How many of these are compared by clock hours; the others by sliding hours.
+    clock_hours: int
 
 
 class OverviewCounters(TypedDict):

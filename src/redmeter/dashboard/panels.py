@@ -226,6 +226,7 @@ def overview(
             "frequent": [words.of_frequency(one, view.now) for one in found.messages.frequent],
             "sources": found.messages.sources,
             "compared": found.messages.compared,
+            "clock_hours": found.messages.clock_hours,
         },
         "counters": {
             "rows": [words.of_row(row) for row in counters.rows],

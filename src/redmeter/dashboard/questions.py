@@ -194,6 +194,7 @@ def messages(store: Store, values: Values) -> answers.MessagesAnswer:
         ],
         "sources": found.sources,
         "compared": found.compared,
+        "clock_hours": found.clock_hours,
     }
 
 

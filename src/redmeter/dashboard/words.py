@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from redmeter import model
+from redmeter.analysis.changes import passed_of
 from redmeter.dashboard import answers
 from redmeter.keys import HOUR
 from redmeter.reading import curves
@@ -95,7 +96,8 @@ def of_frequency(one: model.Frequency, now: float) -> answers.Frequency:
         "pattern": one.pattern,
         "count": one.count,
         "before": one.before,
-        "expected": one.before * (now % HOUR) / HOUR,
+        "expected": one.before * passed_of(one, now) / HOUR,
+        "sliding": one.sliding,
         "first": one.first,
         "last": one.last,
         "sample": one.sample,
@@ -244,6 +246,7 @@ def of_numbers(found: reading_overview.Numbers) -> answers.Numbers:
             "value": None if logged.value is None else int(logged.value),
             "before": logged.count_before,
             "expected": logged.before,
+            "sliding": logged.sliding,
             "looked_at": logged.looked_at,
             "of": logged.of,
         },

@@ -4,6 +4,7 @@
     common:LOGGER:SEVERITY      pattern -> how often in this hour; `:last` is the hour before
     patterns:LOGGER:SEVERITY    pattern -> when it was seen first and last, and one sample
     distinct:LOGGER             hour -> how many patterns there are, of all severities together
+    steps:LOGGER:SEVERITY       pattern -> how often in each of the last steps: see steps.py
     messages:                   LOGGER:SEVERITY, scored with the time of the last message
 
 What is counted is a pattern, not a text: see analysis/patterns.py. Two hours of one logger merge
@@ -21,7 +22,8 @@ from sys import getsizeof
 from typing import NamedTuple
 
 from redmeter.expressions import late
-from redmeter.keys import HOUR, Keys
+from redmeter.keys import HOUR, STEP, Keys, slice_start
+from redmeter.kinds import steps
 from redmeter.kinds.hourly import THIS_HOUR
 from redmeter.model import Operation, Operations
 from redmeter.names import check_text, cleaned
@@ -177,10 +179,37 @@ class Group(NamedTuple):
     last: float
     #: The text of the last one.
     sample: str
+    #: Start of a step, Unix seconds -> how many; None where all are of the last one's step.
+    steps: Mapping[int, int] | None = None
+
+    def by_step(self) -> Mapping[int, int]:
+        """Return the start of each step, Unix seconds, and how many there were."""
+        return self.steps or {slice_start(self.last, STEP): self.events}
+
+    def and_older(self, old: "Group") -> "Group":
+        """Return both as one; of two that came last at one time, the sample of this one."""
+        by_step: dict[int, int] | None = None
+        if old.steps or self.steps or slice_start(self.last, STEP) != slice_start(old.last, STEP):
+            by_step = dict(old.by_step())
+            for start, events in self.by_step().items():
+                by_step[start] = by_step.get(start, 0) + events
+        return Group(
+            old.events + self.events,
+            min(old.first, self.first),
+            max(old.last, self.last),
+            self.sample if self.last >= old.last else old.sample,
+            by_step,
+        )
 
 
 #: Estimates of what a pattern and a text take beside their characters, bytes.
 _GROUP_BYTES, _TEXT_BYTES = 250, 80
+#: The same of a step, where there are several.
+_STEP_BYTES = 100
+
+
+def _own_bytes(group: Group) -> int:
+    return getsizeof(group.sample) + _STEP_BYTES * len(group.steps or ())
 
 
 def _text_bytes(entry: tuple[float, str]) -> int:
@@ -216,14 +245,9 @@ class LogHour:
         if old is None:
             self.bytes += _GROUP_BYTES + getsizeof(pattern)
         else:
-            self.bytes -= getsizeof(old.sample)
-            group = Group(
-                old.events + group.events,
-                min(old.first, group.first),
-                max(old.last, group.last),
-                group.sample if group.last >= old.last else old.sample,
-            )
-        self.bytes += getsizeof(group.sample)
+            self.bytes -= _own_bytes(old)
+            group = group.and_older(old)
+        self.bytes += _own_bytes(group)
         self.patterns[pattern] = group
 
     def add_texts(self, texts: Iterable[tuple[float, str]]) -> None:
@@ -259,7 +283,7 @@ class LogHour:
             if pattern != OTHER:
                 del self.patterns[pattern]
                 self.events -= group.events
-                self.bytes -= _GROUP_BYTES + getsizeof(pattern) + getsizeof(group.sample)
+                self.bytes -= _GROUP_BYTES + getsizeof(pattern) + _own_bytes(group)
                 self.add(OTHER, group._replace(sample=""))
 
     def cut(self, count: int) -> "LogHour":
@@ -302,7 +326,8 @@ def operations(
     whole = {name: _together(hours.values()) for name, hours in messages.items()}
     made = _push(keys, whole)
     if tallied:
-        made += _tally(keys, messages) + _seen(keys, whole)
+        by_step = {name: _by_step(hour.patterns) for name, hour in whole.items()}
+        made += _tally(keys, messages) + _seen(keys, whole) + steps.operations(keys, by_step)
     last = [(name, hour.last) for name, hour in whole.items()]
     return (*made, _touch(keys, last))
 
@@ -381,6 +406,14 @@ def _seen(keys: Keys, messages: Mapping[str, LogHour]) -> list[Operation]:
     # Of what is refused, nothing is lost that was counted.
     told = [("", 0)] * len(found)
     return [Operation("seen", tuple(found), tuple(args), lambda: told)] if found else []
+
+
+def _by_step(patterns: Mapping[str, Group]) -> dict[int, list[tuple[str, int]]]:
+    found: dict[int, list[tuple[str, int]]] = {}
+    for pattern, group in patterns.items():
+        for start, events in group.by_step().items():
+            found.setdefault(start, []).append((pattern, events))
+    return found
 
 
 def _touch(keys: Keys, last: Sequence[tuple[str, float]]) -> Operation:

@@ -296,6 +296,7 @@ def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
             (keys.recent(logger, severity), b"list"),
             *((key, b"zset") for key in (now, last)),
             (keys.patterns(logger, severity), b"hash"),
+            (keys.steps_of(entry), b"hash"),
             (keys.distinct(logger), b"hash"),
         ]
     if parse_entry(entry) is None:

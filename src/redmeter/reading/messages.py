@@ -20,9 +20,10 @@ from redmeter.analysis import changes as analysis
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds.hourly import hours_of
-from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, parse_entry, parse_name
+from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, name_of, parse_entry, parse_name
 from redmeter.model import Changes, Frequency, LogSource, Message
 from redmeter.reading.partly import readable
+from redmeter.reading.sliding import clock_hours, slid
 from redmeter.store import Store, View
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
 
@@ -124,7 +125,7 @@ def read_common(store: Store, logger: str, *, severity: str | None = None) -> li
     Raises:
         StoreError: see read_recent().
     """
-    return _one(store, logger, severity).frequencies
+    return _one(store, logger, severity, sliding=False).frequencies
 
 
 def ordered(frequencies: Iterable[Frequency]) -> list[Frequency]:
@@ -151,6 +152,8 @@ class Compared(NamedTuple):
     #: Loggers and severities that there are, and those of them that were read.
     sources: int
     compared: int
+    #: Of how many only clock hours are known.
+    clock_hours: int = 0
 
 
 def read_changes(store: Store, logger: str | None = None) -> Changes:
@@ -163,8 +166,13 @@ def read_changes(store: Store, logger: str | None = None) -> Changes:
         StoreError: see read_recent().
     """
     found = read_frequencies(store, logger)
-    told = analysis.changes(found.frequencies, found.now)
-    return Changes(told, sources=found.sources, compared=found.compared)
+    changed = analysis.changes(found.frequencies, found.now)
+    return Changes(
+        changed,
+        sources=found.sources,
+        compared=found.compared,
+        clock_hours=found.clock_hours,
+    )
 
 
 def read_frequencies(
@@ -174,7 +182,9 @@ def read_frequencies(
     severity: str | None = None,
     known: int | None = None,
 ) -> Compared:
-    """Read how often each pattern came in this hour and in the one before, as read_common() does.
+    """Read how often each pattern came in the last hour and in the hour before.
+
+    By sliding hours where they are known, else by clock hours, as read_common() does.
 
     Args:
         logger: only of this one; else of all, those that logged last: see above.
@@ -185,7 +195,7 @@ def read_frequencies(
         StoreError: see read_recent().
     """
     if logger is not None:
-        return _one(store, logger, severity)
+        return _one(store, logger, severity, sliding=True)
     sources, number = _known(store, severity)
     counted: list[Frequency] = []
     compared, now = 0, store.clock.wall()
@@ -193,28 +203,38 @@ def read_frequencies(
         if len(counted) >= MAX_READ:
             break
         some = [(s.logger, s.severity) for s in sources[at : min(at + PAGE, MAX_COMPARED)]]
-        view, found = _ask(store, some, lambda source: _hours(store, source))
+        view, found = _ask(
+            store, some, lambda source: [*_hours(store, source), _steps(store, source)]
+        )
         now = view.now
-        for source, replies in readable(found).items():
-            counted += frequencies_of(source, replies, (), now)
+        for source, (*hours, steps) in readable(found).items():
+            counted += slid(source, frequencies_of(source, hours, now), texts_of(steps), now)
         compared += len(some)
     found_all = ordered(counted)
     told = len(found_all) if known is None else known
-    return Compared(_with_seen(store, found_all[:told]) + found_all[told:], now, number, compared)
+    frequencies = _with_seen(store, found_all[:told]) + found_all[told:]
+    return Compared(frequencies, now, number, compared, clock_hours(frequencies))
 
 
-def _one(store: Store, logger: str, severity: str | None) -> Compared:
+def _one(store: Store, logger: str, severity: str | None, *, sliding: bool) -> Compared:
     """Read the patterns of one logger, and what is known of them."""
 
     def commands(source: Source) -> list[Command]:
-        return [*_hours(store, source), ("HGETALL", store.keys.patterns(*source))]
+        made = [("HGETALL", store.keys.patterns(*source)), *_hours(store, source)]
+        return [*made, _steps(store, source)] if sliding else made
 
     view, found = _read(store, logger, severity, commands)
-    both = readable(found).items()
-    frequencies = ordered(
-        f for source, (*hours, seen) in both for f in frequencies_of(source, hours, seen, view.now)
-    )
-    return Compared(frequencies, view.now, len(found), len(found))
+    frequencies: list[Frequency] = []
+    for source, (seen, *hours) in readable(found).items():
+        steps = texts_of(hours.pop()) if sliding else {}
+        hourly = frequencies_of(source, hours, view.now)
+        known = texts_of(seen)
+        frequencies += (
+            one.known(*seen_of(known[one.pattern])) if one.pattern in known else one
+            for one in slid(source, hourly, steps, view.now)
+        )
+    number = len(found)
+    return Compared(ordered(frequencies), view.now, number, number, clock_hours(frequencies))
 
 
 def _with_seen(store: Store, frequencies: Sequence[Frequency]) -> list[Frequency]:
@@ -304,16 +324,22 @@ def _hours(store: Store, source: Source) -> list[Command]:
     ]
 
 
-def frequencies_of(
-    source: Source, hours: Sequence[Reply], known: Reply, now: float
-) -> list[Frequency]:
+def _steps(store: Store, source: Source) -> Command:
+    return ("HGETALL", store.keys.steps_of(name_of(*source)))
+
+
+def texts_of(reply: Reply) -> dict[str, bytes]:
+    """Read a hash of patterns."""
+    return {_text(pattern): value for pattern, value in pairs(reply)}
+
+
+def frequencies_of(source: Source, hours: Sequence[Reply], now: float) -> list[Frequency]:
     """Return how often each pattern came in the hour that is running, and in the one before.
 
     What is stored as this hour may be of an earlier one, where nothing was logged since.
 
     Args:
         hours: the replies to _hours().
-        known: what `patterns:` has of each, as far as it was asked for.
     """
     newest, older, *texts = hours
     hour = slice_start(now, HOUR)
@@ -324,13 +350,11 @@ def frequencies_of(
     by_hour[hour if begun is None else min(begun, hour)] = _counts(newest)
     if before == hour - HOUR and before != begun:
         by_hour[before] = _counts(older)
-    seen = {_text(pattern): seen_of(value) for pattern, value in pairs(known)}
     counts, earlier = by_hour[hour], by_hour[hour - HOUR]
     found = []
     for pattern in {**counts, **earlier}:
-        first, last, sample = seen.get(pattern, (None, None, ""))
         count, past = counts.get(pattern, 0), earlier.get(pattern, 0)
-        found.append(Frequency(*source, pattern, count, past, first, last, sample))
+        found.append(Frequency(*source, pattern, count, past, None, None, ""))
     return found
 
 

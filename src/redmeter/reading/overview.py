@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
-from redmeter.keys import HOUR, Kept, Keys, slice_start
+from redmeter.keys import Kept, Keys, slice_start
 from redmeter.model import Change, Frequency, Mark
 from redmeter.names import REQUESTS
 from redmeter.reading import marks as marking
@@ -59,6 +59,8 @@ class Number:
     #: Loggers that were read for it, and that there are.
     looked_at: int = 0
     of: int = 0
+    #: Of messages: whether the hours are sliding hours; else clock hours.
+    sliding: bool = True
 
 
 @dataclass(slots=True)
@@ -73,8 +75,8 @@ class Numbers:
     p95: Number = field(default_factory=Number)
     #: The page that is slowest by p95, seconds.
     slowest: Number = field(default_factory=Number)
-    #: Messages of severity error or critical in this hour, and as many as would have come by now if
-    #: it were like the one before.
+    #: Messages of severity error or critical in the last hour, and as many as it would have by now
+    #: at the rate of the hour before.
     logged: Number = field(default_factory=Number)
 
 
@@ -113,6 +115,7 @@ class MessagesPanel:
     frequent: list[Frequency]
     sources: int
     compared: int
+    clock_hours: int
 
 
 @dataclass(slots=True)
@@ -277,14 +280,18 @@ def overview(
     span = span_of(window, observed, now)
     found = Overview(
         span,
-        _numbers(all_requests, pages, said, window, now),
+        _numbers(all_requests, pages, said, window),
         chart if series else _usual(all_requests, busiest),
         [mark for mark in panels.marks if mark.time >= span.start],
         PagesPanel(pages.pages, pages.found, pages.of, pages.looked_at, pages.sampled),
         pages.values_start,
         pages.values_precision,
         MessagesPanel(
-            said.changes[:CHANGES], said.frequent[:FREQUENT], said.sources, said.compared
+            said.changes[:CHANGES],
+            said.frequent[:FREQUENT],
+            said.sources,
+            said.compared,
+            said.clock_hours,
         ),
         CountersPanel(
             counters.rows,
@@ -310,9 +317,7 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
     )
 
 
-def _numbers(
-    all_requests: Totals, pages: Traffic, said: Talk, window: Window, now: float
-) -> Numbers:
+def _numbers(all_requests: Totals, pages: Traffic, said: Talk, window: Window) -> Numbers:
     numbers = Numbers()
     seconds = max(window.before, 1)
     if pages.hits_name:
@@ -334,9 +339,8 @@ def _numbers(
         slowest = pages.slowest
         numbers.slowest = Number(slowest.p95, pages.slowest_before, slowest.route)
     if said.sources:
-        # The hour is still running: as many as the hour before would have had by now.
-        expected = said.errors_before * (now % HOUR) / HOUR
-        numbers.logged = Number(said.errors, expected)
+        numbers.logged = Number(said.errors, said.errors_expected)
+        numbers.logged.sliding = said.errors_sliding
         numbers.logged.count, numbers.logged.count_before = said.errors, said.errors_before
         numbers.logged.looked_at, numbers.logged.of = said.compared, said.sources
     return numbers

@@ -11,16 +11,16 @@ logs. Where a masking function raises, or returns no text, `(masking failed)` st
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from redmeter.analysis.patterns import pattern_of
 from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
-from redmeter.keys import HOUR
+from redmeter.keys import HOUR, STEP
 from redmeter.kinds.message import SAMPLE_LIMIT, Group, LogHour
 from redmeter.recording.cells import Event
 from redmeter.recording.flusher import in_background
-from redmeter.recording.folding import TEXT_LIMIT, grouped, time_of
+from redmeter.recording.folding import TEXT_LIMIT, Groups, grouped, time_of
 from redmeter.recording.grouping import (
     FORMAT_LIMIT,
     PATTERN_LIMIT,
@@ -73,28 +73,27 @@ def digested(
             hour(event[0]).merge(event[1])
         else:
             several.append(event)
-    groups = grouped(several, singles)
-    by_pattern: dict[Any, list[Any]] = {}
-    for (start, pattern, _), (count, first, last, text) in groups.items():
-        shown = reader.text(text)
-        key = start, reader.pattern(pattern, shown)
-        old = by_pattern.get(key)
-        if old is None:
-            by_pattern[key] = [count, first, last, shown]
-        else:
-            old[0] += count
-            if first < old[1]:
-                old[1] = first
-            if last >= old[2]:
-                old[2:] = last, shown
-    for (_, made), (count, first, last, shown) in by_pattern.items():
-        hour(last).add(made, Group(count, first, last, clean(shown, SAMPLE_LIMIT)))
+    for (start, grouping, _), group in _by_hour(grouped(several, singles)).items():
+        shown = reader.text(group.sample)
+        made = reader.pattern(grouping, shown)
+        hour(start).add(made, group._replace(sample=clean(shown, SAMPLE_LIMIT)))
     newest: dict[int, list[tuple[float, str]]] = {}
     for time, _, text in sorted(singles, key=time_of)[-rules.keep :]:
         newest.setdefault(math.floor(time) // HOUR, []).append((time, reader.text(text)))
     for texts in newest.values():
         hour(texts[0][0]).add_texts(texts)
     return hours
+
+
+def _by_hour(groups: Groups) -> dict[tuple[int, Grouping, str | None], Group]:
+    """Put groups of one hour together: of each, one text is cleaned and masked."""
+    found: dict[tuple[int, Grouping, str | None], Group] = {}
+    for (step, grouping, made_of), (count, first, last, text) in groups.items():
+        key = math.floor(step * STEP) // HOUR * HOUR, grouping, made_of
+        group = Group(count, first, last, text)
+        old = found.get(key)
+        found[key] = group if old is None else group.and_older(old)
+    return found
 
 
 class _Reader:

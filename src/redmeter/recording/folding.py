@@ -3,7 +3,7 @@
 An event is one of
 
     (time, pattern, text)                   as it was logged
-    (last, pattern, text, count, first)     several, of one hour and pattern; text is the last one's
+    (last, pattern, text, count, first)     several, of one step and pattern; text is the last one's
     (start, LogHour)                        all of an hour, cleaned and masked: see digesting.py
 
 What is called a pattern there is what groups a message as it came in: see grouping.py.
@@ -20,7 +20,7 @@ from operator import itemgetter
 from typing import Any
 
 from redmeter.analysis.texts import clean
-from redmeter.keys import HOUR
+from redmeter.keys import HOUR, STEP
 from redmeter.kinds.message import OTHER, Group, LogHour
 from redmeter.recording.cells import Event
 from redmeter.recording.grouping import Grouping, Place, received, size_of
@@ -40,7 +40,7 @@ EVENT_BYTES = 150
 #: Of an event that is a message by itself.
 time_of = itemgetter(0)
 
-#: Hour, pattern, and the text where the pattern is to be made of it -> [count, first, last, text].
+#: Step, pattern, and the text where the pattern is to be made of it -> [count, first, last, text].
 Groups = dict[tuple[float, Grouping, str | None], list[Any]]
 
 
@@ -66,7 +66,7 @@ def events_of(event: Event) -> int:
 
 
 def folded(events: list[Event], keep: int) -> list[Event]:
-    """Put messages of one hour and pattern together, but for the newest; cheap, and masks nothing.
+    """Put messages of one step and pattern together, but for the newest; cheap, and masks nothing.
 
     Args:
         keep: how many of the newest.
@@ -115,7 +115,7 @@ def bounded(events: list[Event], keep: int) -> tuple[list[Event], bool]:
 
 
 def grouped(several: Iterable[Event], singles: Iterable[Event]) -> Groups:
-    """Count messages by hour and pattern; where that is to be made, by hour and text.
+    """Count messages by step and pattern; where that is to be made, by step and text.
 
     Args:
         several: events that stand for several messages.
@@ -137,7 +137,7 @@ def _count(
     first: float,
 ) -> None:
     known = pattern is not None and type(pattern) is not Place
-    key = (time // HOUR, pattern, None if known else text)
+    key = (time // STEP, pattern, None if known else text)
     group = groups.get(key)
     if group is None:
         groups[key] = [count, first, time, text]
@@ -154,7 +154,7 @@ def _count_singles(groups: Groups, events: Iterable[Event]) -> None:
     get = groups.get
     for time, pattern, text in events:
         made_of = text if pattern is None or type(pattern) is Place else None
-        key = (time // HOUR, pattern, made_of)
+        key = (time // STEP, pattern, made_of)
         group = get(key)
         if group is None:
             groups[key] = [1, time, time, text]

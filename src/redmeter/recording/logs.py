@@ -90,9 +90,9 @@ class Log(BySlice[LogHour]):
         return HOURS
 
     def fields(self, precisions: Collection[int]) -> int:
-        """Return how many fields it writes: each pattern is counted, and its sample kept."""
+        """Return how many fields it writes: each pattern is counted twice, and its sample kept."""
         texts = sum(len(hour.texts) for hour in self._slices.values())
-        return 1 + texts + (2 * len(self) if precisions else 0)
+        return 1 + texts + (3 * len(self) if precisions else 0)
 
     @staticmethod
     def operations(

@@ -30,6 +30,7 @@ _OPERATIONS = {
     "tally": ("hourly", "tally"),
     "push": ("push",),
     "seen": ("seen",),
+    "steps": ("steps",),
     "touch": ("touch",),
     "mark": ("mark",),
 }

@@ -147,7 +147,7 @@ class MemoryAnswers(Answers):
     def changes(self, logger: str | None) -> Changes:
         messages = self._memory.messages if logger is None else self._memory.logged(logger, None)
         now, number = self._clock.wall(), len(sources(messages))
-        found = changes(frequencies(messages, now), now)
+        found = changes(frequencies(messages, now, sliding=True), now)
         return Changes(found, sources=number, compared=number)
 
     def total(self, name: str) -> int:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from redmeter.keys import HOUR, slice_start
+from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.model import Frequency, Hour, LogSource, Message, Ranking, Statistics
 from redmeter.reading.messages import ordered
@@ -77,19 +77,29 @@ def ranked_observed(
     return ranked_values(sums, values, order, limit)
 
 
-def frequencies(messages: Iterable[Logged], now: float) -> list[Frequency]:
-    """Return how often each pattern came in this hour and in the one before."""
-    hour = slice_start(now, HOUR)
+def frequencies(
+    messages: Iterable[Logged], now: float, *, sliding: bool = False
+) -> list[Frequency]:
+    """Return how often each pattern came in this hour and in the one before.
+
+    Args:
+        sliding: whether these are the last 60 minutes and the 60 before; else clock hours.
+    """
+    width = STEP if sliding else HOUR
+    running = slice_start(now, width)
+    start = running - HOUR if sliding else running
     groups: dict[tuple[str, str, str], list[Message]] = {}
     for message, pattern in messages:
         groups.setdefault((message.logger, message.severity, pattern), []).append(message)
     found = []
     for group, members in groups.items():
         times = sorted(message.time or 0.0 for message in members)
-        starts = [slice_start(time, HOUR) for time in times]
-        count, before = starts.count(hour), starts.count(hour - HOUR)
+        starts = [slice_start(time, width) for time in times]
+        count = sum(start <= at <= running for at in starts)
+        before = sum(start - HOUR <= at < start for at in starts)
         if count or before:
-            found.append(Frequency(*group, count, before, times[0], times[-1], members[-1].text))
+            sample, ends = members[-1].text, (times[0], times[-1])
+            found.append(Frequency(*group, count, before, *ends, sample, sliding))
     return ordered(found)
 
 
