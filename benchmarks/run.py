@@ -30,6 +30,7 @@ import measures  # noqa: E402
 import messages  # noqa: E402
 import observing  # noqa: E402
 import recording  # noqa: E402
+import totals  # noqa: E402
 import web  # noqa: E402
 import web_memory  # noqa: E402
 import web_wsgi  # noqa: E402
@@ -149,6 +150,7 @@ ROWS = {
     **web.ROWS,
     **web_wsgi.ROWS,
     **web_memory.ROWS,
+    **totals.ROWS,
     **forecasting.ROWS,
     **dashboard.ROWS,
     **clustering.ROWS,
