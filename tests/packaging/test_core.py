@@ -75,6 +75,20 @@ def test_the_command_without_its_packages_names_the_extra(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("command", "package", "extra"), [("up", "uvicorn", "standard"), ("demo", "sqlalchemy", "demo")]
+)
+def test_a_command_that_needs_more_names_the_extra(
+    command: str, package: str, extra: str, tmp_path: Path
+) -> None:
+    """The other commands work."""
+    main = "from redmeter.cli import main\nmain()"
+    done = run_hidden(main, command, hidden={package}, home=tmp_path)
+    assert done.returncode == 2
+    assert f'needs {package}: pip install "redmeter[{extra}]"' in done.stderr
+    assert run_hidden(main, "--version", hidden={package}, home=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
     "program",
     [
         "from redmeter.dashboard import Dashboard",

@@ -10,17 +10,21 @@ import redmeter
 #: What `pip install redmeter` brings.
 CORE = frozenset({"redmeter", "redis", "hiredis"})
 
-#: Finds no package that is not to be seen: hidden ones, or all but the core.
+#: Makes finders return nothing for some packages: hidden ones, or all but the core.
 _HIDE = """
 import sys
 hidden, shown = {*sys.argv.pop(1).split()}, {*sys.stdlib_module_names, *sys.argv.pop(1).split()}
-class Hidden:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
+class Seen:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+    def find_spec(self, name, path=None, target=None):
         package = name.partition(".")[0]
         if package in hidden if hidden else package not in shown:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Hidden)
+            return None
+        return self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Seen, sys.meta_path)
 """
 
 
