@@ -24,6 +24,7 @@ from redmeter.errors import (
 )
 from redmeter.meter import Meter
 from redmeter.model import (
+    Anomaly,
     Change,
     Changes,
     Expected,
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AccessDenied",
+    "Anomaly",
     "Change",
     "Changes",
     "ClockDisagreement",

@@ -4,7 +4,7 @@ Named tuples as far as they can be: making a dataclass takes four times as long,
 Ranking and Changes are lists, which whoever asked may sort and cut; nobody else holds them.
 
 Upwards: Sample, Series, Ranked, Ranking, Hour, Statistics, Message, Frequency, Change, Changes,
-LogSource, Mark, Expected, Judged, Forecast.
+LogSource, Mark, Expected, Judged, Unmarked, Anomaly, Forecast.
 Downwards: Period, Top; Operation, Batch, Rejection, Outcome.
 What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
 """
@@ -282,6 +282,30 @@ class Judged(NamedTuple):
         return not self.low <= self.value <= self.high
 
 
+class Unmarked(Judged):
+    """One of the first finished intervals of a series, which are never marked."""
+
+    __slots__ = ()
+
+    @property
+    def outside(self) -> bool:
+        """False: too few intervals are known."""
+        return False
+
+
+class Anomaly(NamedTuple):
+    """A finished interval outside its expected range."""
+
+    #: Start of the interval, Unix seconds.
+    start: int
+    value: float
+    low: float
+    mid: float
+    high: float
+    #: Distance from the mean of the values before it, in standard deviations of these.
+    strength: float
+
+
 class Forecast(NamedTuple):
     """What is to be expected of a series, by the samples that are kept."""
 
@@ -302,6 +326,8 @@ class Forecast(NamedTuple):
     ahead: tuple[Expected, ...] = ()
     #: Why there is no band; "" where there is one.
     reason: str = ""
+    #: Intervals of `past` outside their range, the strongest first.
+    anomalies: tuple[Anomaly, ...] = ()
 
 
 class Operation(NamedTuple):

@@ -1,34 +1,36 @@
-"""What is to be expected of a series: the band of the next slices, and of those that are over.
+"""The expected range of a series: of its next intervals, and of those that are over.
 
-Problem: a chart shows what is, not whether that is as usual. There are 120 samples of a series, no
-more; they are counts, with nights without any, bursts, deploys that double all, and gaps.
+Problem: a chart shows values, not whether they are as usual. There are 120 samples of a series, no
+more; they are counts, with empty nights, bursts, deploys that double all, and gaps.
 
-Idea: go through the samples once, in order. Before each one, say what it will be, by what came
-before it alone; then look, note how far off that was, and learn. So the past band is honest: nobody
-knew the value that it is held against. Where the samples end, the same state says what comes next.
+Idea: one pass through the samples, in order. Before each one, forecast it from those before it
+alone; then compare, note the error, and learn. So the past ranges are honest: none of them knew the
+value that it is compared with. After the last sample, the same state forecasts the next ones.
 
-    transform   counts are looked at as sqrt(x + 3/8), where their noise is the same at any height
+    transform   counts become sqrt(x + 3/8), where their noise is the same at any height
                 (Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
-                1948); what is measured, as it is
-    season      from slices of an hour on the time of day; of slices of a day the day of the week:
-                see seasons.py
+                1948); gauges are not transformed
+    season      of hours the time of day; of days the day of the week: see seasons.py
     methods     exponential smoothing of the level, slow and fast, without and with the season; a
                 damped trend (Gardner and McKenzie, "Forecasting trends in time series", 1985); the
                 last value; the value a cycle ago. smoothing.py has them
     robust      an error moves a level as far as one of some deviations would, no further (Gelper,
                 Fried and Croux, "Robust forecasting with exponential and Holt-Winters smoothing",
-                2010); several in a row on one side are a step, of which the level is made anew
-    outliers    of the first day, of which nobody knows yet whether they come each day, are not
-                learned until the next day has them: see seasons.py
-    ticks       of a counter that is mostly nothing, the band has room for its usual tick: ticks.py
-    band        horizons.py combines the methods by their errors, and makes the band of its own
+                2010); several in a row on one side set it anew. If the values return within a few
+                intervals, that was a burst, and the state before it is restored: smoothing.py
+    outliers    of the first day may come each day, or not: they are not learned until the next day
+                has them, too: seasons.py
+    ticks       of a counter that is mostly 0, the range has room for its usual tick: ticks.py
+    range       horizons.py combines the methods by their errors, and makes the range of its own
+    marks       an interval outside its range is marked once UNMARKED values are known, and ranked
+                by its z-score: its distance from the mean of the values before it, in their
+                standard deviations
 
-Bound: one pass, some 40 us a sample. A slice that still runs is neither learned from nor judged: it
-is the first of those ahead. Hours know no week, of which 120 of them are but a part, and nothing
-knows holidays. A burst is among the errors that the band is made of, so where there is more than
-one a day, the band is as wide as they are.
+Bound: one pass, some 40 us a sample. The current interval is neither learned from nor judged: it is
+the first of those ahead. Hours know no week, of which 120 of them are but a part, and nothing knows
+holidays.
 
-benchmarks/forecasting.py holds it against "as the last slice" and "as yesterday".
+benchmarks/forecasting.py compares it with "as the last interval" and "as yesterday".
 """
 
 import math
@@ -41,10 +43,12 @@ from redmeter.analysis.seasons import Season
 from redmeter.analysis.smoothing import Smoothing
 from redmeter.analysis.ticks import Ticks
 from redmeter.keys import span
-from redmeter.model import Expected, Forecast, Judged, Series
+from redmeter.model import Anomaly, Expected, Forecast, Judged, Series, Unmarked
 
 #: Finished slices that a forecast needs.
 FEWEST_SLICES: Final = 12
+#: Measured intervals before the first one that can be marked.
+UNMARKED: Final = 24
 #: How far it looks at most, slices.
 MOST_AHEAD: Final = 48
 #: How far it looks unless one says: with a season of the day, of the week, with none.
@@ -91,15 +95,19 @@ def forecast(
         least=scale.least,
         noise=scale.noise,
     )
-    past = []
+    past, anomalies, before = list[Judged](), list[Anomaly](), list[float]()
     ticks = Ticks()
     for start, value in series[: len(finished)]:
         found = state.expected(1)
         band = scale.out(*found) if found is not None else None
         if band is not None and value is not None:
             usual = ticks.widen(band, learned=season.known) if counts else band
-            past.append(Judged(start, value, *usual))
+            kind = Judged if len(before) >= UNMARKED else Unmarked
+            past.append(kind(start, value, *usual))
+            if past[-1].outside:
+                anomalies.append(Anomaly(*past[-1], _strength(value, before)))
         if value is not None:
+            before.append(value)
             ticks.take(value, band[2] if band is not None and season.known else None)
         state.take(None if value is None else scale.into(value))
     coming = []
@@ -110,7 +118,21 @@ def forecast(
         band = scale.out(*found)
         usual = ticks.widen(band, learned=season.known) if counts else band
         coming.append(Expected(end + step * series.precision, *usual))
-    return told._replace(past=tuple(past), ahead=tuple(coming))
+    anomalies.sort(key=lambda one: -one.strength)
+    return told._replace(past=tuple(past), ahead=tuple(coming), anomalies=tuple(anomalies))
+
+
+def _strength(value: float, before: Sequence[float]) -> float:
+    """Return the distance of a value from the mean of those before, in their standard deviations.
+
+    Values are scaled, so that no square is infinite; the deviation of a constant is taken as one
+    billionth of the largest value.
+    """
+    size = max(abs(value), *map(abs, before)) or 1.0
+    scaled = [each / size for each in before]
+    mean = sum(scaled) / len(scaled)
+    deviation = math.sqrt(sum((each - mean) ** 2 for each in scaled) / len(scaled))
+    return abs(value / size - mean) / max(deviation, 1e-9)
 
 
 def _ahead(season: Season) -> int:
@@ -150,9 +172,9 @@ class _Counts:
     def noise(self, value: float) -> float:
         return math.sqrt(1.0 + (2 * _VARIES * value) ** 2)
 
-    def out(self, middle: float, width: float) -> tuple[float, float, float]:
+    def out(self, low: float, mid: float, high: float) -> tuple[float, float, float]:
         """Return lowest, middle and highest of the counts: whole numbers around what may be."""
-        low, mid, high = (self._count(middle + by) for by in (-width, 0.0, width))
+        low, mid, high = map(self._count, (low, mid, high))
         # Squares of roots are a whole number only nearly.
         rounding = 1e-9 + 1e-12 * high
         low, high = math.floor(low + rounding), math.ceil(high - rounding)
@@ -180,9 +202,8 @@ class _Measures:
     def noise(self, _: float) -> float:
         return 1.0
 
-    def out(self, middle: float, width: float) -> tuple[float, float, float]:
-        low, mid, high = (self._value(middle + by) for by in (-width, 0.0, width))
-        return low, mid, high
+    def out(self, low: float, mid: float, high: float) -> tuple[float, float, float]:
+        return self._value(low), self._value(mid), self._value(high)
 
     def _value(self, scaled: float) -> float:
         most = sys.float_info.max

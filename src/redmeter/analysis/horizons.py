@@ -1,27 +1,35 @@
-"""How far ahead one looks: which of several forecasts to trust there, and how far off they are.
+"""One distance ahead: which forecasts to trust there, and how far off they are.
 
-Forecasts of several simple methods are combined, each weighted by how small its errors were so far
-at that distance: what is best for the next hour is not what is best for tomorrow. Their errors,
-those of the combination, are the band: 95 of 100 of the newest lay within it.
+The forecasts of several simple methods are combined, each weighted by its errors so far at that
+distance: the best method for the next hour is not the best one for tomorrow. The errors of the
+combination make the expected range, which holds LEVEL of the values.
 
-Weights are the mean squared errors of late to the power of -8 (Bates and Granger, "The combination
-of forecasts", 1969, has -1; a higher power leaves the poor ones out). The width is a quantile of
+Weights are recent mean squared errors to the power of -8 (Bates and Granger, "The combination of
+forecasts", 1969, use -1; a higher power leaves the poor methods out). The width is a quantile of
 the absolute errors with the correction of conformal prediction (Vovk, Gammerman and Shafer,
 "Algorithmic Learning in a Random World", 2005): of n errors, the one at (n + 1) * LEVEL. While
-there are few, it is blended with what a normal distribution of their median would have.
+there are few, it is blended with the width of a normal distribution with their median. A factor
+corrects it: each miss widens the range, each hit narrows it a little, so that the part of misses
+approaches 1 - LEVEL (Gibbs and Candes, "Adaptive conformal inference under distribution shift",
+2021).
 
-Bound: a width is at most _WIDEST robust standard deviations, so a burst does not widen the band for
-days; where errors are really that wild, more than 5 % fall outside.
+Bound: a width is at most _WIDEST robust standard deviations times the factor, and the errors of a
+burst are left out of it. A series with frequent bursts has more than 5 % outside its range.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from operator import mul
-from typing import Final
+from typing import Final, NamedTuple
 
 #: The part of values that the band is to hold.
 LEVEL: Final = 0.95
 
+#: A miss widens the range by this part, a hit narrows it by a nineteenth of that; limits of both.
+_ADAPTS, _NARROWEST, _WIDENS = 0.2, 0.85, 3.0
+#: Errors of forecasts further ahead overlap, so the newest of them are less different: a range is
+#: wider by a part of one for each so many intervals ahead.
+_OVERLAPS: Final = 50
 #: Errors that a width is made of: the newest, and how many there must be.
 _KEPT, FEWEST = 64, 8
 #: From so many on the quantile stands alone.
@@ -36,6 +44,17 @@ _POWER: Final = 8
 _CLIP, _TOLD = 3.5, 4
 #: Forecasts that a weight must be made of.
 _TRIED: Final = 3
+
+
+class Snapshot(NamedTuple):
+    """A state of a horizon: how many errors it knew, its factor, and how it weighed methods."""
+
+    early: int
+    late: int
+    factor: float
+    losses: list[float]
+    tried: int
+    weights: list[float] | None
 
 
 class Horizon:
@@ -64,9 +83,11 @@ class Horizon:
         self._early: list[float] = []
         self._late: list[float] = []
         self._sorted: list[float] | None = None
+        self._factor = 1.0
 
     def start_anew(self) -> None:
-        """Forget the weights: the methods know more from here on."""
+        """Forget weights and factor: the methods know more from here on."""
+        self._factor = 1.0
         self._losses, self._tried, self.weights = [0.0] * len(self._losses), 0, None
 
     def judge(
@@ -78,9 +99,11 @@ class Horizon:
             early: whether they were made without the season that is known by now.
         """
         most = self.most(combined)
+        error, width = abs(value - combined) / self._noise(combined), self.width
+        if width is not None and not early:
+            self._adapt(missed=error > width)
         self._sorted = None
-        errors = self._early if early else self._late
-        errors.append(abs(value - combined) / self._noise(combined))
+        (self._early if early else self._late).append(error)
         if early:
             return
         self._tried += 1
@@ -95,6 +118,27 @@ class Horizon:
             parts = [(least / loss) ** _POWER if loss > least else 1.0 for loss in losses]
             whole = sum(parts)
             self.weights = [part / whole for part in parts]
+
+    def _adapt(self, *, missed: bool) -> None:
+        factor = self._factor * math.exp(_ADAPTS * (missed - (1 - LEVEL)))
+        self._factor = max(_NARROWEST, min(_WIDENS, factor))
+
+    def snapshot(self) -> Snapshot:
+        """Return what `rewind` needs."""
+        errors = len(self._early), len(self._late)
+        return Snapshot(*errors, self._factor, self._losses, self._tried, self.weights)
+
+    def rewind(self, to: Snapshot, *, weights: bool) -> None:
+        """Forget the errors since a snapshot, and count them as one miss.
+
+        Args:
+            weights: whether to forget how the methods were weighed, too.
+        """
+        del self._early[to.early :], self._late[to.late :]
+        self._factor, self._sorted = to.factor, None
+        self._adapt(missed=True)
+        if weights:
+            self._losses, self._tried, self.weights = to.losses, to.tried, to.weights
 
     def most(self, forecast: float) -> float:
         """Return how large an error may be and not be out of the ordinary."""
@@ -126,15 +170,15 @@ class Horizon:
         """Half of the band's width, where the noise is 1; None where too little is known."""
         errors = self.errors
         count = len(errors)
-        if count < FEWEST:
+        if count < _TOLD:
             return None
         deviation = self.deviation
         found = errors[min(count, math.ceil((count + 1) * LEVEL)) - 1]
         found = min(found, _WIDEST * deviation)
-        if count >= _ENOUGH:
-            return found
-        part = max(0.0, (count - 10) / (_ENOUGH - 10))
-        return part * found + (1 - part) * deviation * (_NORMAL + 6 / count)
+        if count < _ENOUGH:
+            part = max(0.0, (count - 10) / (_ENOUGH - 10))
+            found = part * found + (1 - part) * deviation * (_NORMAL + 6 / count)
+        return found * self._factor * (1 + self.steps / _OVERLAPS)
 
 
 class Horizons:

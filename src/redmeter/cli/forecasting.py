@@ -58,7 +58,9 @@ def forecast(
 
     The forecast uses level and trend; for hours also the time of day, for days the day of the
     week. Each past interval is compared with the forecast made before it began; about 5 in 100
-    fall outside the expected range by chance. The current interval is not judged.
+    fall outside the expected range by chance, and none of the first 24 is marked. Marked intervals
+    are listed by strength: the distance from the mean of the values before, in standard
+    deviations. The current interval is not judged.
     """
     width = seconds(precision)
     check_ahead(ahead)
@@ -98,12 +100,12 @@ def _as_dict(found: Forecast) -> dict[str, object]:
     return found._asdict() | {
         "past": [one._asdict() | {"outside": one.outside} for one in found.past],
         "ahead": [one._asdict() for one in found.ahead],
+        "anomalies": [one._asdict() for one in found.anomalies],
     }
 
 
 def _draw(found: Forecast) -> None:
     write = _writer(found)
-    outside = [one for one in found.past if one.outside]
     title = f"{found.name} · every {output.span(found.precision)}"
     output.line(f"{title} · {output.many(len(found.ahead), 'slice')} ahead")
     output.block(_chart(found, write, output.width()))
@@ -112,13 +114,17 @@ def _draw(found: Forecast) -> None:
         [output.moment(one.start, found.precision), *map(write, one[1:])] for one in found.ahead
     ]
     _list(["EXPECTED (UTC)", "LOW", "MID", "HIGH"], rows)
-    if outside:
+    if found.anomalies:
         rows = [
-            [output.moment(start, found.precision), *map(write, (value, low, mid, high))]
-            for start, value, low, mid, high in reversed(outside)
+            [
+                output.moment(one.start, found.precision),
+                *map(write, one[1:5]),
+                f"{one.strength:.1f}",
+            ]
+            for one in found.anomalies
         ]
-        _list(["OUTSIDE (UTC)", "VALUE", "LOW", "MID", "HIGH"], rows)
-    output.line(f"{_held(found, len(outside))} · by {found.method}")
+        _list(["OUTSIDE (UTC)", "VALUE", "LOW", "MID", "HIGH", "STRENGTH"], rows)
+    output.line(f"{_held(found, len(found.anomalies))} · by {found.method}")
 
 
 def _held(found: Forecast, outside: int) -> str:
