@@ -8,14 +8,19 @@ from typing import Any
 import pytest
 
 from redmeter import book
+from redmeter.cleaning import clean
+from redmeter.clock import ManualClock
+from redmeter.forgetting import forget_logger
 from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.kinds import message
 from redmeter.kinds.message import OTHER, Group, LogHour
 from redmeter.kinds.steps import ALL, STEPS, is_complete, parse, windows
 from redmeter.model import Batch, Outcome
+from redmeter.partitions import SpreadKeys
 from redmeter.reading.messages import read_changes
 from redmeter.reading.talk import read_talk
 from redmeter.store import Store
+from redmeter.testing import MemoryMeter
 from support.fixed_time import FixedTime
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, send, server_time
@@ -220,6 +225,28 @@ def test_who_counts_as_the_book_does_counts_by_the_hour_alone(client: Any) -> No
     assert not client.keys("*steps:*")
 
 
+def test_a_hash_is_forgotten_with_its_logger_and_left_by_cleaners(
+    open_store: OpenStore, client: Any
+) -> None:
+    """It expires by itself."""
+    store = open_store()
+    write(store, (server_time(client), "a"))
+    before = client.dump(KEY)
+    assert clean(store).complete
+    assert client.dump(KEY) == before
+    assert forget_logger(store, "app")
+    assert not client.exists(KEY)
+
+
+def test_a_hash_is_in_the_shard_of_its_logger() -> None:
+    """With all that the same batch writes; of no entry it is what all begin with."""
+    keys = SpreadKeys()
+    part = keys.of("web:shop")
+    assert keys.steps_of("web:shop:info") == part.steps_of("web:shop:info")
+    assert part.steps_of("web:shop:info") == f"{part.head}steps:web:shop:info"
+    assert keys.steps_of("") == "redmeter:steps:"
+
+
 # --- What is read --------------------------------------------------------------------------
 
 
@@ -257,6 +284,23 @@ def test_the_minute_of_the_hour_makes_no_difference(
     assert (steady.count, steady.before) == (61 + passed, 60 - passed)
     assert (found.errors, found.errors_before) == (91 + passed, 123 - passed)
     assert found.errors_expected == pytest.approx((123 - passed) * (60 + passed) / 60)
+
+
+def test_a_meter_in_memory_compares_the_same_hours(store: Store, clock: FixedTime) -> None:
+    """Three minutes past the hour."""
+    now = NOON + 180
+    events = [(now - 70 * 60, "gone")] * 9 + [(now - 60 * n, "steady") for n in range(120)]
+    memory = MemoryMeter(clock=ManualClock(min(events)[0]))
+    for at, pattern in sorted(events):
+        clock.now = at
+        write(store, (at, pattern), name="app:error")
+        memory.clock.advance(at - memory.clock.wall())
+        memory.log("app", pattern, severity="error")
+    clock.now = now
+    memory.clock.advance(now - memory.clock.wall())
+    assert told(memory.changes()) == told(read_changes(store))
+    assert told(memory.changes())["gone"] == ("gone", 0, 9, True)
+    assert memory.changes().clock_hours == read_changes(store).clock_hours == 0
 
 
 @pytest.mark.parametrize("more", [0, 400])

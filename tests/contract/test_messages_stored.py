@@ -18,6 +18,7 @@ KEY = "redmeter:common:app:info"
 RECENT = "redmeter:recent:app:info"
 PATTERNS = "redmeter:patterns:app:info"
 DISTINCT = "redmeter:distinct:app"
+STEPS = "redmeter:steps:app:info"
 DAY = 86400
 LIFE = 30 * DAY
 
@@ -443,6 +444,7 @@ def test_the_index_has_the_last_time_of_each(open_store: OpenStore, client: Any,
         (KEY, {(KEY, "WRONGTYPE", None, 2)}),
         (f"{KEY}:start", {(KEY, "WRONGTYPE", None, 2)}),
         (PATTERNS, {(PATTERNS, "unkept", "", 0)}),
+        (STEPS, {(STEPS, "unkept", "", 0)}),
         ("redmeter:messages:", {("redmeter:messages:", "unkept", "", 0)}),
     ],
 )
@@ -455,7 +457,7 @@ def test_a_key_of_another_type_is_refused_alone(
 ) -> None:
     """It stays as it is, what was to be written is told, and all else is written."""
     client.hset(key, "theirs", "1")
-    if key == PATTERNS:
+    if key in (PATTERNS, STEPS):
         client.delete(key)
         client.set(key, "theirs")
     before = client.dump(key)

@@ -265,6 +265,7 @@ def test_gauges_histograms_and_messages_are_counted_and_measured(
         ("messages", "redmeter:recent:app:info"),
         ("messages", "redmeter:common:app:info"),
         ("messages", "redmeter:patterns:app:info"),
+        ("messages", "redmeter:steps:app:info"),
         ("messages", "redmeter:distinct:app"),
         ("histograms", "redmeter:hists:"),
         ("gauges", "redmeter:gauges:"),
