@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+import redmeter
 from redmeter.settings import SETTINGS
 from redmeter.store import embedded
 from support.asking import asking
@@ -291,6 +292,19 @@ def anchors(page: Path) -> set[str]:
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_the_public_api_lists_every_export() -> None:
+    """Errors are named as a group, everything else by its name."""
+    text = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    names = [name for name in redmeter.__all__ if not name.startswith("_")]
+    exports = {name: getattr(redmeter, name) for name in names}
+    errors = {
+        name
+        for name, export in exports.items()
+        if isinstance(export, type) and issubclass(export, redmeter.RedmeterError)
+    }
+    assert [name for name in sorted(exports.keys() - errors) if f"`{name}`" not in text] == []
 
 
 def test_what_the_changelog_calls_is_there() -> None:
