@@ -47,11 +47,11 @@ def partition_of(text: str | bytes) -> int:
 
 
 class SpreadKeys(Keys):
-    """The names of the keys of a store on a cluster, for who reads.
+    """The names of the keys of a store on a cluster, for readers.
 
-    What is asked for by a name is the key in the partition of the name. What each partition has is
-    called as if there were no partitions, `redmeter:known:`: who reads that means all of them, see
-    store/gathering.py. So do heads, what keys begin with: `count_of("")`.
+    The key of a series is that of the series' shard. An index, which every shard has a part of, has
+    the name that it has on one server, `redmeter:known:`; store/indexes.py reads it from all
+    shards. The same goes for heads, the beginnings of keys: `count_of("")`.
 
     Args:
         prefix: what all keys begin with; not empty.
@@ -60,7 +60,7 @@ class SpreadKeys(Keys):
     def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
         super().__init__(prefix)
         self.parts = tuple(Keys(prefix, tag) for tag in TAGS)
-        #: What stands for the keys of all partitions.
+        #: The keys that every shard has: read by store/indexes.py alone.
         self.spread = frozenset(
             (self.known, self.gauges, self.hists, self.messages, self.total, self.meta)
         )

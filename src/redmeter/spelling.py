@@ -8,7 +8,7 @@ move to a store with a prefix carries them there.
 from redmeter.errors import InvalidName
 from redmeter.keys import entry
 from redmeter.names import canonical
-from redmeter.store import Store
+from redmeter.store import Store, indexes
 from redmeter.store.replies import is_misplaced, raised
 
 
@@ -42,7 +42,7 @@ def _is_there(store: Store, name: str) -> bool:
     keys = store.keys
     replies = store.ask(
         [
-            ("ZSCORE", index, entry(precision, name))
+            indexes.score(keys, index, entry(precision, name))
             for index, kept in (
                 (keys.known, view.retention),
                 (keys.gauges, view.retention),

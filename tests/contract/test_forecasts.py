@@ -15,7 +15,7 @@ from redmeter.clock import ManualClock
 from redmeter.keys import slice_start
 from redmeter.reading import forecasts
 from redmeter.reading.forecasts import read_forecast
-from redmeter.reading.together import ask, together
+from redmeter.store.query import run, together
 from redmeter.testing import MemoryMeter
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
@@ -52,7 +52,7 @@ def test_a_forecast_takes_one_round_trip(
     with exchanges(monkeypatch) as seen:
         assert read_forecast(store, "x", HOUR).ahead
         assert len(seen) == 1
-        _, found = ask(
+        _, found = run(
             store,
             lambda _: together([forecasts.expecting(store.keys, "x", HOUR) for _ in range(3)]),
         )

@@ -8,8 +8,8 @@ import pytest
 from redmeter import StoreRefused
 from redmeter.keys import Keys, Retention, entry
 from redmeter.reading.join import Ask, Joined, join, of_before, of_window
-from redmeter.reading.together import Question, ask, together
 from redmeter.reading.windows import Window, whole_window
+from redmeter.store.query import Query, run, together
 from redmeter.store.replies import Command, Reply
 from support.stores import OpenStore, exchanges, server_time
 
@@ -27,8 +27,8 @@ def put(client: Any, name: str, precision: int, now: float, slices: int) -> dict
 
 def joined(store: Any, asks: Sequence[Ask], *, low: str = "-", high: str = "+") -> Joined:
     """Ask of all counters at 60 s."""
-    command = join(KEYS.known, ("ZRANGEBYLEX", low, high), len("60:"), asks)
-    return Joined(store.read([command])[1][0], len(asks))
+    read = join(KEYS, KEYS.known, (low, high), len("60:"), asks, count=100)
+    return Joined(store.read([read])[1][0], len(asks))
 
 
 @pytest.mark.parametrize("precision", [1, 5, 60, 300, 3600, 18000, 86400])
@@ -92,7 +92,7 @@ def test_another_error_is_raised(client: Any, open_store: OpenStore) -> None:
         joined(open_store(), [Ask("HGETALL", "x:")])
 
 
-def echo(*rounds: str) -> Question[list[bytes]]:
+def echo(*rounds: str) -> Query[list[bytes]]:
     """Ask the server to say some words, a round trip for each."""
     said: list[bytes] = []
     for word in rounds:
@@ -106,7 +106,7 @@ def test_questions_share_their_round_trips(open_store: OpenStore, monkeypatch: A
     store = open_store()
     store.read()
     with exchanges(monkeypatch) as seen:
-        _, answers = ask(
+        _, answers = run(
             store, lambda _: together([echo("a"), echo("b", "c", "d"), echo(), echo("e", "f")])
         )
     assert answers == [[b"a"], [b"b", b"c", b"d"], [], [b"e", b"f"]]
@@ -117,11 +117,11 @@ def test_a_question_that_fails_ends_the_others(open_store: OpenStore) -> None:
     """Each is closed."""
     closed: list[str] = []
 
-    def failing() -> Question[None]:
+    def failing() -> Query[None]:
         yield [("PING",)]
         raise ValueError
 
-    def waiting() -> Question[None]:
+    def waiting() -> Query[None]:
         try:
             while True:
                 yield [("PING",)]
@@ -129,7 +129,7 @@ def test_a_question_that_fails_ends_the_others(open_store: OpenStore) -> None:
             closed.append("waiting")
 
     with pytest.raises(ValueError):
-        ask(open_store(), lambda _: together([waiting(), failing()]))
+        run(open_store(), lambda _: together([waiting(), failing()]))
     assert closed == ["waiting"]
 
 
@@ -140,10 +140,10 @@ def test_a_question_is_made_again_where_the_store_keeps_something_else(
     open_store(retention="60=10 3600=24").binding()
     made: list[dict[int, int]] = []
 
-    def make(kept: Any) -> Question[Reply]:
+    def make(kept: Any) -> Query[Reply]:
         made.append(dict(kept.series))
 
-        def question() -> Question[Reply]:
+        def question() -> Query[Reply]:
             commands: list[Command] = [("PING",)]
             view, replies = yield commands
             return view.retention, replies[0]
@@ -152,8 +152,8 @@ def test_a_question_is_made_again_where_the_store_keeps_something_else(
 
     reader = open_store()
     with exchanges(monkeypatch) as seen:
-        _, (retention, _) = ask(reader, make)
+        _, (retention, _) = run(reader, make)
         assert retention == Retention({60: 10, 3600: 24}) == made[-1]
         assert len(made) == len(seen) == 2
-        ask(reader, make)
+        run(reader, make)
     assert len(made) == len(seen) == 3

@@ -10,8 +10,8 @@ from redmeter.reading import labelled, ranked
 from redmeter.reading.labelled import by_label, summaries_of
 from redmeter.reading.ranked import by_percentile
 from redmeter.reading.rankings import Order
-from redmeter.reading.together import ask
 from redmeter.store import Store
+from redmeter.store.query import run
 from support.stores import OpenMeter, exchanges
 
 ROUTES = ("/", "/cart", "/search", "a=b,{c}")
@@ -53,7 +53,7 @@ def added(meter: Meter, names: list[str]) -> list[int]:
 def test_counters_are_added_up_by_a_label(meter: Meter) -> None:
     """The busiest value first, None for those without it; names that only begin so are others."""
     store = store_of(meter)
-    _, found = ask(store, lambda _: by_label(store.keys, "requests", "route", 60))
+    _, found = run(store, lambda _: by_label(store.keys, "requests", "route", 60))
     assert list(found.series) == [ROUTES[3], ROUTES[2], ROUTES[1], None, ROUTES[0]] or list(
         found.series
     ) == [ROUTES[3], ROUTES[2], ROUTES[1], ROUTES[0], None]
@@ -73,7 +73,7 @@ def test_counters_are_added_up_by_a_label(meter: Meter) -> None:
 def test_all_label_sets_are_one(meter: Meter) -> None:
     """With those without labels."""
     store = store_of(meter)
-    _, found = ask(store, lambda _: by_label(store.keys, "requests", None, 60))
+    _, found = run(store, lambda _: by_label(store.keys, "requests", None, 60))
     (series,) = found.series.values()
     names = [name for name in meter.names("requests*") if name != "requests2"]
     assert list(series.values) == added(meter, names)
@@ -84,7 +84,7 @@ def test_a_window_and_a_limit_hold(meter: Meter) -> None:
     """Of values beyond the limit it is told how many there are."""
     store = store_of(meter)
     now = store.read()[0].now
-    _, found = ask(
+    _, found = run(
         store,
         lambda _: by_label(store.keys, "requests", "route", 60, since=now - 60, limit=2),
     )
@@ -96,9 +96,9 @@ def test_a_window_and_a_limit_hold(meter: Meter) -> None:
 def test_nothing_of_a_name_is_nothing(meter: Meter) -> None:
     """No error."""
     store = store_of(meter)
-    _, found = ask(store, lambda _: by_label(store.keys, "nothing", "route", 60))
+    _, found = run(store, lambda _: by_label(store.keys, "nothing", "route", 60))
     assert (found.series, found.of) == ({}, 0)
-    (summary,) = ask(store, lambda _: summaries_of(store.keys, ["nothing"], 60, merge=True))[1]
+    (summary,) = run(store, lambda _: summaries_of(store.keys, ["nothing"], 60, merge=True))[1]
     assert summary.count == 0
 
 
@@ -108,7 +108,7 @@ def test_summaries_of_several_names_are_those_of_each(
 ) -> None:
     """Merged over label sets, or by themselves."""
     store = store_of(meter)
-    found = ask(
+    found = run(
         store,
         lambda _: summaries_of(store.keys, ["seconds", "seconds2"], 60, merge=True, where=where),
     )[1]
@@ -117,7 +117,7 @@ def test_summaries_of_several_names_are_those_of_each(
         assert one.count == single.count
         assert one.buckets() == single.buckets()
         assert one.over_time().values == single.over_time().values
-    (plain,) = ask(store, lambda _: summaries_of(store.keys, ["seconds"], 60, merge=False))[1]
+    (plain,) = run(store, lambda _: summaries_of(store.keys, ["seconds"], 60, merge=False))[1]
     assert plain.count == 1
 
 
@@ -131,9 +131,9 @@ def test_a_ranking_by_a_percentile_is_the_same_in_fewer_round_trips(
     name = "seconds" if by else "sec*"
     options: dict[str, Any] = {"by": by, "slices": 5, "limit": 3}
     wanted = Order.parse(order)
-    ask(store, lambda _: by_label(store.keys, "x", None, 60))
+    run(store, lambda _: by_label(store.keys, "x", None, 60))
     with exchanges(monkeypatch) as seen:
-        _, rows = ask(
+        _, rows = run(
             store,
             lambda kept: by_percentile(store.keys, kept, name, 60, wanted, where=None, **options),
         )
@@ -154,13 +154,13 @@ def test_what_is_too_much_is_refused(meter: Meter, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(labelled, "MAX_MERGED", 3)
     monkeypatch.setattr(ranked, "MAX_JOINED", 3)
     with pytest.raises(LimitExceeded, match="at most 3"):
-        ask(store, lambda _: by_label(store.keys, "requests", "route", 60))
+        run(store, lambda _: by_label(store.keys, "requests", "route", 60))
     with pytest.raises(LimitExceeded, match="at most 3"):
-        ask(store, lambda _: summaries_of(store.keys, ["seconds"], 60, merge=True))
+        run(store, lambda _: summaries_of(store.keys, ["seconds"], 60, merge=True))
     order = Order.parse("p95")
     options: dict[str, Any] = {"by": "route", "slices": 5, "limit": 3, "where": None}
     with pytest.raises(LimitExceeded, match="at most 3"):
-        ask(store, lambda k: by_percentile(store.keys, k, "seconds", 60, order, **options))
+        run(store, lambda k: by_percentile(store.keys, k, "seconds", 60, order, **options))
 
 
 def test_a_precision_that_is_not_kept_is_refused(meter: Meter) -> None:
@@ -169,10 +169,10 @@ def test_a_precision_that_is_not_kept_is_refused(meter: Meter) -> None:
     order = Order.parse("p95")
     options: dict[str, Any] = {"by": None, "slices": None, "limit": 3, "where": None}
     with pytest.raises(UnknownPrecision):
-        ask(store, lambda _: by_label(store.keys, "requests", "route", 61))
+        run(store, lambda _: by_label(store.keys, "requests", "route", 61))
     with pytest.raises(UnknownPrecision):
-        ask(store, lambda _: summaries_of(store.keys, ["seconds"], 61, merge=True))
+        run(store, lambda _: summaries_of(store.keys, ["seconds"], 61, merge=True))
     with pytest.raises(UnknownPrecision):
-        ask(store, lambda _: summaries_of(store.keys, ["seconds"], 61, merge=False))
+        run(store, lambda _: summaries_of(store.keys, ["seconds"], 61, merge=False))
     with pytest.raises(UnknownPrecision):
-        ask(store, lambda k: by_percentile(store.keys, k, "seconds", 61, order, **options))
+        run(store, lambda k: by_percentile(store.keys, k, "seconds", 61, order, **options))

@@ -19,10 +19,10 @@ from redmeter.reading.pages import read_pages
 from redmeter.reading.sets import MAX_ADDED
 from redmeter.reading.talk import read_talk
 from redmeter.reading.timed import MAX_READ
-from redmeter.reading.together import ask
 from redmeter.reading.traffic import MAX_REQUESTS
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
+from redmeter.store.query import run
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time
 
@@ -49,7 +49,7 @@ def rows(store: Store, precision: int = 60, **options: Any) -> Listing:
             window = histogram_window(kept.histograms, window)
         return listing(store.keys, window, **options)
 
-    found: Listing = ask(store, question)[1]
+    found: Listing = run(store, question)[1]
     return found
 
 

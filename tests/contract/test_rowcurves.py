@@ -12,10 +12,10 @@ from redmeter.reading.detail import read_detail
 from redmeter.reading.listing import Listing, listing, window_for
 from redmeter.reading.rowcurves import MAX_POINTS, MAX_READ, few_series, point_width
 from redmeter.reading.rows import Row, RowGroup
-from redmeter.reading.together import ask
 from redmeter.reading.windows import Window, window_of
 from redmeter.store import Store
 from redmeter.store.link import Link
+from redmeter.store.query import run
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenStore, exchanges, server_time
 
@@ -27,7 +27,7 @@ def histograms(store: Store, precision: int = 60, **options: Any) -> Listing:
         window = window_for(kept, "histograms", precision)
         return listing(store.keys, window, kind="histograms", **options)
 
-    found: Listing = ask(store, question)[1]
+    found: Listing = run(store, question)[1]
     return found
 
 

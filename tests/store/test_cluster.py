@@ -244,11 +244,11 @@ def test_a_join_while_its_slot_moves_leaves_nothing_out(
     fill(store)
     keys, window = store.keys, whole_window(store.seen.series, 86400)
     asks = [of_window(keys.count_of(""), window), of_field(keys.total)]
-    selection = ("ZRANGEBYLEX", "[86400:", "(86400;", "LIMIT", "0", "100")
-    wanted = join(keys.known, selection, len("86400:"), asks)
+    ends = "[86400:", "(86400;"
+    wanted = join(keys, keys.known, ends, len("86400:"), asks, count=100)
 
     def ask() -> dict[bytes, int]:
-        found = Joined(store.link.exchange([wanted])[0], 2).readable()
+        found = Joined(store.ask([wanted])[0], 2).readable()
         return {member: int(total) for member, (slices, total) in found if slices}
 
     before = ask()

@@ -14,7 +14,7 @@ from redmeter.errors import AccessDenied
 from redmeter.kinds import counter
 from redmeter.partitions import TAGS
 from redmeter.reading.health import examine
-from redmeter.store import Store
+from redmeter.store import Store, indexes
 from redmeter.store import cluster as clustered
 from redmeter.store.redirects import ASKING, READONLY, answers
 from redmeter.store.replies import Command
@@ -118,7 +118,7 @@ def test_a_node_that_is_busy_is_left_out_and_named(
     node.ask("CONFIG", "SET", "lua-time-limit", "20")
     with script_that_never_ends(node):
         partly = store.partly()
-        _, replies = partly.read([("ZCARD", store.keys.known)])
+        _, replies = partly.read([indexes.size(store.keys, store.keys.known)])
         assert replies == [7 * (64 - len(gone))]
         assert partly.left_out() == [f"{node.address} is busy with a script"]
         assert total(store, min({*range(64)} - gone)) == 1
@@ -126,10 +126,10 @@ def test_a_node_that_is_busy_is_left_out_and_named(
         health = examine(store)
         assert any(node.address in finding.text for finding in health.findings)
         assert health.missing == [f"{node.address} is busy with a script"]
-        (refused,) = store.read([("ZCARD", store.keys.known)])[1]
+        (refused,) = store.read([indexes.size(store.keys, store.keys.known)])[1]
         assert isinstance(refused, StoreRefused)
         assert refused.code == "BUSY"
-    assert partly.read([("ZCARD", store.keys.known)])[1] == [7 * 64]
+    assert partly.read([indexes.size(store.keys, store.keys.known)])[1] == [7 * 64]
 
 
 @contextlib.contextmanager

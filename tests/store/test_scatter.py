@@ -24,14 +24,13 @@ from redmeter.keys import entry
 from redmeter.partitions import PARTITIONS, SpreadKeys, partition_of
 from redmeter.reading.catalogue import read_names
 from redmeter.reading.health import examine
-from redmeter.reading.join import Ask, Joined, join, of_field, of_window
+from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
 from redmeter.reading.overview import Watch
 from redmeter.reading.series import read_series, read_totals
 from redmeter.reading.windows import whole_window
-from redmeter.store import Store, gathering
-from redmeter.store.gathering import gather
+from redmeter.store import Store, indexes
 from redmeter.store.link import Link
-from redmeter.store.merging import merged_of
+from redmeter.store.query import Read, ShardedRead
 from redmeter.store.replies import Command, Reply, scored
 from redmeter.store.scatter import Scatter
 from redmeter.store.scripts import JOIN
@@ -154,7 +153,7 @@ def test_a_hundred_thousand_names_are_asked_at_once(twins: Twins) -> None:
     """Of each what its partition has."""
     names = [f'jobs{{queue="q{number}"}}' for number in range(100_000)]
     random.Random(1).shuffle(names)
-    (found,) = twins.spread.link.exchange([("HMGET", twins.spread.keys.total, *names)])
+    (found,) = twins.spread.ask([indexes.totals(twins.spread.keys, names)])
     assert {name: int(count) for name, count in zip(names, found, strict=True) if count} == {
         f'jobs{{queue="q{number}"}}': number for number in range(150)
     }
@@ -196,7 +195,7 @@ def fill_raw(alone: Store, spread: Store) -> None:
 
 
 def asked(twins: Twins, make: Any) -> tuple[Reply, Reply]:
-    """Return what either replies to a command, which is made for its keys."""
+    """Return what either replies to a read, which is made for its keys."""
     alone, spread = (
         store.link.exchange([make(store.keys)])[0] for store in (twins.alone, twins.spread)
     )
@@ -206,19 +205,19 @@ def asked(twins: Twins, make: Any) -> tuple[Reply, Reply]:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda keys: ("ZCARD", keys.known),
-        lambda keys: ("ZCARD", keys.gauges),
-        lambda keys: ("ZLEXCOUNT", keys.known, "[60:b", "(60:c"),
-        lambda keys: ("ZSCORE", keys.known, "60:b17"),
-        lambda keys: ("ZSCORE", keys.known, b"60:b17"),
-        lambda keys: ("ZSCORE", keys.known, "60:none"),
-        lambda keys: ("HGET", keys.total, "ba299"),
-        lambda keys: ("HGET", keys.total, b"ba299"),
-        lambda keys: ("HGET", keys.total, "none"),
-        lambda keys: ("HMGET", keys.total, *NAMES, "none", *CROWD, NAMES[0]),
+        lambda keys: indexes.size(keys, keys.known),
+        lambda keys: indexes.size(keys, keys.gauges),
+        lambda keys: indexes.size_between(keys, keys.known, "[60:b", "(60:c"),
+        lambda keys: indexes.score(keys, keys.known, "60:b17"),
+        lambda keys: indexes.score(keys, keys.known, b"60:b17"),
+        lambda keys: indexes.score(keys, keys.known, "60:none"),
+        lambda keys: indexes.total(keys, "ba299"),
+        lambda keys: indexes.total(keys, b"ba299"),
+        lambda keys: indexes.total(keys, "none"),
+        lambda keys: indexes.totals(keys, [*NAMES, "none", *CROWD, NAMES[0]]),
         lambda keys: ("HGETALL", keys.count(60, "b17")),
-        lambda keys: ("ZRANGEBYLEX", keys.known, "[60:b17", "[60:b17"),
-        lambda keys: ("ZRANGEBYLEX", keys.known, b"[60:none", b"[60:none"),
+        lambda keys: indexes.members(keys, keys.known, "[60:b17", "[60:b17", count=1),
+        lambda keys: indexes.members(keys, keys.known, b"[60:none", b"[60:none", count=1),
     ],
 )
 def test_a_reply_is_that_of_one_server(make: Any, raw: Twins) -> None:
@@ -233,36 +232,38 @@ def test_a_list_is_in_order_and_cut_where_one_server_cuts_it(
     ends: tuple[str, str], limit: tuple[int, int], raw: Twins
 ) -> None:
     """Also where all of its names lie in one partition, which is then asked again."""
-    words = (*ends, "LIMIT", *map(str, limit))
-    alone, spread = asked(raw, lambda k: ("ZRANGEBYLEX", k.known, *words))
+    offset, count = limit
+    alone, spread = asked(
+        raw, lambda k: indexes.members(k, k.known, *ends, count=count, offset=offset)
+    )
     assert alone == spread
 
 
-@pytest.mark.parametrize("stop", [0, 10, 299, 5000])
-def test_the_newest_are_in_order_with_ties_as_one_server_has_them(stop: int, raw: Twins) -> None:
+@pytest.mark.parametrize("count", [1, 11, 300, 5001])
+def test_the_newest_are_in_order_with_ties_as_one_server_has_them(count: int, raw: Twins) -> None:
     """Three members of each score."""
-    alone, spread = asked(raw, lambda k: ("ZREVRANGE", k.messages, "0", str(stop), "WITHSCORES"))
+    alone, spread = asked(raw, lambda k: indexes.newest(k, k.messages, count))
     assert scored(alone) == scored(spread)
 
 
 @pytest.mark.parametrize(
-    "selection",
+    ("ends", "offset", "count"),
     [
-        ("ZRANGEBYLEX", "[60:b17", "[60:b17"),
-        ("ZRANGEBYLEX", "[60:none", "[60:none"),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", "0", "100"),
-        ("ZRANGEBYLEX", b"[60:c", b"(60:d", "LIMIT", "0", "300"),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", "1100", "60"),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", "1100", "1"),
-        ("ZRANGEBYLEX", "-", "+", "LIMIT", "5000", "60"),
+        (("[60:b17", "[60:b17"), 0, 1),
+        (("[60:none", "[60:none"), 0, 1),
+        (("-", "+"), 0, 100),
+        ((b"[60:c", b"(60:d"), 0, 300),
+        (("-", "+"), 1100, 60),
+        (("-", "+"), 1100, 1),
+        (("-", "+"), 5000, 60),
     ],
 )
-def test_a_join_is_that_of_one_server(selection: Sequence[Any], raw: Twins) -> None:
+def test_a_join_is_that_of_one_server(ends: Any, offset: int, count: int, raw: Twins) -> None:
     """Members in their order, each with what its keys hold and its grand total."""
 
-    def make(keys: Any) -> Command:
+    def make(keys: Any) -> Read:
         asks = [Ask("HGETALL", keys.count_of("") + "60:"), of_field(keys.total)]
-        return join(keys.known, selection, len("60:"), asks)
+        return join(keys, keys.known, ends, len("60:"), asks, count=count, offset=offset)
 
     alone, spread = (Joined(reply, 2) for reply in asked(raw, make))
     assert spread.members == alone.members
@@ -270,13 +271,13 @@ def test_a_join_is_that_of_one_server(selection: Sequence[Any], raw: Twins) -> N
     assert abs(spread.now - alone.now) < 60
 
 
-@pytest.mark.parametrize("stop", [0, 99, 5000])
-def test_a_join_of_the_newest_is_that_of_one_server(stop: int, raw: Twins) -> None:
-    """No others, and in their order, whichever partitions they lie in."""
+@pytest.mark.parametrize("count", [1, 100, 5001])
+def test_a_join_of_the_newest_is_that_of_one_server(count: int, raw: Twins) -> None:
+    """No others, and in their order, whichever shards have them."""
 
-    def make(keys: Any) -> Command:
+    def make(keys: Any) -> Read:
         asks = [Ask("HGETALL", keys.count_of("") + "60:"), of_field(keys.total)]
-        return join(keys.messages, ("ZREVRANGE", "0", str(stop)), 0, asks)
+        return join_newest(keys, keys.messages, count, asks)
 
     alone, spread = (Joined(reply, 2) for reply in asked(raw, make))
     assert spread.members == alone.members
@@ -285,10 +286,10 @@ def test_a_join_of_the_newest_is_that_of_one_server(stop: int, raw: Twins) -> No
 
 def test_a_sample_has_some_of_all_and_sizes_are_added(raw: Twins) -> None:
     """About as many as are asked for, none twice; the index takes memory in each partition."""
-    _, drawn = asked(raw, lambda keys: ("ZRANDMEMBER", keys.known, "200"))
+    _, drawn = asked(raw, lambda keys: indexes.sample(keys, keys.known, 200))
     assert 200 <= len(drawn) == len(set(drawn)) <= 200 + PARTITIONS
     assert {member.decode() for member in drawn} <= {entry(60, n) for n in (*NAMES, *CROWD)}
-    sizes = asked(raw, lambda keys: ("MEMORY", "USAGE", keys.known))
+    sizes = asked(raw, lambda keys: indexes.memory(keys, keys.known))
     assert all(size > 10_000 for size in sizes)
 
 
@@ -326,7 +327,7 @@ def test_a_cut_list_is_the_same_wherever_its_members_lie(
     lying: dict[int, list[int]] = {part: [] for part in range(PARTITIONS)}
     for part, member in sorted(members, key=lambda one: one[1], reverse=newest):
         lying[part].append(member)
-    steps = merged_of(
+    steps = indexes.merged(
         range(PARTITIONS), most, lambda *which: which, lambda r: [(m,) for m in r], newest=newest
     )
     wanted: Any = next(steps)
@@ -351,7 +352,9 @@ def test_names_that_are_spread_by_chance_are_listed_in_one_exchange() -> None:
     for some in lying:
         some.sort()
     for count in (1, 10, 50, 100, 1_000, 10_001):
-        steps = gather(keys, ("ZRANGEBYLEX", keys.known, "-", "+", "LIMIT", "0", str(count)))
+        read = indexes.members(keys, keys.known, "-", "+", count=count)
+        assert isinstance(read, ShardedRead)
+        steps = read.start()
         commands: Any = next(steps)
         assert len(commands) == PARTITIONS
         with pytest.raises(StopIteration) as end:
@@ -372,7 +375,7 @@ def test_an_index_that_is_another_programs_in_one_partition_is_said(twins: Twins
         store.link.exchange([("DEL", key), ("SET", key, "a text")])
         with pytest.raises(StoreRefused) as raised:
             read_names(store)
-        _, (counted,) = store.read([("ZCARD", store.keys.known)])
+        _, (counted,) = store.read([indexes.size(store.keys, store.keys.known)])
         for error in (raised.value, counted):
             assert (error.code, error.key) == ("WRONGTYPE", key)
         seen = Watch(store).read(60)
@@ -470,8 +473,8 @@ def test_a_script_that_was_forgotten_is_sent_again(twins: Twins) -> None:
     window = whole_window(twins.spread.seen.series, 60)
     keys = twins.spread.keys
     asks = [of_window(keys.count_of(""), window)]
-    selection = ("ZRANGEBYLEX", "[60:jobs{", "(60:jobs|", "LIMIT", "0", "1000")
-    (reply,) = twins.spread.link.exchange([join(keys.known, selection, 3, asks)])
+    ends = "[60:jobs{", "(60:jobs|"
+    (reply,) = twins.spread.ask([join(keys, keys.known, ends, 3, asks, count=1000)])
     assert len(Joined(reply, 1).members) == 150
     assert JOIN.command(["k"], [])[0] == "EVALSHA"
     for client in twins.clients():
@@ -492,12 +495,12 @@ def test_far_down_a_list_only_its_names_are_passed_over(
 
     monkeypatch.setattr(raw.spread.link.cluster, "collect", noted)
     keys = raw.spread.keys
-    for offset in (gathering.PASSED_OVER, gathering.PASSED_OVER + 1):
+    for offset in (indexes.SKIPPED, indexes.SKIPPED + 1):
         seen.clear()
-        selection = ("ZRANGEBYLEX", "-", "+", "LIMIT", str(offset), "20")
-        (reply,) = raw.spread.link.exchange(
-            [join(keys.known, selection, 3, [of_field(keys.total)])]
+        asks = [of_field(keys.total)]
+        (reply,) = raw.spread.ask(
+            [join(keys, keys.known, ("-", "+"), 3, asks, count=20, offset=offset)]
         )
         assert len(Joined(reply, 1).members) == 20
         counts = {int(str(command[10])) for command in seen if command[0] == "EVALSHA"}
-        assert (max(counts) > 30) is (offset == gathering.PASSED_OVER), counts
+        assert (max(counts) > 30) is (offset == indexes.SKIPPED), counts

@@ -26,7 +26,7 @@ from redmeter.cli.place import PATIENCE, Place, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
-from redmeter.store import Store, embedded
+from redmeter.store import Store, embedded, indexes
 from redmeter.store.replies import raised
 
 if TYPE_CHECKING:
@@ -354,7 +354,9 @@ def _is_empty(place: Place) -> bool:
     """Return whether nothing is recorded yet, as far as one can see."""
     try:
         with opened(place.url, place.prefix, reading=True) as store:
-            indexes = (store.keys.known, store.keys.gauges, store.keys.hists, store.keys.messages)
-            return not any(map(raised, store.ask([("ZCARD", index) for index in indexes])))
+            keys = store.keys
+            named = (keys.known, keys.gauges, keys.hists, keys.messages)
+            sizes = store.ask([indexes.size(keys, index) for index in named])
+            return not any(map(raised, sizes))
     except StoreError:  # it runs, and what is wrong with it shows elsewhere
         return False

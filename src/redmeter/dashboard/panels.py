@@ -13,9 +13,9 @@ from redmeter.reading import overview as reading_overview
 from redmeter.reading import pages as reading_pages
 from redmeter.reading.findings import Finding
 from redmeter.reading.rowrankings import RankingKey, RowRankings
-from redmeter.reading.together import ask
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
+from redmeter.store.query import run
 
 #: Quantiles of the page of one series.
 DETAIL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
@@ -65,7 +65,7 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> answers.Cou
         window = listing.window_for(kept, kind, precision)
         return listing.listing(store.keys, window, kind=kind, **options, ranked=ranked)
 
-    view, found = ask(store, make)
+    view, found = run(store, make)
     if ranks:
         rankings.refresh(key, found)
     window = whole_window(view.retention, precision)
@@ -85,7 +85,7 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> answers.Cou
 def detail(store: Store, values: Values) -> answers.DetailAnswer:
     """Answer /api/detail."""
     name, precision = values["name"], values["precision"]
-    view, found = ask(store, lambda kept: reading_detail.detail(store.keys, kept, name, precision))
+    view, found = run(store, lambda kept: reading_detail.detail(store.keys, kept, name, precision))
     kind: Any = found.kind
     own = [curve for curve in found.curves if curve.precision == precision]
     hours = [curve for curve in found.curves if curve.precision == 3600]

@@ -20,8 +20,8 @@ from redmeter.reading.rankings import Order
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.reading.talk import talk
 from redmeter.reading.tallied import by_sums
-from redmeter.reading.together import Question, ask
 from redmeter.store import Store
+from redmeter.store.query import Query, run
 
 #: Most values of a label that are told apart.
 MAX_VALUES = 50
@@ -75,7 +75,7 @@ def _labelled(store: Store, values: Values) -> answers.SeriesAnswer:
     if values["kind"] != "counter":
         raise _together(f"{which} is of counters", "leave kind out")
     options = {"since": values["since"], "until": values["until"], "limit": MAX_VALUES}
-    view, found = ask(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
+    view, found = run(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
     return {
         "now": view.now,
         "missing": store.left_out(),
@@ -114,13 +114,13 @@ def top(store: Store, values: Values) -> answers.TopAnswer:
     precision, wanted = values["precision"], Order.parse(order)
     options: dict[str, Any] = {"by": by, "slices": slices, "limit": values["limit"], "where": where}
 
-    def make(kept: Kept) -> Question[Ranking]:
+    def make(kept: Kept) -> Query[Ranking]:
         asked = store.keys, kept, values["name"], precision, wanted
         if wanted.q is None:
             return by_sums(*asked, **options, failing=failing)
         return by_percentile(*asked, **options)
 
-    view, rows = ask(store, make)
+    view, rows = run(store, make)
     missing = store.left_out()
     return {
         "now": view.now,
@@ -157,7 +157,7 @@ def summary(store: Store, values: Values) -> answers.SummaryAnswer:
     if merge and any("{" in name for name in names):
         raise _together("all_labels takes names without labels", "give labels as where=LABEL=VALUE")
     options = {"since": values["since"], "until": values["until"]}
-    view, found = ask(
+    view, found = run(
         store,
         lambda _: summaries_of(store.keys, names, precision, merge=merge, where=where, **options),
     )
@@ -179,7 +179,7 @@ def summary(store: Store, values: Values) -> answers.SummaryAnswer:
 def messages(store: Store, values: Values) -> answers.MessagesAnswer:
     """Answer /api/messages."""
     logger, severities, limit = values["logger"], values["severity"], values["limit"]
-    view, found = ask(store, lambda _: talk(store.keys, logger, severities, limit))
+    view, found = run(store, lambda _: talk(store.keys, logger, severities, limit))
     return {
         "now": view.now,
         "missing": store.left_out(),
@@ -207,7 +207,7 @@ def marks(store: Store, values: Values) -> answers.MarksAnswer:
 def forecast(store: Store, values: Values) -> answers.ForecastAnswer:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
-    view, found = ask(store, lambda _: expecting(store.keys, name, precision))
+    view, found = run(store, lambda _: expecting(store.keys, name, precision))
     return {"now": view.now, "missing": store.left_out(), "name": name, **words.of_forecast(found)}
 
 

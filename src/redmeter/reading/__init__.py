@@ -14,8 +14,8 @@
 
 Each takes the time and the retention from the store, in the same round trip as the data.
 
-What a page shows is a question of many parts, asked in two round trips: see together.py, join.py
-and windows.py for how that is done.
+What a page shows is a query of many parts that takes two round trips: see store/query.py, join.py
+and windows.py.
 
     overview.py    the first page: traffic.py, listing.py and talk.py together
     pages.py       pages of a web application; traffic.py reads them, by requested.py and timed.py

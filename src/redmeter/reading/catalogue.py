@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import LimitExceeded, StoreError
-from redmeter.keys import entry
-from redmeter.store import Store, View
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.keys import Keys, entry
+from redmeter.store import Store, View, indexes
+from redmeter.store.query import Read
+from redmeter.store.replies import Reply, raised
 
 #: Most index entries of one precision that one request looks at.
 MAX_NAMES = 100_000
@@ -55,9 +56,9 @@ def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[st
     keys = store.keys
     index = {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
     kept = view.histograms if kind == "histograms" else view.retention
-    commands = [_matching_range(index, precision, pattern) for precision in kept]
+    reads = [_matching_range(keys, index, precision, pattern) for precision in kept]
     found: set[str] = set()
-    for precision, reply in zip(kept, store.ask(commands), strict=True):
+    for precision, reply in zip(kept, store.ask(reads), strict=True):
         found.update(_names_of(reply, precision, _NARROW_PATTERN))
     return view, sorted(matching(found, pattern))
 
@@ -85,14 +86,14 @@ def candidates(
         LimitExceeded, StoreError: see read_names.
     """
     width = precision if isinstance(precision, int) else 0
-    commands: list[Command] = []
-    for index in (store.keys.known, store.keys.hists):
+    keys, reads = store.keys, list[Read]()
+    for index in (keys.known, keys.hists):
         if base is None:
-            commands.append(_matching_range(index, width, pattern))
+            reads.append(_matching_range(keys, index, width, pattern))
         else:
             whole = entry(width, base)
-            commands += [_range(index, whole + "{"), ("ZSCORE", index, whole)]
-    view, replies = store.read(commands)
+            reads += [_range(keys, index, whole + "{"), indexes.score(keys, index, whole)]
+    view, replies = store.read(reads)
     half = len(replies) // 2
     found = [_candidates(part, width, base, pattern) for part in (replies[:half], replies[half:])]
     return Candidates(view, *found)
@@ -117,9 +118,9 @@ def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
     return [name for name in names if matches(name)]
 
 
-def _matching_range(index: str, precision: int, pattern: str) -> Command:
+def _matching_range(keys: Keys, index: str, precision: int, pattern: str) -> Read:
     ends = matching_ends(precision, pattern)
-    return "ZRANGEBYLEX", index, *ends, "LIMIT", "0", str(MAX_NAMES + 1)
+    return indexes.members(keys, index, *ends, count=MAX_NAMES + 1)
 
 
 def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
@@ -132,8 +133,8 @@ def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
     return _ends(entry(precision, head), alone=head == pattern)
 
 
-def _range(index: str, start: str) -> Command:
-    return "ZRANGEBYLEX", index, *_ends(start), "LIMIT", "0", str(MAX_NAMES + 1)
+def _range(keys: Keys, index: str, start: str) -> Read:
+    return indexes.members(keys, index, *_ends(start), count=MAX_NAMES + 1)
 
 
 def _ends(start: str, *, alone: bool = False) -> tuple[bytes, bytes]:

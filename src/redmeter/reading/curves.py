@@ -14,9 +14,9 @@ from redmeter.reading.gauges import value_of
 from redmeter.reading.series import slices_of
 from redmeter.reading.spread import Spread, Summary
 from redmeter.reading.summaries import SummaryGrid
-from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
 from redmeter.store import View
+from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
 
 #: The percentile of a curve of observed values.
@@ -140,7 +140,7 @@ def hashes_of(replies: Sequence[Reply]) -> list[list[Reply]]:
 
 def curves(
     keys: Keys, names: Sequence[str], window: Window, observed: Window
-) -> Question[list[Curve]]:
+) -> Query[list[Curve]]:
     """Read the curves of some series, whatever kind each is of; two round trips.
 
     A name without labels, of which nothing is stored, stands for its label sets: the busiest of
@@ -153,15 +153,15 @@ def curves(
     each = 4
     most = max(sets.MAX_ADDED, sets.MAX_SETS // max(1, len(names)))
     bare = [name for name in names if "{" not in name]
-    commands: list[Command] = []
+    reads: list[Read] = []
     for name in names:
-        commands += asked_counts(keys, [name], window.fine)
-        commands.append(("HGETALL", keys.gauge(window.fine, name)))
-        commands += asked_spreads(keys, [name], observed.fine)
+        reads += asked_counts(keys, [name], window.fine)
+        reads.append(("HGETALL", keys.gauge(window.fine, name)))
+        reads += asked_spreads(keys, [name], observed.fine)
     for name in bare:
-        commands += sets.counters_asked(keys, name, window, most)
-        commands += sets.histograms_asked(keys, name, observed, most)
-    view, replies = yield commands
+        reads += sets.counters_asked(keys, name, window, most)
+        reads += sets.histograms_asked(keys, name, observed, most)
+    view, replies = yield reads
     found = {
         name: _curve(name, replies[each * at : each * (at + 1)], window, observed, view)
         for at, name in enumerate(names)

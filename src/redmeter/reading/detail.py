@@ -27,9 +27,9 @@ from redmeter.reading.overview import Span, span_of
 from redmeter.reading.partly import there
 from redmeter.reading.series import whole
 from redmeter.reading.spread import Summary
-from redmeter.reading.together import Question, ask
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
-from redmeter.store import Store, View
+from redmeter.store import Store, View, indexes
+from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, Reply
 
 _KINDS = ("counter", "gauge", "histogram")
@@ -93,10 +93,10 @@ def read_detail(store: Store, name: str, precision: int) -> Detail:
         UnknownPrecision: the store does not keep it.
         StoreError: the server cannot be reached or refuses.
     """
-    return ask(store, lambda kept: detail(store.keys, kept, name, precision))[1]
+    return run(store, lambda kept: detail(store.keys, kept, name, precision))[1]
 
 
-def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail]:
+def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Query[Detail]:
     """Ask the same."""
     window = whole_window(kept.series, precision)
     observed = histogram_window(kept.histograms, window)
@@ -104,7 +104,7 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
     own = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
     view, replies = yield [
         marking.asked(keys),
-        ("HGET", keys.total, name),
+        indexes.total(keys, name),
         *sets.counters_asked(keys, base, window),
         *sets.histograms_asked(keys, base, observed),
         *(command for commands in own.values() for command in commands),
@@ -127,7 +127,7 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Question[Detail
         kind = next(kind for kind, some in label_sets.items() if some.counts)
         chosen = label_sets[kind].busiest()
         view, replies = yield [
-            ("HMGET", keys.total, *chosen),
+            indexes.totals(keys, chosen),
             *_asked(kind, keys, kept, chosen),
         ]
         found.sets_added = len(chosen)

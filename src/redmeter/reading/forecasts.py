@@ -12,8 +12,8 @@ from redmeter.reading.gauges import laid
 from redmeter.reading.partly import readable
 from redmeter.reading.series import Grid, window
 from redmeter.reading.summaries import check_whole
-from redmeter.reading.together import Question
 from redmeter.store import Store
+from redmeter.store.query import Query
 
 
 def read_forecast(store: Store, name: str, precision: int, *, ahead: int | None = None) -> Forecast:
@@ -42,9 +42,7 @@ def read_forecast(store: Store, name: str, precision: int, *, ahead: int | None 
     raise AssertionError("one exchange answers it")
 
 
-def expecting(
-    keys: Keys, name: str, precision: int, ahead: int | None = None
-) -> Question[Forecast]:
+def expecting(keys: Keys, name: str, precision: int, ahead: int | None = None) -> Query[Forecast]:
     """Ask the same."""
     check_ahead(ahead)
     # Whether the precision is kept, the answer tells; until then it must only be a number.

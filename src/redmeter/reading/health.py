@@ -19,7 +19,8 @@ from redmeter.reading.findings import Finding, Level, Sample
 from redmeter.reading.places import Places
 from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
 from redmeter.reading.writers import Writer
-from redmeter.store import Store
+from redmeter.store import Store, indexes
+from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, raised
 from redmeter.store.scatter import STOPPED
 
@@ -86,11 +87,11 @@ def examine(store: Store) -> Health:
         [
             *own,
             *places.commands,
-            ("ZCARD", keys.known),
-            ("ZRANDMEMBER", keys.known, str(SAMPLE)),
+            indexes.size(keys, keys.known),
+            indexes.sample(keys, keys.known, SAMPLE),
             ("HGET", keys.cleaned, keys.prefix),
-            ("MEMORY", "USAGE", keys.known),
-            ("MEMORY", "USAGE", keys.total),
+            indexes.memory(keys, keys.known),
+            indexes.memory(keys, keys.total),
             *_beside(keys),
             *watermarks,
             *_other_questions(keys),
@@ -231,12 +232,12 @@ class _Part:
         return None if rest is None or self.size is None else rest + self.size
 
 
-def _other_questions(keys: Keys) -> list[Command]:
-    commands: list[Command] = []
+def _other_questions(keys: Keys) -> list[Read]:
+    reads: list[Read] = []
     for index in (getattr(keys, attribute) for attribute in _OTHERS.values()):
-        commands += [("ZCARD", index), ("ZRANDMEMBER", index, str(OTHER_SAMPLE))]
-        commands += [("MEMORY", "USAGE", index)]
-    return commands
+        reads += [indexes.size(keys, index), indexes.sample(keys, index, OTHER_SAMPLE)]
+        reads.append(indexes.memory(keys, index))
+    return reads
 
 
 class _Others:
@@ -317,8 +318,10 @@ def _beside(keys: Keys) -> list[Command]:
     ]
 
 
-def _precisions_asked(keys: Keys, retention: Retention) -> list[Command]:
-    return [("ZLEXCOUNT", keys.known, f"[{width}:", f"({width};") for width in retention]
+def _precisions_asked(keys: Keys, retention: Retention) -> list[Read]:
+    return [
+        indexes.size_between(keys, keys.known, f"[{width}:", f"({width};") for width in retention
+    ]
 
 
 def _by_precision(retention: Retention, replies: list[Reply], usable: bool) -> dict[int, int]:

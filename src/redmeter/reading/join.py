@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName
-from redmeter.keys import entry
+from redmeter.keys import Keys, entry
 from redmeter.kinds.counter import count_of
 from redmeter.names import SeriesName, parse_name
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
-from redmeter.store.replies import Command, Reply, is_misplaced, raised, translate
-from redmeter.store.scripts import JOIN
+from redmeter.store import indexes
+from redmeter.store.query import Read
+from redmeter.store.replies import Reply, is_misplaced, raised, translate
 
 
 class Ask(NamedTuple):
@@ -52,25 +53,50 @@ def of_field(key: str) -> Ask:
     return Ask("FIELD", key)
 
 
-def join(index: str, selection: Sequence[str | bytes], cut: int, asks: Sequence[Ask]) -> Command:
-    """Return the command.
+def join(
+    keys: Keys,
+    index: str,
+    ends: tuple[str | bytes, str | bytes],
+    cut: int,
+    asks: Sequence[Ask],
+    *,
+    count: int,
+    offset: int = 0,
+) -> Read:
+    """Return the read of the members of an index in their order, with what their keys hold.
 
     Args:
         index: key of a sorted set.
-        selection: the command that selects members, without its key.
+        ends: the first and the last member, in the words of ZRANGEBYLEX.
         cut: bytes of a member that are no part of the name that keys are made of.
+        count, offset: how many members to read, and to skip before.
     """
-    args = [str(len(selection)), *selection, str(cut)]
+    words = _words(asks)
+    return indexes.join_members(keys, index, *ends, count=count, offset=offset, cut=cut, asks=words)
+
+
+def join_newest(keys: Keys, index: str, count: int, asks: Sequence[Ask]) -> Read:
+    """Return the read of the members with the highest scores, with what their keys hold."""
+    return indexes.join_newest(keys, index, count, cut=0, asks=_words(asks))
+
+
+def _words(asks: Sequence[Ask]) -> list[str]:
+    words = []
     for ask in asks:
-        args += (ask.command, ask.head, ask.tail, str(len(ask.arguments)), *ask.arguments)
-    # Whole: it stands among other commands, where nobody could send it again.
-    return JOIN.command([index], args, whole=True)
+        words += [ask.command, ask.head, ask.tail, str(len(ask.arguments)), *ask.arguments]
+    return words
 
 
 def family(
-    index: str, precision: int, base: str, most: int, asks: Sequence[Ask], after: bytes = b""
-) -> tuple[Command, Command]:
-    """Return what reads all label sets of a name up to a number, and what counts them.
+    keys: Keys,
+    index: str,
+    precision: int,
+    base: str,
+    most: int,
+    asks: Sequence[Ask],
+    after: bytes = b"",
+) -> tuple[Read, Read]:
+    """Return the read of all label sets of a name up to a number, and the one that counts them.
 
     Args:
         index: of counters or of histograms.
@@ -78,9 +104,11 @@ def family(
     """
     start = entry(precision, base)
     first, last = f"[{start}{{", f"({start}|"
-    selection = ("ZRANGEBYLEX", b"(" + after if after else first, last, "LIMIT", "0", str(most))
     cut = len(entry(precision, ""))
-    return join(index, selection, cut, asks), ("ZLEXCOUNT", index, first, last)
+    return (
+        join(keys, index, (b"(" + after if after else first, last), cut, asks, count=most),
+        indexes.size_between(keys, index, first, last),
+    )
 
 
 class Joined:

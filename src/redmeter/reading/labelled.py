@@ -15,8 +15,9 @@ from redmeter.reading.rankings import label_of
 from redmeter.reading.series import Grid, window
 from redmeter.reading.spread import Summary
 from redmeter.reading.summaries import SummaryGrid, has_labels
-from redmeter.reading.together import Question
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store import indexes
+from redmeter.store.query import Query, Read
+from redmeter.store.replies import Reply, raised
 
 #: Most label sets whose samples are added up by one request, and those that are merged.
 MAX_ADDED, MAX_MERGED = 2_000, 500
@@ -37,11 +38,14 @@ class Labelled:
     end: int
 
 
-def asked_label_sets(index: str, precision: int, base: str, most: int) -> list[Command]:
-    """Return the two commands whose replies label_sets() takes."""
+def asked_label_sets(keys: Keys, index: str, precision: int, base: str, most: int) -> list[Read]:
+    """Return the two reads whose replies label_sets() takes."""
     whole = entry(precision, base)
     ends = f"[{whole}{{", f"({whole}|"
-    return [("ZRANGEBYLEX", index, *ends, "LIMIT", "0", str(most + 1)), ("ZSCORE", index, whole)]
+    return [
+        indexes.members(keys, index, *ends, count=most + 1),
+        indexes.score(keys, index, whole),
+    ]
 
 
 def label_sets(replies: Sequence[Reply], base: str, most: int) -> list[str]:
@@ -72,7 +76,7 @@ def by_label(
     since: float | None = None,
     until: float | None = None,
     limit: int = 50,
-) -> Question[Labelled]:
+) -> Query[Labelled]:
     """Read counters of one name, added up by the values of a label.
 
     Args:
@@ -86,7 +90,7 @@ def by_label(
         UnknownPrecision: it is not kept.
         LimitExceeded: over MAX_ADDED label sets.
     """
-    view, replies = yield asked_label_sets(keys.known, precision, base, MAX_ADDED)
+    view, replies = yield asked_label_sets(keys, keys.known, precision, base, MAX_ADDED)
     first, last = window(view.retention, precision, view.now, since, until)
     names = label_sets(replies, base, MAX_ADDED)
     end = max(first, last + precision)
@@ -127,7 +131,7 @@ def summaries_of(
     where: Mapping[str, str] | None = None,
     since: float | None = None,
     until: float | None = None,
-) -> Question[list[Summary]]:
+) -> Query[list[Summary]]:
     """Read how observed values were spread, one summary for each name.
 
     Args:
@@ -143,10 +147,10 @@ def summaries_of(
     """
     sets = {name: [name] for name in names}
     if merge:
-        commands: list[Command] = []
+        reads: list[Read] = []
         for name in names:
-            commands += asked_label_sets(keys.hists, precision, name, MAX_MERGED)
-        view, replies = yield commands
+            reads += asked_label_sets(keys, keys.hists, precision, name, MAX_MERGED)
+        view, replies = yield reads
         for at, name in enumerate(names):
             every = label_sets(replies[2 * at : 2 * at + 2], name, MAX_MERGED)
             sets[name] = [one for one in every if not where or has_labels(one, where)]

@@ -27,8 +27,9 @@ from redmeter.reading.rows import (
     sorted_rows,
 )
 from redmeter.reading.sets import base_of
-from redmeter.reading.together import Question, together
 from redmeter.reading.windows import Window, histogram_window, whole_window
+from redmeter.store import indexes
+from redmeter.store.query import Query, together
 
 #: Series that are looked at for one list.
 MAX_LISTED = 1_000
@@ -82,7 +83,7 @@ def listing(
     curves: int = 0,
     needed: bool = True,
     ranked: RowRanking | None = None,
-) -> Question[Listing]:
+) -> Query[Listing]:
     """Read rows.
 
     Args:
@@ -98,7 +99,7 @@ def listing(
     """
     asks = asks_of(keys, kind, window, order)
     ends = matching_ends(window.fine, pattern)
-    counting = ("ZLEXCOUNT", index_of(keys, kind), *ends)
+    counting = indexes.size_between(keys, index_of(keys, kind), *ends)
     # By name the list goes on where the page before ended; else all is put in order.
     by_name = order == "name" or kind == "gauges"
     pages = by_name and not grouped and _is_a_beginning(pattern)
@@ -110,8 +111,8 @@ def listing(
         ]
     else:
         first, most = (offset, limit) if pages else (0, MAX_LISTED)
-        selection = ("ZRANGEBYLEX", *ends, "LIMIT", str(first), str(most))
-        joining = join(index_of(keys, kind), selection, len(entry(window.fine, "")), asks)
+        index, cut = index_of(keys, kind), len(entry(window.fine, ""))
+        joining = join(keys, index, ends, cut, asks, count=most, offset=first)
         _, (reply, number) = yield [joining, counting]
         joined = Joined(reply, len(asks), needed=needed)
         groups: dict[str, RowGroup] = {}
@@ -122,9 +123,9 @@ def listing(
         shown = sorted_rows(groups.values(), order)
         shown = shown if pages else shown[offset : offset + limit]
         if looked_at == MAX_LISTED and not pages:
-            cut = base_of(name_of(joined.members[-1]))
+            unfinished = base_of(name_of(joined.members[-1]))
             for group in shown:
-                group.row.complete = group.row.name != cut
+                group.row.complete = group.row.name != unfinished
     total = there(number, 0)
     busiest = {group.row.name: group.names() for group in shown[:curves]}
     made: list[Curve] = []
@@ -150,7 +151,7 @@ def listing(
     )
 
 
-def redrawn(keys: Keys, window: Window, busiest: Mapping[str, Sequence[str]]) -> Question[Any]:
+def redrawn(keys: Keys, window: Window, busiest: Mapping[str, Sequence[str]]) -> Query[Any]:
     """Read the curves of rows, at the precision of the window; one round trip.
 
     Args:

@@ -24,7 +24,8 @@ from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, name_of, parse_entry,
 from redmeter.model import Changes, Frequency, LogSource, Message
 from redmeter.reading.partly import readable
 from redmeter.reading.sliding import clock_hours, slid
-from redmeter.store import Store, View
+from redmeter.store import Store, View, indexes
+from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
 
 #: Most messages that one request may ask for.
@@ -264,13 +265,13 @@ def _with_seen(store: Store, frequencies: Sequence[Frequency]) -> list[Frequency
 # --- What both need ------------------------------------------------------------------------
 
 
-def _index(store: Store) -> Command:
-    return ("ZREVRANGE", store.keys.messages, "0", str(MAX_SOURCES - 1), "WITHSCORES")
+def _index(store: Store) -> Read:
+    return indexes.newest(store.keys, store.keys.messages, MAX_SOURCES)
 
 
 def _known(store: Store, severity: str | None) -> tuple[list[LogSource], int]:
     """Read which loggers there are with a severity, or with any, and how many of them."""
-    index, number = store.ask([_index(store), ("ZCARD", store.keys.messages)])
+    index, number = store.ask([_index(store), indexes.size(store.keys, store.keys.messages)])
     found = [s for s in sources_of(index) if severity in (None, s.severity)]
     return found, len(found) + max(0, raised(number) - MAX_SOURCES)
 
@@ -285,7 +286,7 @@ def sources_of(reply: Reply) -> list[LogSource]:
 
 
 def _ask(
-    store: Store, sources: Sequence[Source], commands: Commands, *first: Command
+    store: Store, sources: Sequence[Source], commands: Commands, *first: Read
 ) -> tuple[View, dict[Source, list[Reply]]]:
     """Ask the same of several sources; what is asked first comes back as that of ("", "")."""
     asked = [commands(source) for source in sources]

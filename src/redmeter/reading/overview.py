@@ -23,11 +23,11 @@ from redmeter.reading.requested import Page, Traffic
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row, RowRanking
 from redmeter.reading.talk import Talk, talk
-from redmeter.reading.together import Question, ask, together
 from redmeter.reading.totals import Totals
 from redmeter.reading.traffic import traffic
 from redmeter.reading.windows import Window, histogram_window, whole_window
 from redmeter.store import Store, View
+from redmeter.store.query import Query, run, together
 
 #: Rows of the panels.
 PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
@@ -206,7 +206,7 @@ class Watch:
             kept = None
         busiest = RankingKey(precision, grouped=True)
         ranked = self._rankings.last(busiest)
-        view, (found, panels) = ask(
+        view, (found, panels) = run(
             store, lambda k: overview(store.keys, k, precision, series, kept, ranked)
         )
         if kept is None and not store.left_out():
@@ -231,7 +231,7 @@ def overview(
     series: Sequence[str],
     panels: _Panels | None,
     ranked: RowRanking | None,
-) -> Question[tuple[Overview, _Panels]]:
+) -> Query[tuple[Overview, _Panels]]:
     """Ask the same.
 
     Args:
@@ -240,7 +240,7 @@ def overview(
     """
     window = whole_window(kept.series, precision)
     observed = histogram_window(kept.histograms, window)
-    questions: list[Question[Any]] = [
+    questions: list[Query[Any]] = [
         _now(),
         traffic(keys, window, observed, limit=PAGES),
         curves(keys, series, window, observed),
@@ -354,17 +354,17 @@ def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     return [curve for curve in busiest if curve.values]
 
 
-def _now() -> Question[float]:
+def _now() -> Query[float]:
     view, _ = yield ()
     return view.now
 
 
-def _marks(keys: Keys) -> Question[list[Mark]]:
+def _marks(keys: Keys) -> Query[list[Mark]]:
     _, (reply,) = yield [marking.asked(keys)]
     return marking.answered(there(reply, []))
 
 
-def _health(keys: Keys) -> Question[HealthPanel]:
+def _health(keys: Keys) -> Query[HealthPanel]:
     view, replies = yield writers.questions(keys)
     found, unreadable = writers.answers(view.now, replies, needed=False)
     told = [f for f in reports.writers(view.now, found, unreadable) if f.level != "ok"]

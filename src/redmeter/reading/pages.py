@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.reading.overview import Span, span_of
 from redmeter.reading.requested import Page
-from redmeter.reading.together import ask
 from redmeter.reading.traffic import traffic
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
+from redmeter.store.query import run
 
 #: Most rows.
 MAX_ROWS = 200
@@ -74,7 +74,7 @@ def read_pages_now(
         raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
     if not 1 <= limit <= MAX_ROWS:
         raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
-    view, (_, found) = ask(
+    view, (_, found) = run(
         store,
         lambda kept: traffic(
             store.keys,

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import LimitExceeded
-from redmeter.keys import entry
+from redmeter.keys import Keys, entry
 from redmeter.reading.catalogue import matching, matching_ends
 from redmeter.reading.join import Joined, join, of_window
 from redmeter.reading.observed import Sum, sum_of_all
 from redmeter.reading.rankings import Group
 from redmeter.reading.summaries import has_labels
 from redmeter.reading.windows import Window
-from redmeter.store.replies import Command, Reply, raised
+from redmeter.store import indexes
+from redmeter.store.query import Read
+from redmeter.store.replies import Reply, raised
 
 
 class Rankable(NamedTuple):
@@ -27,8 +29,8 @@ class Rankable(NamedTuple):
     #: How many may be looked at.
     most: int
 
-    def commands(self, index: str, family: str, seen: Window) -> list[Command]:
-        """Return what asks for series with their slices, and how many there are, by turns.
+    def reads(self, keys: Keys, index: str, family: str, seen: Window) -> list[Read]:
+        """Return the reads of series with their slices, and of how many there are, by turns.
 
         Args:
             index: of counters or of histograms.
@@ -36,14 +38,13 @@ class Rankable(NamedTuple):
             seen: which slices.
         """
         cut = len(entry(self.precision, ""))
-        commands: list[Command] = []
+        reads: list[Read] = []
         for ends in self._ends():
-            some = ("ZRANGEBYLEX", *ends, "LIMIT", "0", str(self.most))
-            commands += [
-                join(index, some, cut, [of_window(family, seen)]),
-                ("ZLEXCOUNT", index, *ends),
+            reads += [
+                join(keys, index, ends, cut, [of_window(family, seen)], count=self.most),
+                indexes.size_between(keys, index, *ends),
             ]
-        return commands
+        return reads
 
     def _ends(self) -> list[tuple[str | bytes, str | bytes]]:
         """Return where their entries begin and end.

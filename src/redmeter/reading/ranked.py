@@ -15,8 +15,8 @@ from redmeter.reading.observed import CANDIDATES, choose
 from redmeter.reading.rankable import Rankable, summed
 from redmeter.reading.rankings import Order, check_limits, grouping, ranked_values
 from redmeter.reading.summaries import slices_answered, slices_asked
-from redmeter.reading.together import Question
 from redmeter.reading.windows import window_of
+from redmeter.store.query import Query
 
 #: Series whose moments are looked at, and those whose histograms are read.
 MAX_JOINED, MAX_READ = 2_000, 500
@@ -33,7 +33,7 @@ def by_percentile(
     slices: int | None,
     limit: int,
     where: Mapping[str, str] | None,
-) -> Question[Ranking]:
+) -> Query[Ranking]:
     """Rank by a percentile of observed values: see rankings.rank().
 
     Raises:
@@ -46,7 +46,7 @@ def by_percentile(
     number = min(slices or RANKED_SLICES, kept.histograms[width])
     seen = window_of(kept.histograms, width, number)
     wanted = Rankable(name, width, by, where, MAX_JOINED)
-    view, replies = yield wanted.commands(keys.hists, keys.moments_of(""), seen)
+    view, replies = yield wanted.reads(keys, keys.hists, keys.moments_of(""), seen)
     check_limits(limit, slices or 1, view.histograms[view.histograms.check(precision)])
     sums = summed(wanted.read(replies), grouping(by))
     chosen, left_out = choose(sums, order.q, min(CANDIDATES * limit, observed.MAX_READ))

@@ -17,9 +17,9 @@ from redmeter.reading.rows import RowGroup
 from redmeter.reading.series import whole
 from redmeter.reading.sparks import drawn
 from redmeter.reading.summaries import slices_answered, slices_asked
-from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
-from redmeter.store import View
+from redmeter.store import View, indexes
+from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
 
 #: Points of a curve of percentiles.
@@ -36,7 +36,7 @@ def row_curves(
     *,
     before: bool,
     fresh: bool,
-) -> Question[None]:
+) -> Query[None]:
     """Read the curves of rows.
 
     Args:
@@ -84,16 +84,14 @@ class _Counts:
         row.drawn, row.precision = len(names), window.drawn()
         row.start = slice_start(window.start(now), row.precision)
         self._slots = range(row.start, int(now) + 1, row.precision)
-        self.commands: list[Command] = [
-            ("HGETALL", keys.count(row.precision, name)) for name in names
-        ]
+        self.commands: list[Read] = [("HGETALL", keys.count(row.precision, name)) for name in names]
         self._curves = len(names)
         # Of all series or of none: a part of them would be no number to compare with.
         if len(names) < row.series:
             before = fresh = False
         self._now = _asked(keys, names, window.slices(now)) if fresh else []
         self._before = _asked(keys, names, window.slices_before(now)) if before or fresh else []
-        self._totals: list[Command] = [("HMGET", keys.total, *names)] if fresh else []
+        self._totals = [indexes.totals(keys, names)] if fresh else []
         self.commands += [*self._now, *self._before, *self._totals]
 
     def tell(self, replies: Sequence[Reply], _: View) -> None:

@@ -145,9 +145,8 @@ def rank_all(store: Store, wanted: RankingKey) -> tuple[RowRanking, float]:
         size = min(size, MAX_RANKED - walk.looked_at)
         asked = monotonic()
         with store.link.bounded(PATIENCE):
-            selection = ("ZRANGEBYLEX", first, last, "LIMIT", "0", str(size))
-            command = join(index_of(store.keys, wanted.kind), selection, cut, asks)
-            (reply,) = store.ask([command])
+            index = index_of(store.keys, wanted.kind)
+            (reply,) = store.ask([join(store.keys, index, (first, last), cut, asks, count=size)])
         elapsed = monotonic() - asked
         network = min(network, elapsed)
         joined, pages = Joined(reply, len(asks)), pages + 1

@@ -15,7 +15,7 @@ from redmeter.kinds import counter
 from redmeter.kinds.counter import MAX_COUNT, count_of
 from redmeter.model import Series
 from redmeter.reading.partly import readable, warn_of
-from redmeter.store import Store, View
+from redmeter.store import Store, View, indexes
 from redmeter.store.replies import Command, Reply, mapped, pairs, raised
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ def stored_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
         raise LimitExceeded("totals", len(names), MAX_SERIES, "ask for fewer at a time")
     if not names:
         return {}
-    _, (reply,) = store.read([("HMGET", store.keys.total, *names)])
+    _, (reply,) = store.read([indexes.totals(store.keys, names)])
     there = {name: value for name, value in zip(names, raised(reply), strict=True) if value}
     try:
         return {name: count_of(value) for name, value in there.items()}

@@ -10,7 +10,8 @@ from redmeter.reading.join import Joined, counts_of, family, of_window
 from redmeter.reading.observed import sum_of
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window
-from redmeter.store.replies import Command, Reply
+from redmeter.store.query import Read
+from redmeter.store.replies import Reply
 
 #: Label sets that are looked at, and that are added up to one curve.
 MAX_SETS, MAX_ADDED = 500, 50
@@ -35,9 +36,9 @@ def base_of(name: str) -> str:
         return name
 
 
-def counters_asked(keys: Keys, base: str, window: Window, most: int = MAX_SETS) -> list[Command]:
-    """Return the two commands whose replies counters_of() takes."""
-    return _asked(keys.known, keys.count_of(""), base, window, most)
+def counters_asked(keys: Keys, base: str, window: Window, most: int = MAX_SETS) -> list[Read]:
+    """Return the two reads whose replies counters_of() takes."""
+    return _asked(keys, keys.known, keys.count_of(""), base, window, most)
 
 
 def counters_of(replies: Sequence[Reply]) -> Sets:
@@ -45,9 +46,9 @@ def counters_of(replies: Sequence[Reply]) -> Sets:
     return _sets(replies, lambda reply: sum(counts_of(reply).values()))
 
 
-def histograms_asked(keys: Keys, base: str, window: Window, most: int = MAX_SETS) -> list[Command]:
-    """Return the two commands whose replies histograms_of() takes."""
-    return _asked(keys.hists, keys.moments_of(""), base, window, most)
+def histograms_asked(keys: Keys, base: str, window: Window, most: int = MAX_SETS) -> list[Read]:
+    """Return the two reads whose replies histograms_of() takes."""
+    return _asked(keys, keys.hists, keys.moments_of(""), base, window, most)
 
 
 def histograms_of(replies: Sequence[Reply]) -> Sets:
@@ -55,8 +56,10 @@ def histograms_of(replies: Sequence[Reply]) -> Sets:
     return _sets(replies, _values)
 
 
-def _asked(index: str, keys_of: str, base: str, window: Window, most: int) -> list[Command]:
-    return [*family(index, window.fine, base, most, [of_window(keys_of, window)])]
+def _asked(
+    keys: Keys, index: str, keys_of: str, base: str, window: Window, most: int
+) -> list[Read]:
+    return [*family(keys, index, window.fine, base, most, [of_window(keys_of, window)])]
 
 
 def _sets(replies: Sequence[Reply], number: Callable[[Sequence[bytes]], int]) -> Sets:

@@ -15,7 +15,7 @@ from redmeter.keys import HOUR, Keys
 from redmeter.kinds.message import SEVERITY, name_of, parse_name
 from redmeter.kinds.steps import ALL, is_complete, parse
 from redmeter.model import Change, Frequency, LogSource, Message
-from redmeter.reading.join import Ask, Joined, join
+from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.messages import (
     Source,
     frequencies_of,
@@ -27,8 +27,8 @@ from redmeter.reading.messages import (
 )
 from redmeter.reading.partly import there
 from redmeter.reading.sliding import clock_hours, slid, slid_one
-from redmeter.reading.together import Question, ask
-from redmeter.store import Store
+from redmeter.store import Store, indexes
+from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
 
 #: Loggers and severities that are looked at, and those of which the newest messages are read.
@@ -80,19 +80,19 @@ def read_talk(
     Raises:
         StoreError: the server cannot be reached or refuses.
     """
-    return ask(store, lambda _: talk(store.keys, logger, severities, limit))[1]
+    return run(store, lambda _: talk(store.keys, logger, severities, limit))[1]
 
 
 def talk(
     keys: Keys, logger: str | None = None, severities: Sequence[str] = (), limit: int = 100
-) -> Question[Talk]:
+) -> Query[Talk]:
     """Ask the same; without a limit of messages, 0, these are left out."""
     limit = min(limit, MAX_MESSAGES)
-    index = ("ZREVRANGE", keys.messages, "0", str(MAX_LOGGERS - 1), "WITHSCORES")
-    number = ("ZCARD", keys.messages)
+    index = indexes.newest(keys, keys.messages, MAX_LOGGERS)
+    number = indexes.size(keys, keys.messages)
     if logger is None:
         asks = _asks(keys, "")
-        join_of = join(keys.messages, ("ZREVRANGE", "0", str(MAX_SOURCES - 1)), 0, asks)
+        join_of = join_newest(keys, keys.messages, MAX_SOURCES, asks)
         view, replies = yield [index, number, join_of]
         hours = _of_join(Joined(replies[2], len(asks), needed=False), severities)
     else:

@@ -19,9 +19,8 @@ from redmeter.reading.rankings import (
     ranked_failing,
     ranked_values,
 )
-from redmeter.reading.together import Question
 from redmeter.reading.windows import window_of
-from redmeter.store.replies import Command
+from redmeter.store.query import Query, Read
 
 #: Series that are summed up.
 MAX_SUMMED = 5_000
@@ -39,7 +38,7 @@ def by_sums(
     limit: int,
     where: Mapping[str, str] | None,
     failing: Mapping[str, str] | None,
-) -> Question[Ranking]:
+) -> Query[Ranking]:
     """Rank by anything but a percentile: see rankings.rank(). Starts are whole numbers here.
 
     Raises:
@@ -50,7 +49,9 @@ def by_sums(
     wanted = Rankable(name, precision, by, where, MAX_SUMMED)
     group = grouping(by, failing)
     if order.word in ("count", "failing"):
-        view, replies = yield _asked(wanted, keys.known, keys.count_of(""), kept.series, slices)
+        view, replies = yield _asked(
+            keys, wanted, keys.known, keys.count_of(""), kept.series, slices
+        )
         counts = {one: sum(counts_of(found).values()) for one, found in wanted.read(replies)}
         happened = {name: count for name, count in counts.items() if count > 0}
         if failing:
@@ -61,7 +62,7 @@ def by_sums(
             rows.slices = _slices(view.retention, precision, slices, limit)
             return rows
     moments = keys.moments_of("")
-    view, replies = yield _asked(wanted, keys.hists, moments, kept.histograms, slices)
+    view, replies = yield _asked(keys, wanted, keys.hists, moments, kept.histograms, slices)
     found = list(wanted.read(replies))
     if order.word == "count" and not found:
         rows.slices = _slices(view.retention, precision, slices, limit)
@@ -74,13 +75,18 @@ def by_sums(
 
 
 def _asked(
-    wanted: Rankable, index: str, family: str, kept: Mapping[int, int], slices: int | None
-) -> list[Command]:
+    keys: Keys,
+    wanted: Rankable,
+    index: str,
+    family: str,
+    kept: Mapping[int, int],
+    slices: int | None,
+) -> list[Read]:
     width = wanted.precision
     if width not in kept:
         return []  # whether that is an error is told by what else there is
     seen = window_of(kept, width, min(slices or RANKED_SLICES, kept[width]))
-    return wanted.commands(index, family, seen)
+    return wanted.reads(keys, index, family, seen)
 
 
 def _slices(kept: Retention, precision: int, slices: int | None, limit: int) -> int:

@@ -34,8 +34,9 @@ from redmeter.reading.curves import (
 from redmeter.reading.join import Joined, family, series_in
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
-from redmeter.reading.together import Question
 from redmeter.reading.windows import Window
+from redmeter.store import indexes
+from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
 
 #: Shares of sampled durations that are read.
@@ -105,7 +106,7 @@ class Totals:
 
 def totals(
     keys: Keys, window: Window, observed: Window, *, durations: bool = True
-) -> Question[Totals]:
+) -> Query[Totals]:
     """Read the totals.
 
     Args:
@@ -113,13 +114,13 @@ def totals(
         observed: of histograms.
         durations: read `hits_seconds`, too.
     """
-    commands: list[Command] = [
+    reads: list[Read] = [
         *asked_counts(keys, [HITS, HITS_FAILED], window.fine),
-        ("HGET", keys.total, HITS),
+        indexes.total(keys, HITS),
     ]
     if durations:
-        commands.append(family(keys.hists, observed.fine, HITS_SECONDS, MAX_SAMPLED, [])[0])
-    view, (counts, failures, ever, *joins) = yield commands
+        reads.append(family(keys, keys.hists, observed.fine, HITS_SECONDS, MAX_SAMPLED, [])[0])
+    view, (counts, failures, ever, *joins) = yield reads
     start, now = window.start(view.now), view.now
     hits = counted(HITS, [counts], window.fine, start, now)
     failed = _known(counted(HITS_FAILED, [failures], window.fine, start, now), hits)

@@ -19,10 +19,10 @@ from redmeter.reading.requested import Requested, Traffic
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.timed import Timed
-from redmeter.reading.together import Question, together
 from redmeter.reading.totals import Totals, totals
 from redmeter.reading.windows import Window
-from redmeter.store.replies import Command, Reply
+from redmeter.store.query import Query, Read, together
+from redmeter.store.replies import Reply
 
 #: Label sets that one round trip reads: of requests, and of their durations.
 MAX_REQUESTS, MAX_SECONDS = 1_000, 500
@@ -39,7 +39,7 @@ def traffic(
     containing: str = "",
     durations: bool = True,
     label_sets: int = MAX_REQUESTS,
-) -> Question[tuple[Totals, Traffic]]:
+) -> Query[tuple[Totals, Traffic]]:
     """Read totals and pages.
 
     Args:
@@ -49,7 +49,7 @@ def traffic(
         durations: read those of all requests together, too.
         label_sets: how many label sets of requests are read at most; of durations half as many.
     """
-    questions: list[Question[Any]] = [
+    questions: list[Query[Any]] = [
         totals(keys, window, observed, durations=durations),
         _routes(keys, window, observed, order, limit, offset, containing, label_sets),
     ]
@@ -68,21 +68,23 @@ def _routes(
     offset: int,
     containing: str,
     label_sets: int,
-) -> Question[tuple[Traffic, Requested, float]]:
+) -> Query[tuple[Traffic, Requested, float]]:
     """Read pages; return also when that was, Unix seconds."""
     counts = _asks(keys.count_of(""), window)
     moments = _asks(keys.moments_of(""), observed, before=False)
-    requests = _LabelSets(keys.known, window.fine, REQUESTS, counts, MAX_REQUESTS, label_sets)
-    seconds = _LabelSets(keys.hists, observed.fine, SECONDS, moments, MAX_SECONDS, label_sets // 2)
+    requests = _LabelSets(keys, keys.known, window.fine, REQUESTS, counts, MAX_REQUESTS, label_sets)
+    seconds = _LabelSets(
+        keys, keys.hists, observed.fine, SECONDS, moments, MAX_SECONDS, label_sets // 2
+    )
     waiting = [requests, seconds]
-    _, replies = yield [one.command() for one in waiting] + [one.number for one in waiting]
+    _, replies = yield [one.read() for one in waiting] + [one.number for one in waiting]
     found = Traffic([], of=whole(replies[2]), timed=whole(replies[3]))
     while waiting:
         for one, reply in zip(waiting, replies, strict=False):
             one.take(reply)
         waiting = [one for one in waiting if one.more]
         if waiting:
-            _, replies = yield [one.command() for one in waiting]
+            _, replies = yield [one.read() for one in waiting]
     pages, timings = Requested(found, window, requests.joined), Timed(seconds.joined)
     timings.tell_sums(found, pages.by_route)
 
@@ -120,17 +122,24 @@ class _LabelSets:
     """
 
     def __init__(
-        self, index: str, precision: int, base: str, asks: list[Ask], each: int, most: int
+        self,
+        keys: Keys,
+        index: str,
+        precision: int,
+        base: str,
+        asks: list[Ask],
+        each: int,
+        most: int,
     ) -> None:
-        self._family = index, precision, base, each, asks
+        self._family = keys, index, precision, base, each, asks
         self._each, self._most, self._asks = each, most, len(asks)
         #: What was read.
         self.joined: list[Joined] = []
         #: Counts all of them.
         self.number = family(*self._family)[1]
 
-    def command(self) -> Command:
-        """Return what reads the next ones."""
+    def read(self) -> Read:
+        """Return the read of the next ones."""
         after = self.joined[-1].members[-1] if self.joined else b""
         return family(*self._family, after)[0]
 

@@ -5,8 +5,8 @@ store.py      Store: read in one round trip  partition.py  apply a batch exactly
 link.py       commands out, replies back    cluster.py    the same of a cluster's nodes
 sentinel.py   a link to the server that sentinels name
 replies.py    what a reply says
-slots.py      which node has a key          scatter.py    to all partitions of a store, and back
-gathering.py  what is asked of each of them, and what their replies make; lists: merging.py
+slots.py      which node has a key          scatter.py    runs reads on all shards of a cluster
+query.py      queries: reads in steps       indexes.py    reads of indexes, merged from all shards
 scripts.py    lua/, one file per operation  steps.py      several exchanges, one or many in step
 binding.py    what the store says it is     producers.py  who writes, under which number
 parcel.py     a batch under way             publishing.py what writers tell of themselves

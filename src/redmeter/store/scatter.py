@@ -1,11 +1,12 @@
-"""Scatter: what is asked of a store on a cluster is asked of its partitions, and put together.
+"""Scatter: runs the reads of a step on a cluster.
 
-Who reads need not know of partitions: what becomes of a command, and of the replies, is decided in
-gathering.py. All commands go out together, so it is one round trip to each master.
+Each read knows the shards that it is about and how their replies are merged: see query.py and
+indexes.py. The commands of all reads are sent together, so a step of reads that need one exchange
+is one round trip to each node.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.partitions import SpreadKeys
 from redmeter.store.cluster import ClusterLink, place_of
-from redmeter.store.gathering import Gather, gather, is_meta, meta_of, of_those_there, parts_in
 from redmeter.store.link import Link
+from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
 from redmeter.store.replies import UNREADY, Command, Reply
 from redmeter.store.slots import key_of, name_of, slot_of
 from redmeter.store.urls import in_short
@@ -33,11 +34,11 @@ _SHOWN = 3
 
 
 class Scatter:
-    """Exchanges the commands of who reads with all partitions. It has the face of link.Link.
+    """Runs reads on a cluster. It has the methods of link.Link.
 
     Args:
-        keys: what stands for the keys of all partitions.
-        partly: go on without the servers that are away: see Store.partly().
+        keys: the names of the keys of all shards.
+        partly: continue without unreachable nodes: see Store.partly().
     """
 
     def __init__(self, cluster: ClusterLink, keys: SpreadKeys, *, partly: bool = False) -> None:
@@ -61,49 +62,66 @@ class Scatter:
         return nullcontext()
 
     def exchange(
-        self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
+        self, reads: Sequence[Read | ConfigRead], take: Callable[[Reply], Any] | None = None
     ) -> list[Reply]:
-        """Send commands together and return one reply for each. See Link.
+        """Run reads together and return one reply for each.
+
+        Args:
+            take: makes something of a reply; its results are returned instead.
 
         Raises:
-            StoreUnavailable: a node that has to be asked does not answer. Where one goes on without
-                those that are away, it is the reply to what concerns them alone.
+            StoreUnavailable: a node that is needed is unreachable. In a best-effort reading, the
+                error is the reply to reads that need that node alone.
         """
-        replies = self.collect(commands)
+        replies = self.collect(reads)
         for reply in replies:
             if isinstance(reply, StoreUnavailable) and not self._partly:
                 raise reply
         return replies if take is None else [take(reply) for reply in replies]
 
-    def collect(self, commands: Sequence[Command]) -> list[Reply]:
-        """Do the same; what was not answered has the error as its reply."""
-        replies: list[Reply] = [None] * len(commands)
-        gathers: dict[int, Gather] = {}
-        metas = []
-        for number, command in enumerate(commands):
-            if is_meta(self._keys, command):
-                metas.append(number)
-            else:
-                gathers[number] = gather(self._keys, command)
-        asked = {number: next(one) for number, one in gathers.items()}
-        if metas:
-            # A reading goes by what those partitions keep that it is about, and needs no other.
-            here = parts_in(self._keys, chain.from_iterable(asked.values()))
-            parts = range(len(self._keys.parts)) if self._partly or not here else here
-            gathers |= {number: meta_of(self._keys, parts) for number in metas}
-            asked |= {number: next(gathers[number]) for number in metas}
+    def collect(self, reads: Sequence[Read | ConfigRead]) -> list[Reply]:
+        """Run reads together; an error is a reply, also that a node is unreachable."""
+        replies: list[Reply] = [None] * len(reads)
+        steps: dict[int, ShardSteps] = {}
+        asked: dict[int, Sequence[Command]] = {}
+        for number, read in enumerate(reads):
+            if isinstance(read, ShardedRead):
+                steps[number] = read.start()
+                asked[number] = next(steps[number])
+            elif not isinstance(read, ConfigRead):
+                assert key_of(read) not in self._keys.spread, "see indexes.py"
+                asked[number] = [read]
+        shards = self._shards_of(chain.from_iterable(asked.values()))
+        for number, read in enumerate(reads):
+            if isinstance(read, ConfigRead):
+                steps[number] = read.start(shards)
+                asked[number] = next(steps[number])
         while asked:
             answers = iter(self._patiently([one for some in asked.values() for one in some]))
             before, asked = asked, {}
-            for number, some in before.items():
-                own = [next(answers) for _ in some]
+            for number, commands in before.items():
+                read, own = reads[number], [next(answers) for _ in commands]
+                if isinstance(read, tuple):
+                    (replies[number],) = own
+                    continue
                 if self._partly:
-                    own = of_those_there(self._keys, commands[number], some, own)
+                    own = [
+                        read.missing(command) if _is_away(reply) else reply
+                        for command, reply in zip(commands, own, strict=True)
+                    ]
                 try:
-                    asked[number] = gathers[number].send(own)
+                    asked[number] = steps[number].send(own)
                 except StopIteration as end:
                     replies[number] = end.value
         return replies
+
+    def _shards_of(self, commands: Iterable[Command]) -> Sequence[int]:
+        """Return the numbers of the shards that some commands are about, or of all."""
+        keys = (key_of(command) for command in commands)
+        found = {self._keys.part_of_key(key) for key in keys if key is not None} - {None}
+        if self._partly or not found:
+            return range(len(self._keys.parts))
+        return sorted(number for number in found if number is not None)
 
     def _patiently(self, commands: Sequence[Command]) -> list[Reply]:
         """Exchange commands, and again those whose slot is on its way to another node.

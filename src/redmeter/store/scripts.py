@@ -91,6 +91,10 @@ class Script:
             return ("EVAL", text, str(len(keys)), *keys, *args)
         return ("EVALSHA", sha, str(len(keys)), *keys, *args)
 
+    def with_text(self, command: Command) -> Command:
+        """Return a command of this script, with the text in place of its hash."""
+        return ("EVAL", self._text_and_sha()[0], *command[2:])
+
     def steps(self, keys: Sequence[str | bytes], args: Sequence[str | bytes]) -> Steps[Reply]:
         """Run it; an error, also that there is no answer, is a reply. See steps.py."""
         reply = yield self.command(keys, args)

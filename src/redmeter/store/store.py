@@ -9,19 +9,20 @@ import logging
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import is_
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import RedmeterError, StoreError, StoreUnavailable
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.partitions import SpreadKeys, partition_of
 from redmeter.store import binding as bindings
-from redmeter.store import fork_guard, publishing
+from redmeter.store import fork_guard, indexes, publishing
 from redmeter.store.binding import Binding, Wish
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link
 from redmeter.store.lone import node_questions, refuse_node
 from redmeter.store.partition import Partition
+from redmeter.store.query import ConfigRead, Read
 from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.scatter import Scatter
 from redmeter.store.steps import drive, drive_all
@@ -196,23 +197,23 @@ class Store:
 
     # Reading
 
-    def read(self, commands: Sequence[Command] = ()) -> tuple[View, list[Reply]]:
-        """Ask the commands, the server's time and what is kept, in one round trip.
+    def read(self, reads: Sequence[Read] = ()) -> tuple[View, list[Reply]]:
+        """Run reads, with the server's time and the store's configuration, in one step.
 
         Returns:
-            The view, and a reply for each command; a server's error is a reply.
+            The view, and a reply for each read; a server's error is a reply.
 
         Raises:
             StoreError: the server cannot be reached, refuses, or holds another format.
         """
         first = self._asked_first()
-        found = self._exchange([*first, *commands])
+        found = self._exchange([*first, *reads])
         view = self._view(found[0], found[1])
         self._refuse_node(*found[1 : len(first)])
         return view, found[len(first) :]
 
     def read_each(
-        self, commands: Sequence[Command], make: Callable[[View], Callable[[Reply], T]]
+        self, reads: Sequence[Read], make: Callable[[View], Callable[[Reply], T]]
     ) -> tuple[View, list[T]]:
         """Ask the same; of each reply something is made as soon as it is there.
 
@@ -226,25 +227,25 @@ class Store:
             StoreError: see read(); and what either function raises.
         """
         first = self._asked_first()
-        whole = [*first, *commands]
+        whole = [*first, *reads]
         try:
             arrival = _Arrival(len(first), self._view, make)
-            replies = self.link.exchange(whole, arrival.take)
+            replies = self._exchange_once(whole, arrival.take)
         except StoreUnavailable:
             self.link.recover()
             arrival = _Arrival(len(first), self._view, make)
-            replies = self.link.exchange(whole, arrival.take)
+            replies = self._exchange_once(whole, arrival.take)
         view = arrival.view()
         self._refuse_node(*arrival.first[1:])
         return view, replies[len(first) :]
 
-    def ask(self, commands: Sequence[Command]) -> list[Reply]:
-        """Exchange commands that may be repeated: once more where the first exchange broke."""
+    def ask(self, reads: Sequence[Read]) -> list[Reply]:
+        """Run reads, and once more if the connection breaks; return a reply for each."""
         questions = self._node_questions()
         if not questions:
-            return self._exchange(commands)
-        first: list[Command] = [("HGETALL", self.keys.meta), *questions]
-        replies = self._exchange([*first, *commands])
+            return self._exchange(reads)
+        first = [indexes.config(self.keys), *questions]
+        replies = self._exchange([*first, *reads])
         self._refuse_node(*replies[: len(first)])
         return replies[len(first) :]
 
@@ -258,15 +259,22 @@ class Store:
         if not isinstance(part.link, ClusterLink):
             refuse_node(part.link, part.keys, meta, replies)
 
-    def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
+    def _exchange(self, reads: Sequence[Read | ConfigRead]) -> list[Reply]:
         try:
-            return self.link.exchange(commands)
+            return self._exchange_once(reads)
         except StoreUnavailable:
             self.link.recover()
-            return self.link.exchange(commands)
+            return self._exchange_once(reads)
 
-    def _asked_first(self) -> list[Command]:
-        return [("TIME",), ("HGETALL", self.keys.meta), *self._node_questions()]
+    def _exchange_once(
+        self, reads: Sequence[Read | ConfigRead], take: Callable[[Reply], Any] | None = None
+    ) -> list[Reply]:
+        if isinstance(self.link, Scatter):
+            return self.link.exchange(reads, take)
+        return self.link.exchange(cast("Sequence[Command]", reads), take)  # one shard: no others
+
+    def _asked_first(self) -> list[Command | ConfigRead]:
+        return [("TIME",), indexes.config(self.keys), *self._node_questions()]
 
     def _view(self, time: Reply, meta: Reply) -> View:
         seconds, microseconds = raised(time)

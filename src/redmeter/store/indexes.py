@@ -1,0 +1,441 @@
+"""Reads of indexes and other keys that every shard has a part of.
+
+On one server each function returns a command. On a cluster it returns a `ShardedRead`, which asks
+the shards and merges their replies to what one server would have replied. No I/O here.
+
+Lists that are cut, the first members of an index, are merged by asking each shard for its share and
+some more, since names are spread evenly, and once again those that may have further members.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+from redmeter.errors import StoreError, StoreRefused
+from redmeter.keys import Keys
+from redmeter.partitions import SpreadKeys, partition_of
+from redmeter.store.binding import rank_of
+from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
+from redmeter.store.replies import Command, Reply, is_misplaced, pairs, scored
+from redmeter.store.scripts import JOIN
+
+#: Members of an index that a join skips by also reading what their keys hold; to skip more, their
+#: names are read first.
+SKIPPED = 1_000
+
+#: A word of a command.
+Word = str | bytes
+#: Commands to shards; the result is a list of tuples, or an error.
+_Merging = Generator[Sequence[Command], Sequence[Reply], Any]
+
+
+def size(keys: Keys, index: str) -> Read:
+    """Read how many members an index has."""
+    return _sum(keys, ("ZCARD", index))
+
+
+def size_between(keys: Keys, index: str, first: Word, last: Word) -> Read:
+    """Read how many members of an index are between two of them, in the words of ZLEXCOUNT."""
+    return _sum(keys, ("ZLEXCOUNT", index, first, last))
+
+
+def score(keys: Keys, index: str, entry: Word) -> Read:
+    """Read the score of an entry, PRECISION:NAME; None if it is missing."""
+    return _of_shard(keys, ("ZSCORE", index, entry), shard_of(entry))
+
+
+def total(keys: Keys, name: Word) -> Read:
+    """Read the grand total of a series; None if it has none."""
+    return _of_shard(keys, ("HGET", keys.total, name), partition_of(name))
+
+
+def totals(keys: Keys, names: Sequence[Word]) -> Read:
+    """Read the grand totals of series, in their order."""
+    if not isinstance(keys, SpreadKeys):
+        return ("HMGET", keys.total, *names)
+
+    def steps() -> ShardSteps:
+        by_shard: dict[int, list[int]] = {}
+        for number, name in enumerate(names):
+            by_shard.setdefault(partition_of(name), []).append(number)
+        replies = yield [
+            ("HMGET", keys.in_part(keys.total, shard), *(names[number] for number in numbers))
+            for shard, numbers in by_shard.items()
+        ]
+        if (error := _error_of(replies)) is not None:
+            return error
+        values: list[Reply] = [None] * len(names)
+        for numbers, reply in zip(by_shard.values(), replies, strict=True):
+            for number, value in zip(numbers, reply, strict=True):
+                values[number] = value
+        return values
+
+    return ShardedRead(steps, lambda command: [None] * (len(command) - 2))
+
+
+def memory(keys: Keys, key: str) -> Read:
+    """Read how many bytes a key takes; None if it is missing."""
+    if not isinstance(keys, SpreadKeys):
+        return ("MEMORY", "USAGE", key)
+
+    def steps() -> ShardSteps:
+        replies = yield [("MEMORY", "USAGE", one) for one in keys.in_each(key)]
+        return _error_of(replies) or sum(reply or 0 for reply in replies)
+
+    return ShardedRead(steps, lambda _: None)
+
+
+def sample(keys: Keys, index: str, count: int) -> Read:
+    """Read some members of an index, chosen at random."""
+    if not isinstance(keys, SpreadKeys):
+        return ("ZRANDMEMBER", index, str(count))
+    share = str(math.ceil(count / len(keys.parts)))
+
+    def steps() -> ShardSteps:
+        replies = yield [("ZRANDMEMBER", one, share) for one in keys.in_each(index)]
+        return _error_of(replies) or [member for reply in replies for member in reply]
+
+    return ShardedRead(steps, lambda _: [])
+
+
+def newest(keys: Keys, index: str, count: int) -> Read:
+    """Read the members with the highest scores, with their scores."""
+    words = ("0", str(count - 1), "WITHSCORES")
+    if not isinstance(keys, SpreadKeys):
+        return ("ZREVRANGE", index, *words)
+
+    def ask(shard: int, most: int) -> Command:
+        return ("ZREVRANGE", keys.in_part(index, shard), "0", str(most - 1), "WITHSCORES")
+
+    def parse(reply: Reply) -> Sequence[tuple[tuple[float, bytes]]]:
+        return [((score, member),) for member, score in scored(reply)]
+
+    def steps() -> ShardSteps:
+        found = yield from merged(range(len(keys.parts)), count, ask, parse, newest=True)
+        if isinstance(found, StoreError):
+            return found
+        return [part for ((score, member),) in found for part in (member, score)]
+
+    return ShardedRead(steps, lambda _: [])
+
+
+def members(
+    keys: Keys, index: str, first: Word, last: Word, *, count: int, offset: int = 0
+) -> Read:
+    """Read members of an index in their order.
+
+    Args:
+        first, last: where they begin and end, in the words of ZRANGEBYLEX.
+        offset: how many to skip.
+    """
+    wanted = _Range(first, last, offset, count)
+    if not isinstance(keys, SpreadKeys):
+        return ("ZRANGEBYLEX", index, *wanted.words())
+    return ShardedRead(lambda: _listed(keys, index, wanted), lambda _: [])
+
+
+def config(keys: Keys) -> Command | ConfigRead:
+    """Read the store's configuration: the fields of `meta:`."""
+    if not isinstance(keys, SpreadKeys):
+        return ("HGETALL", keys.meta)
+
+    def steps(shards: Sequence[int]) -> ShardSteps:
+        replies = yield [("HGETALL", keys.in_part(keys.meta, shard)) for shard in shards]
+        known = [reply for reply in replies if not isinstance(reply, StoreError)]
+        if not known:
+            return replies[0]
+        alike = all(reply == known[0] for reply in known)  # as they nearly always are
+        return known[0] if alike else max(known, key=_rank_of_config)
+
+    return ConfigRead(steps, lambda _: [])
+
+
+def join_members(
+    keys: Keys,
+    index: str,
+    first: Word,
+    last: Word,
+    *,
+    count: int,
+    offset: int = 0,
+    cut: int,
+    asks: Sequence[Word],
+) -> Read:
+    """Read members of an index in their order, and what their keys hold.
+
+    Args:
+        first, last, offset: see members().
+        cut, asks: see lua/join.lua.
+    """
+    wanted = _Range(first, last, offset, count)
+    if not isinstance(keys, SpreadKeys):
+        return _join_command(index, ["ZRANGEBYLEX", *wanted.words()], cut, asks, whole=True)
+    join = _Join(keys, index, cut, asks)
+
+    def steps() -> ShardSteps:
+        found = wanted
+        if offset > SKIPPED:
+            names = yield from _listed(keys, index, wanted)
+            if isinstance(names, StoreError):
+                return [b"0", b"0", names, []] if is_misplaced(names) else names
+            found = wanted.between(names)
+        return (yield from _joined(join.listed(found), found.offset))
+
+    return ShardedRead(steps, _no_join)
+
+
+def join_newest(keys: Keys, index: str, count: int, *, cut: int, asks: Sequence[Word]) -> Read:
+    """Read the members of an index with the highest scores, and what their keys hold.
+
+    Args:
+        cut, asks: see lua/join.lua.
+    """
+    if not isinstance(keys, SpreadKeys):
+        selection = ["ZREVRANGE", "0", str(count - 1)]
+        return _join_command(index, selection, cut, asks, whole=True)
+    join = _Join(keys, index, cut, asks)
+    return ShardedRead(lambda: _joined(join.newest(count), 0), _no_join)
+
+
+def shard_of(entry: Word) -> int:
+    """Return the number of the shard that has an entry of an index, PRECISION:NAME."""
+    whole = entry if isinstance(entry, bytes) else entry.encode(errors="surrogatepass")
+    return partition_of(whole.partition(b":")[2])
+
+
+# --- All shards, or one --------------------------------------------------------------------
+
+
+def _sum(keys: Keys, command: Command) -> Read:
+    if not isinstance(keys, SpreadKeys):
+        return command
+    name, index, *rest = command
+
+    def steps() -> ShardSteps:
+        replies = yield [(name, one, *rest) for one in keys.in_each(str(index))]
+        return _error_of(replies) or sum(replies)
+
+    return ShardedRead(steps, lambda _: 0)
+
+
+def _of_shard(keys: Keys, command: Command, shard: int) -> Read:
+    """Return a read of one member or field: of the shard that has it."""
+    if not isinstance(keys, SpreadKeys):
+        return command
+    name, key, *rest = command
+
+    def steps() -> ShardSteps:
+        (reply,) = yield [(name, keys.in_part(str(key), shard), *rest)]
+        return reply
+
+    return ShardedRead(steps, lambda _: None)
+
+
+def _rank_of_config(reply: Reply) -> tuple[int, int]:
+    version = dict(pairs(reply)).get(b"version", b"")
+    return rank_of(version.decode(errors="replace"))
+
+
+def _error_of(replies: Iterable[Reply]) -> StoreError | None:
+    """Return the first error among replies."""
+    return next((reply for reply in replies if isinstance(reply, StoreError)), None)
+
+
+# --- Lists that are cut --------------------------------------------------------------------
+
+
+class _Range:
+    """A part of an index: the members between two of them, in their order.
+
+    Args:
+        first, last: in the words of ZRANGEBYLEX.
+        offset: how many to skip.
+        count: how many to read.
+    """
+
+    def __init__(self, first: Word, last: Word, offset: int, count: int) -> None:
+        self.first, self.last, self.offset, self.count = first, last, offset, count
+
+    def shards(self, keys: SpreadKeys) -> Sequence[int]:
+        """Return the numbers of the shards that may have some."""
+        first, last = _bytes(self.first), _bytes(self.last)
+        if first == last and first.startswith(b"["):  # one entry
+            return [shard_of(first[1:])]
+        return range(len(keys.parts))
+
+    def between(self, found: Sequence[bytes]) -> "_Range":
+        """Return the range that has just these members, which were found in it."""
+        first, last = (b"[" + found[0], b"[" + found[-1]) if found else (b"(", b"(")
+        return _Range(first, last, 0, self.count)
+
+    def words(self, most: int | None = None) -> list[Word]:
+        """Return the words of ZRANGEBYLEX; with `most` for the first so many of a shard."""
+        offset, count = (self.offset, self.count) if most is None else (0, most)
+        return [self.first, self.last, "LIMIT", str(offset), str(count)]
+
+
+def _bytes(word: Word) -> bytes:
+    return word if isinstance(word, bytes) else word.encode()
+
+
+def _listed(keys: SpreadKeys, index: str, wanted: _Range) -> ShardSteps:
+    def ask(shard: int, most: int) -> Command:
+        return ("ZRANGEBYLEX", keys.in_part(index, shard), *wanted.words(most))
+
+    most = wanted.offset + wanted.count
+    shards = wanted.shards(keys)
+    found = yield from merged(shards, most, ask, lambda reply: [(member,) for member in reply])
+    if isinstance(found, StoreError):
+        return found
+    return [member for (member,) in found[wanted.offset :]]
+
+
+def merged(
+    shards: Sequence[int],
+    most: int,
+    ask: Callable[[int, int], Command],
+    parse: Callable[[Reply], Sequence[tuple[Any, ...]]],
+    *,
+    newest: bool = False,
+) -> _Merging:
+    """Ask shards for the first members of each, and return the first `most` of all.
+
+    Args:
+        ask: makes the command for a shard and a number of members.
+        parse: makes tuples of a reply, each beginning with what the members are ordered by.
+        newest: whether this order is descending.
+    """
+    share, asked = _share(most, len(shards)), list(shards)
+    found: dict[int, Sequence[tuple[Any, ...]]] = {}
+    while True:
+        replies = yield [ask(shard, share) for shard in asked]
+        if (error := _error_of(replies)) is not None:
+            return error
+        found.update(zip(asked, map(parse, replies), strict=True))
+        merged = list(heapq.merge(*found.values(), key=_first, reverse=newest))
+        # Beyond the end of its share, a shard may have more.
+        asked = [shard for shard, some in found.items() if len(some) == share < most]
+        if len(merged) >= most:
+            last = merged[most - 1][0]
+            ends = {shard: found[shard][-1][0] for shard in asked}
+            asked = [shard for shard, end in ends.items() if (end > last if newest else end < last)]
+        if not asked:
+            return merged[:most]
+        share = most
+
+
+def _share(most: int, shards: int) -> int:
+    """Return how many members to ask a shard for, so that the first `most` are among them.
+
+    Names are spread as if by chance, so a share deviates by about its square root.
+    """
+    mean = most / shards
+    return min(most, math.ceil(mean + 5 * math.sqrt(mean) + 5))
+
+
+def _first(one: tuple[Any, ...]) -> Any:
+    return one[0]
+
+
+# --- Joins ---------------------------------------------------------------------------------
+
+
+def _join_command(
+    index: str,
+    selection: Sequence[Word],
+    cut: int,
+    asks: Sequence[Word],
+    *,
+    whole: bool = False,
+) -> Command:
+    """Return the command of a join; `whole` where nobody could send it again with its text."""
+    return JOIN.command([index], [str(len(selection)), *selection, str(cut), *asks], whole=whole)
+
+
+class _Join:
+    """A join, as each shard is asked for it.
+
+    Args:
+        index: of all shards.
+        cut: see lua/join.lua.
+        asks: what is asked of each member: COMMAND HEAD TAIL NUMBER ARGUMENT …
+    """
+
+    def __init__(self, keys: SpreadKeys, index: str, cut: int, asks: Sequence[Word]) -> None:
+        self._keys, self._index, self._cut, self._asks = keys, index, cut, asks
+        self._heads, at = list[int](), 1  # where the heads of keys are
+        while at < len(asks):
+            self._heads.append(at)
+            at += int(asks[at + 2]) + 4
+
+    def listed(self, wanted: _Range) -> _Merging:
+        """Ask for the members of a range, up to its count beyond its offset."""
+
+        def ask(shard: int, most: int) -> Command:
+            return self._command(shard, ["ZRANGEBYLEX", *wanted.words(most)], [])
+
+        def parse(reply: Reply) -> Sequence[tuple[bytes, bytes, Sequence[Reply]]]:
+            return [(member, member, own) for member, own in self._members(reply, 0)]
+
+        return merged(wanted.shards(self._keys), wanted.offset + wanted.count, ask, parse)
+
+    def newest(self, most: int) -> _Merging:
+        """Ask for the members with the highest scores."""
+
+        def ask(shard: int, most: int) -> Command:
+            return self._command(shard, ["ZREVRANGE", "0", str(most - 1)], ["SCORE", "", "", "0"])
+
+        def parse(reply: Reply) -> Sequence[tuple[tuple[float, bytes], bytes, Sequence[Reply]]]:
+            return [((float(own[-1]), m), m, own[:-1]) for m, own in self._members(reply, 1)]
+
+        return merged(range(len(self._keys.parts)), most, ask, parse, newest=True)
+
+    def _command(self, shard: int, selection: Sequence[Word], more: Sequence[Word]) -> Command:
+        asks = list(self._asks)
+        for at in self._heads:
+            asks[at] = self._keys.in_part(str(asks[at]), shard)
+        index = self._keys.in_part(self._index, shard)
+        return _join_command(index, selection, self._cut, [*asks, *more])
+
+    def _members(self, reply: Reply, more: int) -> Iterable[tuple[bytes, Sequence[Reply]]]:
+        """Yield each member with the replies to what was asked of it, and `more` others."""
+        _, _, found, replies = reply
+        size = len(self._heads) + more
+        return ((m, replies[at * size : (at + 1) * size]) for at, m in enumerate(found))
+
+
+def _joined(merging: _Merging, offset: int) -> ShardSteps:
+    """Run the script of a join on shards, with its text where one does not know it."""
+    commands, first = next(merging), None
+    while True:
+        replies = list((yield commands))
+        unknown = [n for n, reply in enumerate(replies) if _is_unknown(reply)]
+        if unknown:
+            again = yield [JOIN.with_text(commands[n]) for n in unknown]
+            for n, reply in zip(unknown, again, strict=True):
+                replies[n] = reply
+        for reply in replies:
+            if not isinstance(reply, StoreError) and isinstance(reply[2], Exception):
+                return reply  # the key is no index
+        first = first or max(replies, key=_time_of)
+        try:
+            commands = merging.send(replies)
+        except StopIteration as end:
+            if isinstance(end.value, StoreError):
+                return end.value
+            found = end.value[offset:]
+            return [*first[:2], [m for _, m, _ in found], [r for *_, own in found for r in own]]
+
+
+def _no_join(command: Command) -> Reply:  # noqa: ARG001
+    return [b"0", b"0", [], []]
+
+
+def _time_of(reply: Reply) -> tuple[int, int]:
+    """Return the time in the reply to a join; zero if it failed."""
+    return (0, 0) if isinstance(reply, StoreError) else (int(reply[0]), int(reply[1]))
+
+
+def _is_unknown(reply: Reply) -> bool:
+    return isinstance(reply, StoreRefused) and reply.code == "NOSCRIPT"

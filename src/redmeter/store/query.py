@@ -1,0 +1,118 @@
+"""Queries: how a reading asks a store, in as few round trips as it takes.
+
+A query is a generator. It yields a step, which is a list of reads that are sent together. It
+receives the view (the server's time and the store's configuration) and one reply per read. It may
+yield further steps, and returns its answer. `run()` runs one query. `together()` makes one query of
+several and sends their steps together, so a page with twelve panels takes as many round trips as
+its longest panel.
+
+A read is either a command about one key, which goes to the node that has the key, or a
+`ShardedRead`: a read of data that is spread over all shards of a cluster, such as an index. On one
+server there is one shard, and every read is a command. indexes.py makes the reads of indexes.
+
+Queries only read, so a step may be repeated: after a lost connection, and as a whole after the
+store's configuration has changed. Writes, which must not be repeated, are in partition.py.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from redmeter.keys import Kept
+from redmeter.store.replies import Command, Reply
+
+if TYPE_CHECKING:
+    from redmeter.store.store import Store, View
+
+T = TypeVar("T")
+
+#: The commands to single shards that one `ShardedRead` takes, step by step. It returns the merged
+#: reply, or an error.
+ShardSteps = Generator[Sequence[Command], Sequence[Reply], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedRead:
+    """A read of data that every shard has a part of."""
+
+    #: Starts the read.
+    start: Callable[[], ShardSteps]
+    #: In a best-effort reading: what counts as the reply to a command whose shard is unreachable.
+    missing: Callable[[Command], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRead:
+    """A read of the store's configuration, from the shards that the other reads of the step use.
+
+    Other shards may have an older configuration until they are written to again, and that does not
+    matter to these reads.
+    """
+
+    #: Starts the read, for some shards.
+    start: Callable[[Sequence[int]], ShardSteps]
+    missing: Callable[[Command], Reply]
+
+
+Read = Command | ShardedRead
+
+#: What a query receives for a step.
+Answered = tuple["View", Sequence[Reply]]
+Query = Generator[Sequence[Read], Answered, T]
+
+#: How often a query is started anew because the store's configuration has changed.
+_TRIES = 5
+
+
+def run(store: "Store", make: Callable[[Kept], Query[T]]) -> tuple["View", T]:
+    """Run a query, and return the view of its first step and its answer.
+
+    Args:
+        make: makes the query for a configuration of the store. It is called again if the
+            configuration turns out to be another one.
+
+    Raises:
+        StoreError: the server is unreachable or refuses.
+    """
+    for _ in range(_TRIES):
+        kept = store.seen
+        query = make(kept)
+        try:
+            view, replies = store.read(next(query))
+            if store.seen == kept:
+                while True:
+                    replies = store.ask(query.send((view, replies)))
+        except StopIteration as end:
+            return view, end.value
+        finally:
+            query.close()
+    raise AssertionError("the store's configuration changes with every step")
+
+
+def together(queries: Sequence[Query[T]]) -> Query[list[T]]:
+    """Make one query of several; its answer is the list of their answers."""
+    answers: dict[int, T] = {}
+    waiting = dict(enumerate(queries))
+    steps: dict[int, Sequence[Read]] = {}
+
+    def go(number: int, sent: Answered | None) -> None:
+        try:
+            steps[number] = next(waiting[number]) if sent is None else waiting[number].send(sent)
+        except StopIteration as end:
+            del waiting[number]
+            answers[number] = end.value
+
+    try:
+        for number in list(waiting):
+            go(number, None)
+        while steps:
+            reads = [read for step in steps.values() for read in step]
+            view, replies = yield reads
+            before, steps, at = steps, {}, 0
+            for number, step in before.items():
+                go(number, (view, replies[at : at + len(step)]))
+                at += len(step)
+    finally:
+        for query in waiting.values():
+            query.close()
+    return [answers[number] for number in sorted(answers)]
