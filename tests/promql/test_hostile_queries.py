@@ -1,6 +1,7 @@
 """Hostile queries: bounded work, a clear error, no crash."""
 
-import re
+import contextlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from redmeter.promql.limits import Limits
 from redmeter.promql.parser import parse
 from redmeter.promql.samples import Samples
 from redmeter.promql.semantics import Series
-from support.fuzzing import fuzzed, mutated
+from redmeter.promql.tokens import scan
+from support.fuzzing import assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 TIMES = np.arange(0, 600_000, 60_000, dtype=np.int64)
 
@@ -60,6 +62,10 @@ def engine(count: int = 3, limits: Limits | None = None) -> Engine:
         ("x{a='b' or c='d'}", "parse error"),
         ("rate(x)", "parse error"),
         ("x + fill(0) y", "promql-binop-fill-modifiers"),
+        ("x[5m] smoothed", "promql-extended-range-selectors"),
+        ("rate(x[5m + 1m])", "promql-duration-expr"),
+        ("x offset (1m)", "promql-duration-expr"),
+        ("x </ 3", "trim-operators"),
         ("limitk(1, x)", "promql-experimental-functions"),
         ("sort_by_label(x, 'i')", "promql-experimental-functions"),
         ("x[5m]", "range query"),
@@ -132,6 +138,7 @@ def test_an_impossible_range_is_refused(start: int, end: int, step: int) -> None
         ("a|b|c", False),
         ("web-.*", False),
         (".*foo.*bar.*", False),
+        (".*foo.*bar.*z", True),
         ("(a|b)-c", False),
         ("[0-9]+", False),
         ("(x+x+)+y", True),
@@ -148,7 +155,7 @@ def test_an_impossible_range_is_refused(start: int, end: int, step: int) -> None
 )
 def test_only_patterns_of_bounded_work_go_to_re(pattern: str, backtracks: bool) -> None:
     """All others go to google-re2."""
-    assert isinstance(regex.compiled(pattern), re.Pattern) is not backtracks
+    assert (regex.compiled(pattern).backtracking is None) is backtracks
 
 
 def test_a_pattern_without_google_re2_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +178,8 @@ def test_a_pattern_without_google_re2_is_refused(monkeypatch: pytest.MonkeyPatch
         ("", "", True),
         ("(?i)A+", "aaa", True),
         ("(x+x+)+y", "x" * 5000, False),
+        ("x*x*y", "x" * 50_000, False),
+        ("x*.*", "x" * 50_000, True),
     ],
 )
 def test_patterns_match_whole_texts(pattern: str, text: str, matching: bool) -> None:
@@ -183,6 +192,21 @@ def test_a_warning_names_the_line_and_column_of_its_cause() -> None:
     query = "sum by (i) (x)\n  # (comment\n  + rate(x{a='(\"'}[5m])"
     (info,) = engine().instant(query, 60_000).infos
     assert info.endswith('name does not end in _total/_sum/_count/_bucket: "x" (3:10)')
+
+
+def scanned(text: str) -> None:
+    """Do what depends on a text's length before the limits apply."""
+    with contextlib.suppress(BadQuery):
+        scan(text, Limits(text=10_000_000, nesting=10_000_000, operators=10_000_000))
+    with contextlib.suppress(BadQuery):
+        regex.Expression(text)
+
+
+@fuzzed_slowly
+@given(grown(('"\\\\', "'", "`", "[", "{", "=~'[", "#", "a ", "1e", '"', "\\\\", "(", "[:a", "\n")))
+def test_the_scan_of_a_text_takes_linear_time(of_length: Callable[[int], str]) -> None:
+    """Also of brackets and quotes that nothing closes."""
+    assert_work_is_linear(scanned, of_length)
 
 
 SEEDS = (

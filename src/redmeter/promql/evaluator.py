@@ -21,6 +21,7 @@ from redmeter.promql.values import (
     Labels,
     Times,
     Vector,
+    are_histograms,
     check_size,
     empty_vector,
     merge_duplicates,
@@ -361,7 +362,12 @@ class _Evaluation:
         found = []
         for row, labels in enumerate(vector.labels):
             there = vector.present[row]
-            histograms = None if vector.histograms is None else vector.histograms[row][there]
+            histograms = None
+            if vector.histograms is not None:
+                # Steps may skip samples, or repeat them.
+                histograms = vector.histograms[row][there]
+                for place in np.flatnonzero(are_histograms(histograms)):
+                    histograms[place] = histograms[place].without_reset_hint()
             nameless = bool(vector.nameless[row])
             values = vector.values[row][there]
             found.append(Series(labels, times[there], values, histograms, nameless))

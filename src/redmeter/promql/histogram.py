@@ -72,12 +72,9 @@ class Histogram:
         return self._mapped(lambda count: count * factor)
 
     def divided(self, divisor: float) -> "Histogram":
-        """Return a histogram with all counts and the sum divided, also by zero."""
+        """Return a histogram with all counts and the sum divided; by zero, it has no buckets."""
         scaled = self._mapped(lambda count: divide(count, divisor))
-        if divisor == 0:
-            # An empty bucket would be 0/0 as well; it stays empty.
-            return replace(scaled, positive={}, negative={}) if not self.count else scaled
-        return scaled
+        return scaled if divisor else replace(scaled, positive={}, negative={})
 
     def _mapped(self, change: Callable[[float], float]) -> "Histogram":
         return replace(
@@ -92,6 +89,10 @@ class Histogram:
     def compacted(self) -> "Histogram":
         """Return a histogram without empty buckets."""
         return replace(self, positive=compact(self.positive), negative=compact(self.negative))
+
+    def without_reset_hint(self) -> "Histogram":
+        """Return a histogram of which is only known whether it is a gauge."""
+        return self if self.hint == "gauge" else replace(self, hint="unknown")
 
     def as_gauge(self) -> "Histogram":
         """Return a histogram that is no counter, without empty buckets."""

@@ -1,5 +1,6 @@
 """Functions of instant vectors that read histograms, classic and native."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -32,9 +33,9 @@ def _variance(histogram: Histogram) -> float:
     total = 0.0
     for bucket in histogram.buckets():
         middle = 0.0
-        if bucket.lower * bucket.upper > 0:
-            middle = float(np.copysign(np.sqrt(bucket.lower * bucket.upper), bucket.upper))
-            middle = -abs(middle) if bucket.upper <= 0 else middle
+        if bucket.lower > 0 or bucket.upper < 0:
+            middle = math.sqrt(abs(bucket.lower)) * math.sqrt(abs(bucket.upper))
+            middle = middle if bucket.lower > 0 else -middle
         total += bucket.count * (middle - mean) ** 2
     return divide(total, histogram.count)
 
@@ -69,8 +70,12 @@ def histogram_quantile(
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_quantile(quantile[columns], bounds, counts)
 
-    def native(column: int, histogram: Histogram) -> float:
-        return native_quantile(float(quantile[column]), histogram)
+    def native(column: int, histogram: Histogram, name: str) -> float:
+        result = native_quantile(float(quantile[column]), histogram)
+        if math.isnan(histogram.sum) and histogram.count and 0 <= quantile[column] <= 1:
+            effect = "is NaN" if math.isnan(result) else "is skewed higher"
+            notes.nan_observations("quantile", f", result {effect}", name, positions[1])
+        return result
 
     return _of_histograms(vector, classic, native, positions[1], notes)
 
@@ -83,7 +88,10 @@ def histogram_fraction(
     def classic(columns: Bools, bounds: Floats, counts: Floats) -> Floats:
         return classic_fraction(lower[columns], upper[columns], bounds, counts)
 
-    def native(column: int, histogram: Histogram) -> float:
+    def native(column: int, histogram: Histogram, name: str) -> float:
+        if math.isnan(histogram.sum) and histogram.count:
+            effect = ", which are excluded from all fractions"
+            notes.nan_observations("fraction", effect, name, position)
         return native_fraction(float(lower[column]), float(upper[column]), histogram)
 
     return _of_histograms(vector, classic, native, position, notes)
@@ -92,7 +100,7 @@ def histogram_fraction(
 def _of_histograms(
     vector: Vector,
     classic: Callable[[Bools, Floats, Floats], Floats],
-    native: Callable[[int, Histogram], float],
+    native: Callable[[int, Histogram, str], float],
     position: str,
     notes: Notes,
 ) -> Vector:
@@ -127,7 +135,9 @@ def _of_histograms(
             of_classic.present[partner] &= ~both
             native_present[number] &= ~both
         for column in np.flatnonzero(native_present[number]):
-            native_values[number, column] = native(int(column), vector.histograms[row, column])
+            native_values[number, column] = native(
+                int(column), vector.histograms[row, column], label(vector.labels[row], NAME)
+            )
     native_names = [vector.labels[row] for row in rows]
     of_native = Vector(native_names, native_values, native_present, None, vector.nameless[rows])
     return concatenate([of_classic, of_native], vector.columns).nonempty()

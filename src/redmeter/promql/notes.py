@@ -85,6 +85,11 @@ class Notes:
         )
         self.inform(what + _for_metric(name), position)
 
+    def nan_observations(self, function: str, effect: str, name: str, position: str) -> None:
+        """Inform that a native histogram has observed NaN."""
+        what = f"input to histogram_{function} has NaN observations{effect}"
+        self.inform(what + _for_metric(name), position)
+
     def incompatible_types(self, left: str, operator: str, right: str, position: str) -> None:
         """Inform that an operator is not defined for these types of samples."""
         what = "incompatible sample types encountered for binary operator"

@@ -33,6 +33,8 @@ def classic_histograms(vector: Vector, position: str, notes: Notes) -> dict[Labe
         try:
             bound = float(text.replace("Inf", "inf"))
         except ValueError:
+            bound = math.nan
+        if math.isnan(bound):
             notes.bad_bucket(text, label(labels, NAME), position)
             continue
         found.setdefault(without(labels, (NAME, "le")), []).append((bound, int(row)))
@@ -138,9 +140,10 @@ def _interpolated(bucket: Bucket, share: float) -> float:
 def _narrowed(bucket: Bucket, histogram: Histogram) -> Bucket:
     """Return a bucket, the zero bucket only on the side that has observations."""
     if bucket.lower < 0 < bucket.upper:
-        if histogram.positive and not histogram.negative:
+        positive, negative = any(histogram.positive.values()), any(histogram.negative.values())
+        if positive and not negative:
             return Bucket(0.0, bucket.upper, bucket.count)
-        if histogram.negative and not histogram.positive:
+        if negative and not positive:
             return Bucket(bucket.lower, 0.0, bucket.count)
     return bucket
 

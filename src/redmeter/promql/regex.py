@@ -1,9 +1,10 @@
 """Regular expressions of queries, which come from outside and must not hang the process.
 
 Python's `re` backtracks: with a repeated group, or with several repetitions in a row, a short text
-can take longer than the age of the universe. So only patterns that cannot do this go to `re`: no
-group is repeated, nothing is looked around, and at most three repetitions follow each other. All
-others go to google-re2, whose time is linear, where it is installed; else they are refused.
+can take longer than the age of the universe. So `re` matches only what is bounded: no group is
+repeated, nothing is looked around, and at most two repetitions follow each other, two only in texts
+of at most 256 characters. All else goes to google-re2, whose time is linear, where it is installed,
+and is refused where it is not.
 """
 
 import functools
@@ -15,14 +16,18 @@ from redmeter.promql.errors import BadQuery
 
 #: Repetitions within one alternative that `re` may do: the work grows with the text's length to
 #: this power.
-MOST_REPETITIONS = 3
+MOST_REPETITIONS = 2
+#: Characters of a text in which `re` may do more than one repetition.
+LONGEST_TEXT = 256
 
+#: What `re` may give another meaning in a set one day.
+_SET_OPERATION = re.compile(r"--|&&|~~|\|\|")
 _LITERAL = re.compile(r"[\w \-/:,@%&=!~#<>;'\"]*")
 _ESCAPED = re.compile(r"\\([.\-/+*?()|\[\]{}^$\\])")
 _PART = re.compile(
     r"""
       (?P<escape>\\.)
-    | (?P<set>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])
+    | (?P<set>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*(?:\]|\\?\Z))
     | (?P<group>\((?:\?(?:P<\w+>|:))?)
     | (?P<close>\))
     | (?P<bar>\|)
@@ -33,29 +38,28 @@ _PART = re.compile(
 )
 
 
-def _is_bounded(pattern: str) -> bool:
-    """Return whether `re` matches a pattern in bounded time, and with RE2's meaning."""
-    repetitions = 0
+def _repetitions(pattern: str) -> int | None:
+    """Return how many repetitions follow each other, or None if `re` must not try the pattern."""
+    most = repetitions = 0
     before = ""
     for match in _PART.finditer(pattern):
         kind, text = match.lastgroup or "", match.group()
-        following = pattern[match.end() : match.end() + 1]
-        if kind == "escape" and text[1].isalnum() and text[1] not in "dwsDWSbBnrtfv":
-            return False
-        if kind == "set" and ("[:" in text or "&&" in text or "\\p" in text):
-            return False
-        if kind == "group" and text == "(" and following == "?":
-            return False  # flags and lookarounds
+        if kind == "escape" and text[1:].isalnum() and text[1] not in "dwsDWSbBnrtfv":
+            return None
+        if kind == "set" and ("[" in text[1:] or "\\p" in text or _SET_OPERATION.search(text)):
+            return None
+        if kind == "group" and text == "(" and pattern[match.end() : match.end() + 1] == "?":
+            return None  # flags and lookarounds
         if kind == "repeat":
             if before == "close":
-                return False
-            repetitions += 1
+                return None
+            last = match.end() == len(pattern) and pattern[match.start() - 1] == "."
+            repetitions += not last  # at the end, .* matches at once
         elif kind == "bar" and "(" not in pattern:
             repetitions = 0
-        if repetitions > MOST_REPETITIONS:
-            return False
+        most = max(most, repetitions)
         before = kind
-    return True
+    return most if most <= MOST_REPETITIONS else None
 
 
 def _literals(pattern: str) -> frozenset[str] | None:
@@ -69,33 +73,56 @@ def _literals(pattern: str) -> frozenset[str] | None:
     return None if "\\" in _ESCAPED.sub("", pattern) else frozenset(alternatives)
 
 
-@functools.lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Any:
-    """Return a pattern with `fullmatch()` and `groupindex`, of `re` or of google-re2.
+class Expression:
+    """A compiled pattern that matches any text in bounded time."""
 
-    Raises:
-        BadQuery: the pattern is not valid, or it needs google-re2, which is not installed.
-    """
-    if _is_bounded(pattern):
+    def __init__(self, pattern: str) -> None:
+        """Compile a pattern.
+
+        Raises:
+            BadQuery: the pattern is not valid, or it needs google-re2, which is not installed.
+        """
+        self._pattern = pattern
+        repetitions = _repetitions(pattern)
+        self.backtracking: re.Pattern[str] | None = None
+        self._longest = LONGEST_TEXT if repetitions and repetitions > 1 else 1 << 30
+        if repetitions is None:
+            self._linear()
+            return
         try:
-            return re.compile(pattern, re.DOTALL | re.ASCII)
-        except re.error as error:
+            self.backtracking = re.compile(pattern, re.DOTALL | re.ASCII)
+        except (re.error, OverflowError, RecursionError) as error:
             raise BadQuery(f"invalid regular expression {pattern!r}: {error}") from None
-    try:
-        import re2  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        raise BadQuery(
-            f"the regular expression {pattern!r} repeats a group, has more than"
-            f" {MOST_REPETITIONS} repetitions or uses flags. Install google-re2 to use it, or"
-            " simplify it"
-        ) from None
-    options = re2.Options()
-    options.log_errors = False
-    options.dot_nl = True
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise BadQuery(f"invalid regular expression {pattern!r}: {error}") from None
+
+    def fullmatch(self, text: str) -> Any:
+        """Return a match of all of a text, or None."""
+        if self.backtracking is not None and len(text) <= self._longest:
+            return self.backtracking.fullmatch(text)
+        return self._linear().fullmatch(text)
+
+    def _linear(self) -> Any:
+        """Return the pattern compiled by google-re2, which caches it."""
+        try:
+            import re2  # type: ignore[import-untyped, unused-ignore]
+        except ImportError:
+            raise BadQuery(
+                f"the regular expression {self._pattern!r} repeats a group, has more than"
+                f" {MOST_REPETITIONS} repetitions, uses flags or meets a long text. Install"
+                " google-re2 to use it, or simplify it"
+            ) from None
+        options = re2.Options()
+        options.log_errors = False
+        options.dot_nl = True
+        try:
+            return re2.compile(self._pattern, options)
+        except re2.error as error:
+            raise BadQuery(f"invalid regular expression {self._pattern!r}: {error}") from None
+
+
+@functools.lru_cache(maxsize=1024)
+def compiled(pattern: str) -> Expression:
+    """Return a compiled pattern."""
+    return Expression(pattern)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -5,16 +5,17 @@ the positions of calls, selectors, parentheses, numbers and strings, which the p
 report. Both trees and texts list each of these in the same order.
 """
 
+import itertools
 import re
 from collections import defaultdict, deque
 
-from redmeter.promql.errors import BadQuery
+from redmeter.promql.errors import BadQuery, UnsupportedQuery
 from redmeter.promql.limits import Limits
 
 _TOKEN = re.compile(
     r"""
       (?P<space>\s+|\#[^\n]*)
-    | (?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`[^`]*`)
+    | (?P<string>"(?:\\.|[^"\\])*(?:"|\\?\Z)|'(?:\\.|[^'\\])*(?:'|\\?\Z)|`[^`]*(?:`|\Z))
     | (?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[a-z0-9]*)
     | (?P<word>[A-Za-z_:][A-Za-z0-9_:]*)
     | (?P<sign>==|!=|=~|!~|>=|<=|[-+*/%^<>=@(){}\[\],:])
@@ -42,6 +43,7 @@ _AGGREGATIONS = {
     *("count_values", "quantile", "limitk", "limit_ratio"),
 }
 _NUMBERS = {"inf", "nan"}
+_DURATIONS = ("arithmetic of durations is not supported", "promql-duration-expr")
 
 
 class Positions:
@@ -76,6 +78,7 @@ def scan(query: str, limits: Limits) -> Positions:
         if match.lastgroup != "space"
     ]
     _check_size(tokens, limits)
+    _check_features(query, tokens)
     positions = Positions()
     lines = [0, *(match.end() for match in re.finditer("\n", query))]
     line = 0
@@ -132,6 +135,26 @@ def _read_word(positions: Positions, position: str, text: str, before: str, afte
         return "number"
     positions.add("selector", position, text)
     return "name"
+
+
+def _check_features(query: str, tokens: list[tuple[str, str, int]]) -> None:
+    """Raise UnsupportedQuery for syntax of feature flags, which the parser does not know."""
+    in_brackets = False
+    for (kind, text, start), (_, following, next_start) in itertools.pairwise(
+        [*tokens, ("", "", 0)]
+    ):
+        if text in ("[", "]"):
+            in_brackets = text == "["
+        elif kind == "word" and text.lower() in ("smoothed", "anchored") and following != "(":
+            message = f"the modifier {text.lower()} is not supported"
+            raise UnsupportedQuery(message, "promql-extended-range-selectors")
+        elif in_brackets and (text in _OPERATORS or (kind == "word" and following == "(")):
+            raise UnsupportedQuery(*_DURATIONS)
+        if text.lower() == "offset" and following == "(":
+            raise UnsupportedQuery(*_DURATIONS)
+        if query[start : start + 2] in ("</", ">/") and next_start == start + 1:
+            message = "the operators </ and >/, which trim histograms, are not supported"
+            raise UnsupportedQuery(message, "trim-operators")
 
 
 def _check_size(tokens: list[tuple[str, str, int]], limits: Limits) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,9 +94,18 @@ class Store:
                 self.read_histograms = True
                 histograms = np.full(len(ordered), None, dtype=object)
                 for place, sample in enumerate(ordered):
-                    histograms[place] = sample if isinstance(sample, Histogram) else None
+                    if isinstance(sample, Histogram):
+                        before = ordered[place - 1] if place else None
+                        histograms[place] = _hinted(before, sample)
             found.append(Series(labels, times, values, histograms))
         return sorted(found, key=lambda series: series.labels)
+
+
+def _hinted(before: float | Histogram | None, sample: Histogram) -> Histogram:
+    """Return a stored histogram with what Prometheus' storage knows of counter resets."""
+    if sample.hint != "unknown" or not isinstance(before, Histogram) or before.hint == "gauge":
+        return sample
+    return sample if sample.is_reset_after(before) else replace(sample, hint="not_reset")
 
 
 def run_script(text: str, *, delayed_name_removal: bool = True) -> list[Outcome]:

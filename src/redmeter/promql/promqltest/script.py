@@ -13,6 +13,8 @@ _EVAL = re.compile(
     re.DOTALL,
 )
 _EXPECT = re.compile(r"expect\s+(?P<what>\w+)(?:\s+(?P<how>msg|regex)\s*:)?\s*(?P<text>.*)")
+#: Where a warning is, which a script may leave out.
+_POSITION = re.compile(r" \(\d+:\d+\)$")
 _RANGE = re.compile(r"expect\s+range\s+vector\s+from\s+(\S+)\s+to\s+(\S+)\s+step\s+(\S+)")
 
 
@@ -27,7 +29,7 @@ class Expectation:
     def fits(self, message: str) -> bool:
         """Return whether a message is as expected."""
         if self.how == "msg":
-            return message == self.text
+            return self.text in (message, _POSITION.sub("", message))
         if self.how == "regex":
             return re.search(self.text, message) is not None
         return True
