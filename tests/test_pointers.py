@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "redmeter"
 
 #: Files that no wheel has, and the package without the extra that something needs.
-DEAD_END = re.compile(r"(?<!prometheus.io/)\bdocs/|\b[\w-]+\.md\b|pip install[^;,]*\bredmeter\b(?!\[)")
+DEAD_END = re.compile(
+    r"(?<!prometheus\.io/)\bdocs/|\b[\w-]+\.md\b|pip install[^;,]*\bredmeter\b(?!\[)"
+)
 #: An extra that is named. Most texts take theirs from redmeter.extras.
 EXTRA = re.compile(r"\bredmeter\[([\w,-]*)\]")
 
