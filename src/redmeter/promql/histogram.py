@@ -15,9 +15,6 @@ from redmeter.promql.values import format_float
 Hint = Literal["unknown", "reset", "not_reset", "gauge"]
 Buckets = Mapping[int, float]
 
-#: The schemas of Prometheus' exponential histograms.
-SCHEMAS = range(-4, 9)
-
 
 @dataclass(frozen=True)
 class Bucket:

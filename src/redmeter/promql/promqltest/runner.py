@@ -8,7 +8,7 @@ import numpy as np
 
 from redmeter.promql.errors import QueryError, UnsupportedQuery
 from redmeter.promql.evaluator import Answer, Engine
-from redmeter.promql.histogram import Histogram
+from redmeter.promql.histogram import Buckets, Histogram
 from redmeter.promql.nodes import Matcher
 from redmeter.promql.promqltest import notation
 from redmeter.promql.promqltest.notation import CUSTOM_BUCKETS, Sample
@@ -274,9 +274,7 @@ def _same_histogram(expected: Histogram, got: Histogram) -> bool:
     )
 
 
-def _same_buckets(expected: "dict[int, float] | object", got: "dict[int, float] | object") -> bool:
-    assert isinstance(expected, dict)
-    assert isinstance(got, dict)
+def _same_buckets(expected: Buckets, got: Buckets) -> bool:
     return expected.keys() == got.keys() and all(close(expected[i], got[i]) for i in expected)
 
 
