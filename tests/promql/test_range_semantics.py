@@ -142,3 +142,11 @@ def test_a_range_query_is_its_instant_queries(
         assert single == pytest.approx(
             {k: v[column] for k, v in whole.items() if v[column] is not None}, nan_ok=True
         )
+
+
+def test_absent_over_time_accepts_series_that_differ_in_their_names_alone() -> None:
+    """Their names do not matter, as nothing of them is in the answer."""
+    kept = Kept(series("x", [0], [1.0], a="1"), series("y", [0], [1.0], a="1"))
+    engine = Engine(Samples(kept))
+    assert cells(engine.instant('absent_over_time({a="1"}[1m])', 30_000)) == {}
+    assert cells(engine.instant('absent_over_time({a="1"}[1m])', 90_000)) == {(("a", "1"),): [1.0]}

@@ -345,7 +345,8 @@ class _Evaluation:
         else:
             result = apply(call, self._subquery(argument, call.ends), self._limits, self._notes)
         check_size(result, self._limits)
-        return result if function == "last_over_time" else self._unnamed(result)
+        keeps_name = node.function in ("last_over_time", "absent_over_time")
+        return result if keeps_name else self._unnamed(result)
 
     def _subquery(self, node: nodes.Subquery, ends: Times) -> list[Series]:
         """Return the series of a subquery, for windows that end at certain times."""
