@@ -143,9 +143,9 @@ def test_a_range_is_chosen_by_the_keyboard(open_page: Open, site: Site) -> None:
 def test_who_follows_a_link_by_the_keyboard_goes_on_there(open_page: Open, site: Site) -> None:
     """Not at the top of the page again."""
     page = ready(open_page("?range=86400"))
-    page.get_by_role("link", name="All pages").focus()
+    page.get_by_role("link", name="All routes").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Pages", level=1)).to_be_focused()
+    expect(page.get_by_role("heading", name="Routes", level=1)).to_be_focused()
 
 
 def test_who_wants_no_motion_gets_none(open_page: Open, site: Site) -> None:

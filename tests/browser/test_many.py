@@ -71,7 +71,7 @@ def test_histograms_show_their_p95_and_its_change(
         color_scheme=theme,
         width=width,
     )
-    panel = ready(page).get_by_role("region", name="Observed values", exact=True)
+    panel = ready(page).get_by_role("region", name="Histograms", exact=True)
     row = panel.get_by_role("row").filter(has_text="checkout_seconds")
     expect(row).to_contain_text(re.compile("(39|40)[0-9]? ms"))
     expect(row).to_contain_text(re.compile(r"\+(29|30|31)\d %"))

@@ -83,7 +83,7 @@ def test_below_a_path_of_an_application_all_of_it_works(
     page = ready(open_page("/ops/metrics?range=1", of=site._replace(url=mounted)))
     assert page.url == f"{mounted}/ops/metrics/?range=1"
     page.on("request", lambda request: asked.append(urlsplit(request.url).path))
-    page.get_by_role("navigation").get_by_role("link", name="Counters").click()
+    page.get_by_role("navigation").get_by_role("link", name="Metrics").click()
     page.get_by_role("link", name="signups").click()
     expect(page.get_by_role("row", name=re.compile("^signups"))).to_contain_text("3")
     assert urlsplit(page.url).path == "/ops/metrics/"
@@ -146,7 +146,7 @@ def test_the_demo_ends_at_a_page_on_which_its_visitors_are(
     page = ready(open_page("?range=1", of=shop))
     hits = page.get_by_role("list", name="The five numbers").get_by_role("listitem").first
     expect(hits).to_contain_text(re.compile(r"[1-9]"))
-    pages = page.get_by_role("region", name="Pages", exact=True)
+    pages = page.get_by_role("region", name="Routes", exact=True)
     expect(pages.get_by_role("link", name="/", exact=True)).to_be_visible()
     legend = page.get_by_role("region", name="Legend of Traffic")
     row = legend.get_by_role("row").filter(has=page.get_by_text("hits", exact=True))

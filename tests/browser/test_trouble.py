@@ -38,7 +38,7 @@ def test_the_store_goes_away_and_comes_back(
         server.stop()
         banner = page.get_by_role("alert")
         expect(banner).to_contain_text("store is away")
-        expect(banner).to_contain_text("What is shown was so at")
+        expect(banner).to_contain_text("Showing data from")
         expect(button).to_contain_text("Away")
         expect(row).to_contain_text("7")
         server.start()
@@ -68,14 +68,14 @@ def test_a_node_of_a_cluster_goes_away_and_comes_back(
         cluster.pause(node)
         banner = page.locator(".banner")
         expect(banner).to_contain_text(
-            f"{node.address} does not answer: what lies there is missing"
+            f"{node.address} does not answer. Its data is missing here"
         )
         expect(rows).not_to_have_count(40)
         expect(rows).not_to_have_count(0)
         expect(page.locator("button.live")).to_contain_text("Live")
         page.get_by_role("link", name="Messages", exact=True).click()
         expect(page.get_by_text("there may be more there").first).to_be_visible()
-        page.get_by_role("link", name="Counters", exact=True).click()
+        page.get_by_role("link", name="Metrics", exact=True).click()
         cluster.resume(node)
         expect(banner).to_have_count(0, timeout=30_000)
         expect(rows).to_have_count(40)

@@ -10,7 +10,7 @@ from browser.conftest import Homes, Open, Site, ready, serve
 from support.commands import Home
 from support.sentinels import Watched
 
-VIEWS = ("Overview", "Pages", "Messages", "Counters", "Health")
+VIEWS = ("Overview", "Routes", "Messages", "Metrics", "Health")
 
 
 @pytest.mark.realdata
@@ -20,7 +20,7 @@ def test_the_overview_shows_the_figures_of_the_log(open_page: Open, site: Site) 
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     tiles = page.get_by_role("list", name="The five numbers")
     expect(tiles.get_by_role("listitem")).to_have_count(5)
-    expect(tiles.get_by_role("listitem").first).to_contain_text(re.compile(r"Hits an? .*[1-9]"))
+    expect(tiles.get_by_role("listitem").first).to_contain_text(re.compile(r"Requests per .*[1-9]"))
     with site.meter() as meter:
         hits = sum(sample.value for sample in meter.series("hits", precision=86400))
     legend = page.get_by_role("region", name="Legend of Traffic")
@@ -29,7 +29,7 @@ def test_the_overview_shows_the_figures_of_the_log(open_page: Open, site: Site) 
     counters = page.get_by_role("region", name="Counters", exact=True)
     expect(counters.get_by_role("row").filter(has=named)).to_contain_text(f"{hits:,}")
     expect(tiles.get_by_role("listitem").filter(has_text="Errors logged")).to_contain_text("1")
-    for heading in ("Traffic", "Pages", "Counters", "Messages", "Health"):
+    for heading in ("Traffic", "Routes", "Counters", "Messages", "Health"):
         expect(page.get_by_role("heading", name=heading, exact=True, level=2)).to_be_visible()
     expect(page.get_by_text("payment %s refused")).to_be_visible()
 
@@ -67,7 +67,7 @@ def test_pages_are_counted_as_pages(open_page: Open, site: Site) -> None:
     about = page.get_by_role("region", name="Busiest").locator(".about")
     expect(about).to_contain_text(re.compile(rf" of {found}$"))
     page = open_page("?range=86400")
-    pages = page.get_by_role("region", name="Pages", exact=True)
+    pages = page.get_by_role("region", name="Routes", exact=True)
     expect(pages).to_contain_text(re.compile(rf"the busiest \d of {found}\D"))
 
 
@@ -178,7 +178,7 @@ def test_an_empty_store_says_what_would_fill_it(open_page: Open, homes: Homes) -
     empty = serve(homes("empty"))
     page = open_page(of=empty, permissions=["clipboard-read", "clipboard-write"])
     expect(page.get_by_role("list", name="The five numbers")).to_contain_text("–")
-    for panel in ("Traffic", "Pages", "Counters"):
+    for panel in ("Traffic", "Routes", "Counters"):
         card = page.get_by_role("region", name=panel, exact=True)
         expect(card.get_by_role("button", name="Copy")).to_be_visible()
     page.get_by_role("region", name="Counters").get_by_role("button", name="Copy").click()

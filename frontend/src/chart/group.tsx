@@ -40,7 +40,7 @@ interface Props {
   empty: ComponentChildren;
 }
 
-const UNITS = { "": "Counts", seconds: "Durations", bytes: "Bytes", ratio: "Shares" } as const;
+const UNITS = { "": "Count", seconds: "Time", bytes: "Bytes", ratio: "Share" } as const;
 
 /** Pixels: of the first chart, of others, and of a share. */
 const HEIGHTS = { high: 250, middle: 150, low: 110 } as const;

@@ -75,13 +75,13 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
           })}
           {expected && (
             <>
-              <Beside off={hidden.includes(BAND)} toggle={() => toggle(BAND)} text="expected">
+              <Beside off={hidden.includes(BAND)} toggle={() => toggle(BAND)} text="expected range">
                 <BandSwatch />
               </Beside>
               <Beside
                 off={hidden.includes(OUTSIDE)}
                 toggle={() => toggle(OUTSIDE)}
-                text="outside the band"
+                text="outside the expected range"
                 note={
                   expected.known > 0
                     ? `${number(expected.outside)} of ${number(expected.known)} (${percent(expected.outside / expected.known)})`

@@ -9,7 +9,7 @@ test("more errors are bad, fewer are good, more hits are neither", () => {
 });
 
 test("what is not known, or hardly moved, is neutral", () => {
-  expect(change(null, 1, "lower-is-better").text).toBe("nothing to compare");
+  expect(change(null, 1, "lower-is-better").text).toBe("no earlier data");
   expect(change(1, null, "lower-is-better").tone).toBe("neutral");
   expect(change(0, 0, "lower-is-better").text).toBe("unchanged");
   expect(change(1.001, 1, "lower-is-better")).toMatchObject({ text: "unchanged", tone: "neutral" });
@@ -24,7 +24,7 @@ test("what chance makes of few events is neither good nor bad", () => {
 });
 
 test("from nothing there is no percentage", () => {
-  expect(change(3, 0, "lower-is-better")).toMatchObject({ by: null, text: "from 0", tone: "bad" });
+  expect(change(3, 0, "lower-is-better")).toMatchObject({ by: null, text: "was 0", tone: "bad" });
 });
 
 test("large steps are told as multiples", () => {

@@ -33,13 +33,13 @@ export function change(
   meaning: Meaning,
   counts: Counts | null = null,
 ): Change {
-  if (value === null || before === null) return { by: null, text: "nothing to compare", ...STILL };
+  if (value === null || before === null) return { by: null, text: "no earlier data", ...STILL };
   if (value === before) return { by: 0, text: "unchanged", ...STILL };
   const direction = value > before ? "up" : "down";
   const by = before === 0 ? null : (value - before) / Math.abs(before);
   const real = counts ? beyondChance(counts) : by === null || Math.abs(by) >= MUCH;
   const tone = meaning === "neutral" || !real ? "neutral" : direction === "up" ? "bad" : "good";
-  if (by === null) return { by, text: "from 0", tone, direction };
+  if (by === null) return { by, text: "was 0", tone, direction };
   if (Math.abs(by) < LEAST) return { by, text: "unchanged", ...STILL };
   return { by, text: parts(by), tone, direction };
 }

@@ -50,14 +50,14 @@ test("a server's memory is told as the server tells it", () => {
   expect([0, 1023, 1_677_722, 3 * 2 ** 30].map(memory)).toEqual(["0 B", "1,023 B", "1.6 MiB", "3 GiB"]);
 });
 
-test("what is rare is told for an hour or a day", () => {
+test("a rare event is shown per hour or per day", () => {
   expect([0, 12.34, 0.1, 0.05, 0.001, 0.0000032].map(rate)).toEqual([
-    "0 a second",
-    "12.3 a second",
-    "0.1 a second",
-    "3 a minute",
-    "3.6 an hour",
-    "0.28 a day",
+    "0 per second",
+    "12.3 per second",
+    "0.1 per second",
+    "3 per minute",
+    "3.6 per hour",
+    "0.28 per day",
   ]);
 });
 

@@ -73,14 +73,14 @@ export const bytes = (value: number) => scaled(value, ["B", "kB", "MB", "GB", "T
 /** Bytes of a server's memory, as servers tell and limit it: by 1024. */
 export const memory = (value: number) => scaled(value, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
 
-/** How often, from events a second, in the unit in which it is no tiny part: "12.3 a second",
- * "4 an hour". */
+/** A rate, from events per second, in the unit in which it is not tiny: "12.3 per second",
+ * "4 per hour". */
 export function rate(perSecond: number): string {
   const size = Math.abs(perSecond);
-  if (size === 0 || size >= 0.1) return `${figures(perSecond)} a second`;
-  if (size * 60 >= 1) return `${figures(perSecond * 60)} a minute`;
-  if (size * 3600 >= 1) return `${figures(perSecond * 3600)} an hour`;
-  return `${figures(perSecond * 86_400)} a day`;
+  if (size === 0 || size >= 0.1) return `${figures(perSecond)} per second`;
+  if (size * 60 >= 1) return `${figures(perSecond * 60)} per minute`;
+  if (size * 3600 >= 1) return `${figures(perSecond * 3600)} per hour`;
+  return `${figures(perSecond * 86_400)} per day`;
 }
 
 /** A share, 0 to 1, as a percentage: 0.03 %, 1.2 %, 45 %. */

@@ -13,7 +13,7 @@ export function Banner() {
   const away = failure !== null && failure.passing;
   useEffect(() => {
     if (!away) return;
-    announce("The store is away. What is shown stands still.");
+    announce("Can't reach the store. The page shows old data.");
     const timer = setInterval(() => tick((n) => n + 1), 500);
     return () => {
       clearInterval(timer);
@@ -23,15 +23,15 @@ export function Banner() {
   const lacking = missing.join("; ");
   useEffect(() => {
     if (!lacking) return;
-    announce(`${lacking}. What lies there is missing.`);
-    return () => announce("Nothing is missing any more.");
+    announce(`${lacking}. Its data is missing.`);
+    return () => announce("Everything is reachable again.");
   }, [lacking]);
   if (!away && lacking)
     return (
       <div class="banner">
         <p>
-          <strong>A part of the store is away.</strong> <T text={lacking} most={300} />: what lies there is
-          missing.
+          <strong>Part of the store is unreachable.</strong> <T text={lacking} most={300} />. Its data is
+          missing here.
         </p>
       </div>
     );
@@ -40,9 +40,9 @@ export function Banner() {
   return (
     <div class="banner" role="alert">
       <p>
-        <strong>{failure.status === 0 ? "The server is away." : "The store is away."}</strong>{" "}
+        <strong>{failure.status === 0 ? "Can't reach the server." : "Can't reach the store."}</strong>{" "}
         <T text={failure.message} most={300} /> {failure.fix && <T text={failure.fix} most={300} />}{" "}
-        {now !== null && <span>What is shown was so at {timeOf(now, state.value.clock)}.</span>}
+        {now !== null && <span>Retrying. Showing data from {timeOf(now, state.value.clock)}.</span>}
       </p>
       <button type="button" class="quiet" onClick={again}>
         Try now

@@ -7,7 +7,7 @@ import { T } from "./text";
 import { Go } from "./go";
 
 const VIEWS = ["overview", "pages", "messages", "counters", "health"] as const;
-const LEVELS = { ok: "well", warn: "with warnings", fail: "failing" } as const;
+const LEVELS = { ok: "healthy", warn: "with warnings", fail: "broken" } as const;
 const THEMES: Record<Theme, { next: Theme; icon: string; text: string }> = {
   system: { next: "light", text: "as the system", icon: "M3 4h14v9H3zM7 17h6M10 13v4" },
   light: {

@@ -64,10 +64,10 @@ export function setTheme(theme: Theme): void {
 
 export const TITLES: Record<View, string> = {
   overview: "Overview",
-  series: "Series",
-  pages: "Pages",
+  series: "Metric",
+  pages: "Routes",
   messages: "Messages",
-  counters: "Counters",
+  counters: "Metrics",
   health: "Health",
 };
 

@@ -13,7 +13,7 @@ export function Counters() {
   const kind = CHOICES.find((each) => each.value === state.value.kind)?.value ?? "counters";
   return (
     <>
-      <Toolbar title="Counters" ranged />
+      <Toolbar title="Metrics" ranged />
       <div class="filters">
         <Filter label="Filter by name" most={512} />
         <Choice
@@ -43,16 +43,16 @@ function Silent() {
   const at = nearest(kept.value, range);
   const widest = kept.value.at(-1);
   if (!at || !widest) return null;
-  if (widest === at) return <p class="fine">Listed is what happened in the last {at.label}.</p>;
+  if (widest === at) return <p class="fine">Active in the last {at.label}.</p>;
   return (
     <p class="fine">
-      Listed is what happened in the last {at.label}; what has been silent since is at a wider range:{" "}
+      Active in the last {at.label}.{" "}
       <button
         type="button"
         class="quiet"
         onClick={() => set({ range: widest.precision, since: null, until: null, offset: 0 }, true)}
       >
-        all of {widest.label}
+        Show the last {widest.label}
       </button>
     </p>
   );

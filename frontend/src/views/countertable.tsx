@@ -45,7 +45,7 @@ export function CounterTable({ rows, window, label = "Counters", brief = false, 
           title={`Nothing in the last ${durationLabel(window.end - window.start)}`}
           code={'from redmeter import Meter; Meter().count("signups")'}
         >
-          Whatever is counted stands here by itself; nothing is to be declared.
+          Metrics appear here automatically as soon as your app records them.
         </Empty>
       )
     );

@@ -26,7 +26,7 @@ export function detailLines(answer: DetailAnswer): Line[] {
       values: over.quantiles[key] ?? [],
     })),
     { ...common, key: "mean", label: "mean", values: over.mean },
-    { ...common, unit: "" as const, sums: true, key: "count", label: "how many", values: over.count },
+    { ...common, unit: "" as const, sums: true, key: "count", label: "count", values: over.count },
   ];
 }
 

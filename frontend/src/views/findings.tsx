@@ -5,9 +5,9 @@ import { T } from "../parts/text";
 import { Code } from "../parts/empty";
 
 const WORDS = {
-  ok: "The store is well.",
-  warn: "Something should be looked at.",
-  fail: "Something is broken.",
+  ok: "Store healthy",
+  warn: "Warnings",
+  fail: "Something is broken",
 } as const;
 
 export function Findings({

@@ -33,14 +33,14 @@ export function Health() {
                 <Store answer={answer} />
               </Card>
             </div>
-            <Card title="Writers" about="processes that told of themselves within the last day">
+            <Card title="Writers" about="processes seen in the last 24 h">
               <Writers writers={answer.writers} now={answer.now} />
             </Card>
             <div class="panels even">
               <Card title="Memory" about="by kind">
                 <Memory of={answer.bytes} />
               </Card>
-              <Card title="Retention" about="what is kept, and how many counters there are">
+              <Card title="Retention" about="intervals kept per precision, and the number of counters">
                 <Kept answer={answer} />
               </Card>
             </div>
@@ -195,7 +195,7 @@ function Memory({ of }: { of: Record<string, number | null> }) {
             <th scope="row">
               <T text={kind} most={60} />
             </th>
-            <td class="figure">{size === null ? <span class="faint">not told</span> : memory(size)}</td>
+            <td class="figure">{size === null ? <span class="faint">unknown</span> : memory(size)}</td>
             <td class="bar-cell">
               <span class="share-bar" aria-hidden="true">
                 <span style={{ width: `${(((size ?? 0) / most) * 100).toFixed(1)}%` }} />

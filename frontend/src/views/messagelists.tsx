@@ -105,7 +105,7 @@ export function Frequent({
             <About row={row} now={now} />
             {!brief && row.sample && row.sample !== row.pattern && (
               <details>
-                <summary>The last of them</summary>
+                <summary>Latest example</summary>
                 <pre tabIndex={0}>
                   <T text={row.sample} lines />
                 </pre>

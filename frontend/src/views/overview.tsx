@@ -58,7 +58,7 @@ export function Overview() {
 function spoken({ numbers }: OverviewAnswer): string {
   const { hits, errors } = numbers;
   const parts = [hits.value === null ? "no hits" : rate(hits.value).replace(" ", " hits ")];
-  if (errors.value !== null) parts.push(`${percent(errors.value)} failing`);
+  if (errors.value !== null) parts.push(`${percent(errors.value)} error rate`);
   return `Overview: ${parts.join(", ")}.`;
 }
 
@@ -119,7 +119,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
         id="traffic"
         lines={traffic.lines}
         places={traffic.places}
-        captions={{ ratio: "Failing requests, share of all" }}
+        captions={{ ratio: "Error rate" }}
         precision={window.precision}
         start={window.start}
         end={window.end}
@@ -134,14 +134,14 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
       <div class="panels">
         <div class="column">
           <Card
-            title="Pages"
+            title="Routes"
             about={
               pages.found > 0 &&
               `the busiest ${pages.rows.length} of ${number(pages.found)}${pages.looked_at < pages.of ? `, of ${number(pages.looked_at)} of ${number(pages.of)} label sets` : ""}`
             }
             actions={
               <Go view="pages" class="to">
-                All pages
+                All routes
               </Go>
             }
           >
@@ -155,7 +155,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
             }
             actions={
               <Go view="counters" class="to">
-                All counters
+                All metrics
               </Go>
             }
           >
@@ -182,7 +182,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
             title="Health"
             actions={
               <Go view="health" class="to">
-                All about the store
+                All health checks
               </Go>
             }
           >
@@ -191,8 +191,8 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
               {answer.health.writers === 0
                 ? "No process has written in the last 3 minutes."
                 : answer.health.writers === 1
-                  ? "1 process writes."
-                  : `${number(answer.health.writers)} processes write.`}
+                  ? "1 process writing."
+                  : `${number(answer.health.writers)} processes writing.`}
             </p>
           </Card>
         </div>

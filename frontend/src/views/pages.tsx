@@ -16,15 +16,15 @@ import { ORDERS, PageTable, type Order } from "./pagetable";
 const CHOICES: { value: Order; text: string }[] = [
   { value: "count", text: "Busiest" },
   { value: "p95", text: "Slowest" },
-  { value: "failing", text: "Failing" },
+  { value: "failing", text: "Error rate" },
   { value: "total", text: "Most time" },
 ];
 
 /** Which part of what there is was looked at. */
 function partOf({ sampled, looked_at, of }: PagesAnswer): string {
   const parts = [
-    sampled ? "durations of a part of the requests" : "",
-    looked_at < of ? `of ${number(looked_at)} of ${number(of)} label sets` : "",
+    sampled ? "response times of a sample of requests" : "",
+    looked_at < of ? `from ${number(looked_at)} of ${number(of)} label sets` : "",
   ].filter(Boolean);
   return parts.map((each) => `, ${each}`).join("");
 }
@@ -32,7 +32,7 @@ function partOf({ sampled, looked_at, of }: PagesAnswer): string {
 /** Why the list is empty, where it is not that nothing is there. */
 function noneOf(order: Order, offset: number, { found, of }: PagesAnswer) {
   if (offset > 0 && found > 0) return <PastTheEnd />;
-  if (of > 0 && state.value.filter) return <Empty title="No page has this in its route" />;
+  if (of > 0 && state.value.filter) return <Empty title="No routes match" />;
   return of > 0 && order === "failing" ? <Empty title="No request failed in this window" /> : null;
 }
 
@@ -46,7 +46,7 @@ export function Pages() {
   const sort = (next: Order) => set({ order: next === "count" ? "" : next, offset: 0 }, true);
   return (
     <>
-      <Toolbar title="Pages" ranged />
+      <Toolbar title="Routes" ranged />
       <div class="filters">
         <Filter label="Filter by route" most={200} />
         <Choice label="Order" options={CHOICES} chosen={order} choose={sort} />
@@ -68,8 +68,8 @@ export function Pages() {
                 empty={noneOf(order, offset, answer)}
               />
               <p class="fine">
-                Time is how long all requests of a page took together, as a share of that of all pages. p95
-                from {durationLabel(window.histograms)} slices.
+                Share of time: the total time of a route's requests, as a share of that of all routes. p95
+                from intervals of {durationLabel(window.histograms)}.
               </p>
               {rows.length > 20 && found > LIMIT && (
                 <div class="card-foot">

@@ -25,7 +25,7 @@ interface Props {
 const TITLES: Record<Order, string> = {
   count: "Requests",
   p95: "p95",
-  failing: "Failing",
+  failing: "Error rate",
   total: "Share of time",
 };
 
@@ -62,11 +62,11 @@ export function PageTable({ rows, order, window, empty, brief = false, sort }: P
     </th>
   );
   return (
-    <div class="scroll" role="region" aria-label="Table: Pages" tabIndex={0}>
+    <div class="scroll" role="region" aria-label="Table: Routes" tabIndex={0}>
       <table class={brief ? "list named pages" : "list named wide"}>
         <thead>
           <tr>
-            <th scope="col">Page</th>
+            <th scope="col">Route</th>
             <th scope="col">
               <span class="away">Requests over time</span>
             </th>

@@ -42,8 +42,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
     const names = found.of === text ? found.names : await namesOf(patternOf(text), AbortSignal.timeout(5000));
     const name = meant(text, names);
     if (name !== null) add(name);
-    else if (text !== "")
-      tell(names.length > 0 ? "Several have this in their names: choose one" : "No such name");
+    else if (text !== "") tell(names.length > 0 ? "Several match: pick one" : "No such metric");
   };
   return (
     <>
@@ -64,7 +63,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
       ))}
       {series.length > 0 && (
         <button type="button" class="quiet" onClick={() => set({ series: [] }, true)}>
-          Usual series
+          Reset
         </button>
       )}
       <form

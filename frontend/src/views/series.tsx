@@ -111,7 +111,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
       <dl class="stats">
         {total !== null && (
           <div>
-            <dt>Ever counted</dt>
+            <dt>All-time total</dt>
             <dd>{value(total, unit)}</dd>
           </div>
         )}
@@ -126,7 +126,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
                 </span>
               ) : (
                 <>
-                  The band should hold {percent(forecast.level)}, by <T text={forecast.method} most={200} />;{" "}
+                  Expected range ({percent(forecast.level)}), by <T text={forecast.method} most={200} />;{" "}
                   {fellOutside(forecast)}.
                 </>
               )}
@@ -222,7 +222,7 @@ function Figures({
       .map((key) => [percentile(key), value(summary.quantiles[key], unit)] as [string, string]),
     ["Lowest", value(summary.low, unit)],
     ["Highest", value(summary.high, unit)],
-    ["Deviation", value(summary.stddev, unit)],
+    ["Std. dev.", value(summary.stddev, unit)],
   ];
   return (
     <>

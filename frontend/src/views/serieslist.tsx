@@ -17,7 +17,7 @@ import { madeFrom, reachable } from "./ranking";
 export const KINDS = [
   { value: "counters", text: "Counters" },
   { value: "gauges", text: "Gauges" },
-  { value: "histograms", text: "Observed values" },
+  { value: "histograms", text: "Histograms" },
 ] as const;
 export type Kind = (typeof KINDS)[number]["value"];
 
@@ -115,20 +115,18 @@ function None({ answer, offset, title, code, among }: NoneProps) {
   if (offset > 0 && found > 0) return <PastTheEnd />;
   if (state.value.filter)
     return (
-      <Empty title="None has such a name">
-        {looked_at < total
-          ? `Looked at were the first ${number(looked_at)} of ${number(total)} names, and those that begin so. `
-          : ""}
+      <Empty title={`No ${title.toLowerCase()} match`}>
+        {looked_at < total ? `Searched the first ${number(looked_at)} of ${number(total)} names. ` : ""}
         {!among && (
           <>
-            A star stands for anything: <code>http_*</code>.
+            <code>*</code> matches anything: <code>http_*</code>.
           </>
         )}
       </Empty>
     );
   return (
     <Empty title={`No ${title.toLowerCase()} in this window`} code={code}>
-      Whatever is told stands here by itself; nothing is to be declared.
+      Metrics appear here automatically as soon as your app records them.
     </Empty>
   );
 }

@@ -65,7 +65,9 @@ function Tile({
         </span>
         <span class="tile-foot">
           {value === null ? (
-            <span class="faint">{link.value.missing.length > 0 ? "not on what answers" : none}</span>
+            <span class="faint">
+              {link.value.missing.length > 0 ? "on the part that is unreachable" : none}
+            </span>
           ) : (
             <Pill value={value} before={before} meaning={meaning} counts={counts} against={against} />
           )}
@@ -96,9 +98,9 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
   const apart =
     window.histograms !== window.precision ? `${observed}, by ${durationLabel(window.histograms)}` : "";
   return (
-    <ul class="tiles" aria-label="The five numbers">
+    <ul class="tiles" aria-label="Key figures">
       <Tile
-        title={`${hits.name && hits.name !== "hits" ? hits.name : "Hits"} ${per.join(" ")}`}
+        title={`${hits.name && hits.name !== "hits" ? hits.name : "Requests"} ${per.join(" ")}`}
         value={hits.value}
         before={hits.before}
         sampled={hits.sampled}
@@ -106,10 +108,10 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         meaning="neutral"
         to={hits.name ? "series" : "counters"}
         more={hits.name ? { name: hits.name } : {}}
-        none={`no hits ${within}`}
+        none={`no requests ${within}`}
       />
       <Tile
-        title="Failing requests"
+        title="Error rate"
         value={errors.value}
         before={errors.before}
         counts={errors.count_before === null ? null : [errors.count, errors.count_before]}
@@ -121,7 +123,7 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         said={since(errors.since)}
       />
       <Tile
-        title="95 % are faster than"
+        title="p95 response time"
         value={p95.value}
         before={p95.before}
         sampled={p95.sampled}
@@ -129,23 +131,23 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         meaning={hits.count >= TELLING ? "lower-is-better" : "neutral"}
         to="pages"
         more={{ order: "p95" }}
-        none={`no durations ${observed}`}
+        none={`no response times ${observed}`}
         said={p95.value === null ? "" : [apart, since(p95.since)].filter(Boolean).join(", ")}
       />
       <Tile
-        title="Slowest page, p95"
+        title="Slowest route, p95"
         value={slowest.value}
         before={slowest.before}
         written={seconds}
         meaning="neutral"
         to="pages"
         more={{ order: "p95" }}
-        none={`no pages ${observed}`}
+        none={`no routes ${observed}`}
         said={slowest.value === null ? "" : apart}
         note={slowest.route !== null && slowest.value !== null && <T text={slowest.route} most={80} />}
       />
       <Tile
-        title={logged.sliding ? "Errors logged in 60 minutes" : "Errors logged this hour"}
+        title={logged.sliding ? "Errors logged, last 60 min" : "Errors logged this hour"}
         value={logged.value}
         before={logged.expected}
         counts={logged.value === null || logged.expected === null ? null : [logged.value, logged.expected]}

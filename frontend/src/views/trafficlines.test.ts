@@ -27,7 +27,7 @@ test("nothing failed is a line at zero, not none", () => {
   const { lines, places } = trafficLines([curve("hits", [10, 10]), curve("hits_failed", [0, 0])], false);
   expect(lines.map((line) => [line.label, line.values])).toEqual([
     ["hits", [10, 10]],
-    ["failing requests", [0, 0]],
+    ["error rate", [0, 0]],
   ]);
   expect(places).toEqual([0, 1]);
 });
@@ -44,7 +44,7 @@ test("durations keep their colour, whatever is beside them", () => {
   expect(places).toEqual([0, 1, 2]);
   expect(lines.map((line) => [line.label, line.unit])).toEqual([
     ["hits", ""],
-    ["failing requests", "ratio"],
+    ["error rate", "ratio"],
     ["p95 response time", "seconds"],
   ]);
 });
@@ -55,10 +55,10 @@ test("what is known of a part of the window names its start", () => {
   const all = { value: 0.1, since: null };
   const part = { value: 0.1, since: 1_700_000_040 };
   expect(knownSince(numbers(all, all), "utc")).toBe("");
-  expect(knownSince(numbers(part, all), "utc")).toMatch(/^Failing requests: known since .*22:14.*\.$/);
+  expect(knownSince(numbers(part, all), "utc")).toMatch(/^Error rate: known since .*22:14.*\.$/);
   expect(knownSince(numbers(all, part), "utc")).toMatch(/^Response times: known since .*22:14.*\.$/);
   expect(knownSince(numbers({ value: null, since: null }, all), "utc")).toBe(
-    "Failing requests: not counted in this window.",
+    "Error rate: not recorded in this window.",
   );
 });
 
@@ -72,6 +72,6 @@ test("what somebody chose is shown as it is", () => {
 test("each line leads to its series", () => {
   const chart = [curve("hits", [1]), curve("hits_failed", [1]), curve("hits_seconds", [1])];
   const { series } = trafficLines(chart, false);
-  expect(series.get("failing requests")).toBe("hits_failed");
+  expect(series.get("error rate")).toBe("hits_failed");
   expect(series.get("p95 response time")).toBe("hits_seconds");
 });

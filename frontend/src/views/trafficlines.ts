@@ -25,7 +25,7 @@ export function failing(hits: Curve, failed: Curve): Line {
     if (start < failed.start) return null;
     return Math.min(1, Math.max(0, failed.values[(start - failed.start) / failed.precision] ?? 0) / all);
   });
-  const label = "failing requests";
+  const label = "error rate";
   return { ...lineOf({ ...hits, values }, label), key: label, unit: "ratio", sums: false };
 }
 
@@ -54,9 +54,8 @@ export function trafficLines(chart: readonly Curve[], chosen: boolean): Traffic 
 export function knownSince({ hits, errors, p95 }: Numbers, clock: Clock): string {
   if (hits.name !== HITS || hits.count === 0) return "";
   const parts = [];
-  if (errors.value === null) parts.push("Failing requests: not counted in this window.");
-  else if (errors.since !== null)
-    parts.push(`Failing requests: known since ${momentOf(errors.since, clock)}.`);
+  if (errors.value === null) parts.push("Error rate: not recorded in this window.");
+  else if (errors.since !== null) parts.push(`Error rate: known since ${momentOf(errors.since, clock)}.`);
   if (p95.since !== null) parts.push(`Response times: known since ${momentOf(p95.since, clock)}.`);
   return parts.join(" ");
 }
