@@ -62,7 +62,7 @@ def test_a_forgotten_logger_leaves_nothing_behind(
     store = open_store()
     assert forget_logger(store, "app")
     left = {key for key in client.keys("*") if secret in client.dump(key)}
-    kinds = ("recent", "common", "patterns")
+    kinds = ("recent", "common", "patterns", "steps")
     others = {f"redmeter:{k}:{name}:error".encode() for k in kinds for name in ("app2", "my.app")}
     assert left == {*others, b"redmeter:recent:app:info:x"}
     assert client.keys("redmeter:*:app:*") == [b"redmeter:recent:app:info:x"]

@@ -76,7 +76,7 @@ def meter(client: Any, open_meter: OpenMeter) -> Meter:
     meter.log("app", "failed", severity="error")
     meter.log("web", "started")
     if client:
-        client.delete("redmeter:common:app:error")
+        client.delete("redmeter:common:app:error", "redmeter:steps:app:error")
         meter.log("app", "failed", severity="error")
     return meter
 
@@ -98,7 +98,7 @@ def test_a_key_of_another_type_takes_nothing_else_away(
             client.delete(each)
             client.set(each, "theirs")
         if case.startswith("changes"):
-            client.delete("redmeter:common:app:error")
+            client.delete("redmeter:common:app:error", "redmeter:steps:app:error")
         assert read(meter) == left
     (record,) = caplog.records
     assert record.name == "redmeter.reading"
