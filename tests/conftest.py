@@ -44,6 +44,15 @@ settings.register_profile(
 settings.load_profile("ci" if IN_CI else "dev")
 
 
+#: Folders and files whose tests take longest. They run first: at the end, they would be waited for.
+LONGEST = ("tests/faults/cluster/", "tests/faults/test_recorder_model.py", "tests/demo/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests first that take longest; the others keep their order."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
 @pytest.fixture(autouse=True)
 def loggers_as_new() -> None:
     """Our loggers say what they say by themselves, whatever a test before configured."""
