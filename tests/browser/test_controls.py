@@ -222,7 +222,7 @@ def test_pages_come_in_any_order(open_page: Open, site: Site, name: str, order: 
 def test_a_page_leads_to_its_counters(open_page: Open, site: Site) -> None:
     """To all that have its route."""
     page = open_page("?view=pages&range=86400")
-    table = page.get_by_role("region", name="Table: Pages")
+    table = page.get_by_role("region", name="Table: Routes")
     table.get_by_role("link").first.click()
     expect(page).to_have_url(re.compile("view=counters.*filter="))
     expect(page.get_by_role("link", name=re.compile("^http_requests")).first).to_be_visible()
@@ -250,7 +250,7 @@ def test_messages_can_be_narrowed_down(open_page: Open, site: Site) -> None:
     expect(page).to_have_url(re.compile("severity=error"))
     page.get_by_label("Logger").select_option("shop")
     expect(page).to_have_url(re.compile("logger=shop"))
-    page.get_by_text("The last of them").click()
+    page.get_by_text("Latest example").click()
     expect(page.get_by_role("region", name="Frequent").get_by_text("17")).to_be_visible()
 
 

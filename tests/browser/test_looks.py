@@ -133,7 +133,7 @@ def test_a_chart_is_read_and_zoomed_by_the_keyboard(open_page: Open, site: Site)
 def test_a_range_is_chosen_by_the_keyboard(open_page: Open, site: Site) -> None:
     """What is chosen is told, not only coloured; and figures are said to who cannot see them."""
     page = ready(open_page("?range=60"))
-    expect(page.get_by_role("status").filter(has_text="hits a")).to_have_count(1)
+    expect(page.get_by_role("status").filter(has_text="requests per")).to_have_count(1)
     button = page.get_by_role("group", name="Range").get_by_role("button").last
     button.focus()
     page.keyboard.press("Enter")

@@ -144,7 +144,7 @@ def test_the_demo_ends_at_a_page_on_which_its_visitors_are(
     assert found is not None, child.so_far()
     shop = site._replace(url=found[0])
     page = ready(open_page("?range=1", of=shop))
-    hits = page.get_by_role("list", name="The five numbers").get_by_role("listitem").first
+    hits = page.get_by_role("list", name="Key figures").get_by_role("listitem").first
     expect(hits).to_contain_text(re.compile(r"[1-9]"))
     pages = page.get_by_role("region", name="Routes", exact=True)
     expect(pages.get_by_role("link", name="/", exact=True)).to_be_visible()

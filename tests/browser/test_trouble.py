@@ -37,7 +37,7 @@ def test_the_store_goes_away_and_comes_back(
         expect(button).to_contain_text("Live")
         server.stop()
         banner = page.get_by_role("alert")
-        expect(banner).to_contain_text("store is away")
+        expect(banner).to_contain_text("Can't reach the store")
         expect(banner).to_contain_text("Showing data from")
         expect(button).to_contain_text("Away")
         expect(row).to_contain_text("7")
@@ -67,9 +67,7 @@ def test_a_node_of_a_cluster_goes_away_and_comes_back(
         node = cluster.nodes[1]
         cluster.pause(node)
         banner = page.locator(".banner")
-        expect(banner).to_contain_text(
-            f"{node.address} does not answer. Its data is missing here"
-        )
+        expect(banner).to_contain_text(f"{node.address} does not answer. Its data is missing here")
         expect(rows).not_to_have_count(40)
         expect(rows).not_to_have_count(0)
         expect(page.locator("button.live")).to_contain_text("Live")
@@ -96,7 +94,7 @@ def test_the_process_that_serves_it_goes_away(
     page = ready(open_page("?range=1", of=first))
     first.process.finish(signal.SIGINT)
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("server is away")
+    expect(alert).to_contain_text("Can't reach the server")
     again = home.start("up", "--port", port[1])
     assert port[1] in again.out(1)
     with contextlib.suppress(TimeoutError):  # it may come back by itself before the click

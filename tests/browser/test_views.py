@@ -10,7 +10,14 @@ from browser.conftest import Homes, Open, Site, ready, serve
 from support.commands import Home
 from support.sentinels import Watched
 
-VIEWS = ("Overview", "Routes", "Messages", "Metrics", "Health")
+#: Each view with its word in the address.
+VIEWS = {
+    "Overview": "",
+    "Routes": "pages",
+    "Messages": "messages",
+    "Metrics": "counters",
+    "Health": "health",
+}
 
 
 @pytest.mark.realdata
@@ -18,7 +25,7 @@ def test_the_overview_shows_the_figures_of_the_log(open_page: Open, site: Site) 
     """As the store has them; five numbers, a chart, and a panel for each question."""
     page = open_page("?range=86400")
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
-    tiles = page.get_by_role("list", name="The five numbers")
+    tiles = page.get_by_role("list", name="Key figures")
     expect(tiles.get_by_role("listitem")).to_have_count(5)
     expect(tiles.get_by_role("listitem").first).to_contain_text(re.compile(r"Requests per .*[1-9]"))
     with site.meter() as meter:
@@ -49,7 +56,7 @@ def test_every_view_is_a_link_away(open_page: Open, site: Site, view: str) -> No
     page.get_by_role("navigation").get_by_role("link", name=re.compile(view)).click()
     expect(page.get_by_role("heading", name=view, level=1)).to_be_visible()
     if view != "Overview":
-        expect(page).to_have_url(re.compile(f"view={view.lower()}"))
+        expect(page).to_have_url(re.compile(f"view={VIEWS[view]}"))
         expect(page).to_have_title(re.compile(view))
         page.go_back()
         expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
@@ -177,7 +184,7 @@ def test_an_empty_store_says_what_would_fill_it(open_page: Open, homes: Homes) -
     """Every panel, with a line to copy."""
     empty = serve(homes("empty"))
     page = open_page(of=empty, permissions=["clipboard-read", "clipboard-write"])
-    expect(page.get_by_role("list", name="The five numbers")).to_contain_text("–")
+    expect(page.get_by_role("list", name="Key figures")).to_contain_text("–")
     for panel in ("Traffic", "Routes", "Counters"):
         card = page.get_by_role("region", name=panel, exact=True)
         expect(card.get_by_role("button", name="Copy")).to_be_visible()

@@ -57,7 +57,7 @@ export function Overview() {
 /** The figures as a sentence. */
 function spoken({ numbers }: OverviewAnswer): string {
   const { hits, errors } = numbers;
-  const parts = [hits.value === null ? "no hits" : rate(hits.value).replace(" ", " hits ")];
+  const parts = [hits.value === null ? "no requests" : rate(hits.value).replace(" ", " requests ")];
   if (errors.value !== null) parts.push(`${percent(errors.value)} error rate`);
   return `Overview: ${parts.join(", ")}.`;
 }
