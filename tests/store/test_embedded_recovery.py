@@ -101,12 +101,13 @@ def test_an_orphan_is_ended_and_replaced(home: Home) -> None:
         orphan.wait()
 
 
-def test_stop_ends_an_orphan(home: Home) -> None:
-    """There is no supervisor to ask, so the server is asked itself."""
+@pytest.mark.parametrize("late", [0.0, 0.5])
+def test_stop_ends_an_orphan(home: Home, late: float) -> None:
+    """There is no supervisor to ask, so the server is asked itself, once it listens."""
     embedded.ensure(home.data)
     before = home.info()
     embedded.stop(home.data)
-    orphan = _orphan(home, before)
+    orphan = _orphan(home, before, late=late)
     try:
         assert embedded.stop(home.data) is True
         assert orphan.wait(timeout=5.0) == 0
@@ -116,20 +117,28 @@ def test_stop_ends_an_orphan(home: Home) -> None:
         orphan.wait()
 
 
-def _orphan(home: Home, before: embedded.Info) -> "subprocess.Popen[bytes]":
-    """Start a server as a killed supervisor would leave it on a system without death signals."""
+def _orphan(home: Home, before: embedded.Info, *, late: float = 0.0) -> "subprocess.Popen[bytes]":
+    """Start a server as a killed supervisor would leave it on a system without death signals.
+
+    Args:
+        late: seconds after which it starts to listen; not waited for.
+    """
     binary, _ = embedded.find_binary()
     with (home.data / "server.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         orphan = subprocess.Popen(
-            [binary, "--port", "0", "--unixsocket", before.socket, "--appendonly", "yes"],
+            [
+                *("sh", "-c", f'sleep {late}; exec "$0" "$@"', binary),
+                *("--port", "0", "--unixsocket", before.socket, "--appendonly", "yes"),
+            ],
             cwd=home.data,
             pass_fds=[lock.fileno()],
             stdout=subprocess.DEVNULL,
         )
     state = {"pid": orphan.pid, "supervisor": before.supervisor_pid, "socket": str(before.socket)}
     (home.data / "server.json").write_text(json.dumps(state))
-    eventually(before.socket.exists)
+    if not late:
+        eventually(before.socket.exists)
     return orphan
 
 

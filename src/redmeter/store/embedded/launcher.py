@@ -147,7 +147,7 @@ def stop(path: str | os.PathLike[str], *, timeout: float = 10.0) -> bool:
             if now != owner and now:
                 with suppress(ProcessLookupError):
                     os.kill(now, signal.SIGTERM)
-            elif now != owner:
+            elif not now:  # again, as it may not listen yet
                 wire.end_orphan(data)
             owner = now
             if SYSTEM.monotonic() > deadline:
