@@ -1,6 +1,7 @@
 """ASGI: messages pass unchanged and at once, and a request is counted as what became of it."""
 
 import asyncio
+import contextvars
 import logging
 import sys
 import threading
@@ -551,7 +552,7 @@ def test_what_is_spent_within_is_recorded(
             await call(around, http_scope("GET", path), [])
         assert spent._current.get() is None
 
-    asyncio.run(both())
+    contextvars.Context().run(asyncio.run, both())  # whatever other tests left in theirs
     name = 'http_request_db_ratio{method="GET",route="(unmatched)"}'
     assert memory.observed(name) == [0.25]
 
