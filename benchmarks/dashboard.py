@@ -113,7 +113,7 @@ def page(conn: redis.Redis, url: str) -> Iterator[Row]:
             tab = context.new_page()
             began = time.perf_counter()
             tab.goto(address)
-            tab.get_by_role("list", name="The five numbers").wait_for()
+            tab.get_by_role("list", name="Key figures").wait_for()
             ready.append(time.perf_counter() - began)
             sizes.append(
                 tab.evaluate(
@@ -131,7 +131,7 @@ def page(conn: redis.Redis, url: str) -> Iterator[Row]:
             context = browser.new_context(viewport={"width": 1280, "height": 900})
             tab = context.new_page()
             tab.goto(address + query)
-            tab.get_by_role("list", name="The five numbers").wait_for()
+            tab.get_by_role("list", name="Key figures").wait_for()
             share, asked = _watched(tab, conn)
             name = "default refresh" if not query else "2 min by 1 s"
             yield Row(
