@@ -9,9 +9,9 @@ test("a list of all series needs no words", () => {
 });
 
 test("until all series are ranked, the list says that it is of the first by name", () => {
-  const told = { looked_at: 1000, total: 20_000, ranked_at: null };
-  expect(madeFrom(told, NOW, true)).toBe(", from the first 1,000 of 20,000 series by name; ranking all …");
-  expect(madeFrom(told, NOW, false)).toBe(", from the first 1,000 of 20,000 series by name");
+  const answer = { looked_at: 1000, total: 20_000, ranked_at: null };
+  expect(madeFrom(answer, NOW, true)).toBe(", from the first 1,000 of 20,000 series by name; ranking all …");
+  expect(madeFrom(answer, NOW, false)).toBe(", from the first 1,000 of 20,000 series by name");
 });
 
 test("a ranking shows its age, and the series that it lacks", () => {
@@ -23,8 +23,8 @@ test("a ranking shows its age, and the series that it lacks", () => {
 });
 
 test("of more series than a ranking reads, it is of the first by name", () => {
-  const told = { looked_at: 100_000, total: 250_000, ranked_at: NOW - 400 };
-  expect(madeFrom(told, NOW, true)).toBe(", ranked 6 min ago from the first 100k of 250k series by name");
+  const answer = { looked_at: 100_000, total: 250_000, ranked_at: NOW - 400 };
+  expect(madeFrom(answer, NOW, true)).toBe(", ranked 6 min ago from the first 100k of 250k series by name");
 });
 
 test("a ranking keeps its first rows", () => {

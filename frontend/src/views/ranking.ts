@@ -6,14 +6,14 @@ import { number } from "../lib/units";
 export const RANKED_ROWS = 1_000;
 const RANKED_SERIES = 100_000;
 
-interface Told {
+interface Answer {
   looked_at: number;
   total: number;
   ranked_at: number | null;
 }
 
 /** Which series a list was made from, as a clause; "" where it was made from all of them just now. */
-export function madeFrom({ looked_at, total, ranked_at }: Told, now: number, ranks: boolean): string {
+export function madeFrom({ looked_at, total, ranked_at }: Answer, now: number, ranks: boolean): string {
   const first = `the first ${number(looked_at)} of ${number(total)} series by name`;
   if (ranked_at === null) {
     if (looked_at >= total) return "";
