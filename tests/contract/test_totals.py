@@ -129,7 +129,7 @@ def test_the_time_before_is_compared_by_the_requests_whose_failures_are_known(
     """Else half of it would be taken for free of failures."""
     store, now = open_store(), int(server_time(client))
     end = slice_start(slice_start(now, 60) - 119 * 60, 300)
-    before = [end - 300 * n for n in range(1, 24)]
+    before = [end - 300 * n for n in range(1, 40)]
     counts = dict.fromkeys([now, *before], 10) | {now - 9 * 3600: 1000}
     count_all(store, {"hits": counts, "hits_failed": {now: 1} | dict.fromkeys(before[:18], 5)})
     errors = read_overview(store, 60).numbers.errors

@@ -126,6 +126,10 @@ def totals(
     failed = _known(counted(HITS_FAILED, [failures], window.fine, start, now), hits)
 
     before, earlier = window.slices_before(now), observed.slices_before(now)
+    since = min((starts[0] for starts in before.values()), default=0)
+    if before:  # The interval before that one shows whether it is known as a whole.
+        oldest = next(width for width, starts in before.items() if starts[0] == since)
+        before[oldest].insert(0, since - oldest)
     joined = [Joined(join, 0, needed=False) for join in joins]
     sampled = [name for name, _, _ in series_in(joined)]
     timed = [HITS_SECONDS, *sampled] if durations else []
@@ -147,7 +151,9 @@ def totals(
     middle = len(parts[0]) // 2
     old, old_failed = _counts(before, parts[0][:middle]), _counts(before, parts[0][middle:])
     count = _sum(hits)
-    count_before = sum(old.values()) if window.earlier else None
+    count_before = (
+        sum(count for at, count in old.items() if at >= since) if window.earlier else None
+    )
     known = count + (count_before or 0)
     found = Totals(
         bool(hits.values) or (whole(ever) > 0 and not is_misplaced(counts)),
@@ -158,7 +164,7 @@ def totals(
         # Next to nothing was before that.
         began=bool(count) and whole(ever) - known <= _LITTLE * known,
         failures=Failures(_sum(failed), _sum(hits, failed.start) if failed.values else 0),
-        failures_before=_failures(old, old_failed),
+        failures_before=_failures(old, old_failed, since),
     )
     if durations:
         summary = summed(HITS_SECONDS, parts[1], observed, view.histograms, now)
@@ -183,11 +189,17 @@ def _known(failed: Curve, hits: Curve) -> Curve:
     return failed
 
 
-def _failures(hits: Mapping[int, int], failed: Mapping[int, int]) -> Failures:
-    """Return the same of intervals by their starts."""
+def _failures(hits: Mapping[int, int], failed: Mapping[int, int], since: int) -> Failures:
+    """Count the failures of intervals by their starts.
+
+    Left out are intervals before `since`, and the first one that has failures where there were
+    requests before it: failures may not have been counted in all of it.
+    """
     first = min(failed, default=0)
     older = min(hits, default=first) < first
-    known = [at for at in hits if failed and (at > first or (at == first and not older))]
+    known = [
+        at for at in hits if failed and at >= since and (at > first or (at == first and not older))
+    ]
     return Failures(sum(failed.get(at, 0) for at in known), sum(hits[at] for at in known))
 
 
