@@ -21,7 +21,7 @@ from typing import NamedTuple
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION
 from redmeter.partitions import PARTITIONS, TAGS, partition_of
 from redmeter.recording.buffer import FIELDS_PER_BATCH
-from redmeter.recording.reporting import REPORT_SECONDS
+from redmeter.recording.status import REPORT_SECONDS
 
 #: How much of the time of a master's thread recording may take. The rest is for readers, for the
 #: cleaner, for a failover, and for the hour in which everybody comes.

@@ -15,8 +15,8 @@ import redis
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.partitions import partition_of
-from redmeter.recording.bulk import Bulk
-from redmeter.recording.flusher import Failed
+from redmeter.recording.bulk_writer import BulkWriter
+from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
 from support.clusters import Cluster
 from support.history import check
@@ -91,7 +91,7 @@ def _past(url: str) -> Iterator[Callable[[], float]]:
     store.binding()
 
     def write() -> float:
-        bulk, now = Bulk(store), int(time.time())
+        bulk, now = BulkWriter(store), int(time.time())
         for number in range(PAST):
             for second in range(SECONDS):
                 bulk.add(f"n{number}", now - second, 1, now)
@@ -178,7 +178,7 @@ def _until_stored(meter: Meter, others: list[str], rest: list[str]) -> tuple[flo
     watcher = threading.Thread(target=watch)
     started = time.perf_counter()
     watcher.start()
-    with contextlib.suppress(Failed):
+    with contextlib.suppress(FlushFailed):
         recorder._flush(last=False, asked=False)
     whole = time.perf_counter() - started
     watcher.join()

@@ -20,8 +20,8 @@ from redmeter.kinds.packed import buckets_text, moments_text
 from redmeter.kinds.statistics import LIFE
 from redmeter.reading.rankings import rank
 from redmeter.reading.summaries import read_summaries
-from redmeter.recording.bulk import Bulk
-from redmeter.recording.observations import Distributions
+from redmeter.recording.bulk_writer import BulkWriter
+from redmeter.recording.observations import PendingHistogram
 from support.stores import exchanges
 from table import Row, milli, nano, seconds, sized, turns
 
@@ -165,13 +165,13 @@ def _share_of_core(conn: redis.Redis, url: str, rng: random.Random) -> float:
     store = _store(url)
     names = [f"took_seconds:{number}" for number in range(50)]
     now = int(store.read()[0].now)
-    bulk = Bulk(store)
+    bulk = BulkWriter(store)
 
     def write(second: int, ready: Distribution | None = None) -> None:
         for name in names:
             one = copy.deepcopy(ready) or _drawn(rng, 100)
             bulk._tally.recorded += one.count
-            bulk._buffer.add(Distributions, name, second, one, second)
+            bulk._buffer.add(PendingHistogram, name, second, one, second)
         bulk.write(10.0, second)
 
     write(now - WRITTEN - 15, _drawn(rng, 10 * HARD))

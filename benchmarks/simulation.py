@@ -24,9 +24,9 @@ from filling import copy, fill, observed
 from redmeter.clock import ManualClock
 from redmeter.partitions import TAGS, partition_of
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.observations import Distributions
-from redmeter.recording.runs import Last, Lasts, Sums
-from redmeter.recording.tally import Tally
+from redmeter.recording.observations import PendingHistogram
+from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
+from redmeter.recording.stats import RecorderStats
 
 #: Connections over which batches come, and seconds by which the time that is set is late.
 CONNECTIONS, LATE = 16, 60
@@ -87,20 +87,20 @@ class Processes:
         """Return the batches by which a process stores what happened in a second."""
         now = self._begun + process % 5
         self._clock.set_wall(now)
-        buffer = Buffer(KEPT, Tally(0.0), 1e9, partition_of if self.spread else None)
+        buffer = Buffer(KEPT, RecorderStats(0.0), 1e9, partition_of if self.spread else None)
         shared = self.names[process // self.work.sharing]
         # A flush comes at some moment within a second.
         for at in (now - 1, now):
             for name in shared["counter"]:
-                buffer.add(Sums, name, at, 2, now)
+                buffer.add(PendingCounter, name, at, 2, now)
             for name in shared["gauge"]:
-                buffer.add(Lasts, name, at, Last(at + 0.123456, process / 3), now)
+                buffer.add(PendingGauge, name, at, GaugeSample(at + 0.123456, process / 3), now)
             for name in shared["histogram"]:
                 # Nothing is added to it: there is one for each second.
-                buffer.add(Distributions, name, at, observed(VALUES // 2, process % 100), now)
+                buffer.add(PendingHistogram, name, at, observed(VALUES // 2, process % 100), now)
         if (process + int(now)) % self.work.own_every == 0:
             for name in own_names(process, self.work):
-                buffer.add(Lasts, name, now, Last(now + 0.123456, process / 3), now)
+                buffer.add(PendingGauge, name, now, GaugeSample(now + 0.123456, process / 3), now)
         made = []
         for number, part in enumerate(self.parts):
             while (taken := buffer.take(number)) is not None:

@@ -168,10 +168,10 @@ def test_the_pure_rows_do_no_input_output_and_start_no_threads(path: Path) -> No
 @pytest.mark.parametrize(
     ("own", "source", "faults"),
     [
-        ("store", "from redmeter.recording.direct import write_counts", ["recording"]),
+        ("store", "from redmeter.recording.sync import write_counts", ["recording"]),
         ("store", "def f():\n    import redmeter.meter", ["meter"]),
         ("store", "from redmeter import cleaning, keys", ["cleaning"]),
-        ("reading", "from redmeter.recording import direct", ["recording"]),
+        ("reading", "from redmeter.recording import sync", ["recording"]),
         ("keys", "from redmeter.names import canonical", ["names"]),
         ("names", "from redmeter import Meter", ["redmeter"]),
         ("errors", "import redmeter.keys as k", ["keys"]),

@@ -27,13 +27,13 @@ from redmeter.model import (
     Anomaly,
     Change,
     Changes,
+    Drop,
     Expected,
     Forecast,
     Frequency,
     Hour,
     Judged,
     LogSource,
-    Loss,
     Mark,
     Message,
     Ranked,
@@ -44,7 +44,7 @@ from redmeter.model import (
     Statistics,
 )
 from redmeter.reading.spread import Spread, Summary
-from redmeter.recording.cells import Counter, Gauge
+from redmeter.recording.instruments import Counter, Gauge
 from redmeter.recording.observations import Histogram
 from redmeter.recording.timer import Timer
 
@@ -57,6 +57,7 @@ __all__ = [
     "Changes",
     "ClockDisagreement",
     "Counter",
+    "Drop",
     "EmbeddedServerError",
     "Expected",
     "Forecast",
@@ -71,7 +72,6 @@ __all__ = [
     "Judged",
     "LimitExceeded",
     "LogSource",
-    "Loss",
     "Mark",
     "Message",
     "Meter",

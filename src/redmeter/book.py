@@ -36,8 +36,8 @@ from redmeter.kinds.moments import Moments
 from redmeter.model import Operations, Outcome
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
-from redmeter.recording.direct import check_written
-from redmeter.recording.folding import TEXT_LIMIT
+from redmeter.recording.messages.coalesce import TEXT_LIMIT
+from redmeter.recording.sync import check_written
 from redmeter.store import Store
 from redmeter.store.link import Link
 from redmeter.store.opening import check_client, check_pipeline, location_of

@@ -13,15 +13,15 @@ from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.model import RecorderHealth
-from redmeter.recording.cells import Counter, Gauge
-from redmeter.recording.digesting import Rules
-from redmeter.recording.direct import DirectRecorder
-from redmeter.recording.exceptions import described
-from redmeter.recording.grouping import Grouping, placed
+from redmeter.recording.instruments import Counter, Gauge
 from redmeter.recording.marks import label_of
-from redmeter.recording.messages import formatted
+from redmeter.recording.messages.fingerprint import Fingerprint, with_place
+from redmeter.recording.messages.messages import format_message
+from redmeter.recording.messages.redact import MessageRules
+from redmeter.recording.messages.tracebacks import describe_error
 from redmeter.recording.observations import Histogram
 from redmeter.recording.recorder import Recorder
+from redmeter.recording.sync import SyncRecorder
 from redmeter.recording.timer import Timer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: How long close() and the exit of a process wait for the last flush, seconds.
 CLOSE_SECONDS = 2.0
 
-# See recording/cells.py: another 1, or True, takes the longer way.
+# See recording/instruments.py: another 1, or True, takes the longer way.
 _ONE = 1
 
 
@@ -110,7 +110,7 @@ class Meter(Asking):
             "max_series": settings.resolve("max_series", max_series),
             "max_label_sets": settings.resolve("max_label_sets", max_label_sets),
         }
-        rules = Rules(settings.resolve("recent_messages", recent_messages))
+        rules = MessageRules(settings.resolve("recent_messages", recent_messages))
         if mask is not None:
             if not callable(mask):
                 raise InvalidSetting("mask", "a function that takes a text and returns one")
@@ -129,9 +129,9 @@ class Meter(Asking):
         )
         super().__init__(store)
         self._release: str = settings.resolve("release", release)
-        self._recorder: Recorder | DirectRecorder
+        self._recorder: Recorder | SyncRecorder
         if sync or self._store is None:
-            self._recorder = DirectRecorder(self._store, clock.wall, rules)
+            self._recorder = SyncRecorder(self._store, clock.wall, rules)
         else:
             self._recorder = Recorder(self._store, interval=interval, rules=rules, **limits)
             # A meter that nobody holds any more still stores what it has.
@@ -322,13 +322,13 @@ class Meter(Asking):
         if exception is not None and not isinstance(exception, BaseException):
             kind = type(exception).__name__
             raise TypeError(f"an exception is one that was raised (except … as error), not {kind}")
-        pattern: Grouping
-        pattern, text, problem = formatted(message, args)
+        pattern: Fingerprint
+        pattern, text, problem = format_message(message, args)
         if problem:
             self._recorder.trouble("format", f"formatting a message: {problem}")
         if exception is not None:
-            place, told = described(exception)
-            pattern, text = placed(pattern, place), f"{text}\n{told}"
+            place, told = describe_error(exception)
+            pattern, text = with_place(pattern, place), f"{text}\n{told}"
         self._recorder.log(name, severity_of(severity), pattern, text, self._now())
 
     def mark(self, label: str | None = None, *, at: float | None = None) -> None:

@@ -380,7 +380,7 @@ class Outcome(NamedTuple):
     answers: tuple[tuple[str, str], ...] = ()
 
 
-class Loss(NamedTuple):
+class Drop(NamedTuple):
     """Events that one precision of a series lacks."""
 
     #: aged, future, memory, overflow, WRONGTYPE, denied …: see docs/faults.md.
@@ -416,7 +416,7 @@ class RecorderHealth(NamedTuple):
     #: Events given up whole: neither a slice nor the grand total has them.
     dropped: int
     #: What single precisions lack, and why; also of events that were dropped.
-    losses: tuple[Loss, ...]
+    losses: tuple[Drop, ...]
     #: Events that went to a series labelled overflow="true", or to (other), since there were too
     #: many series of their name, or in all; without those that are not collected yet.
     overflowed: int

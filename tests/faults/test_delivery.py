@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.delivery import Delivery, Incomplete
-from redmeter.recording.runs import Sums
-from redmeter.recording.tally import Tally
+from redmeter.recording.delivery import Delivery, DeliveryIncomplete
+from redmeter.recording.pending import PendingCounter
+from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from support.proxy import Proxy
 from support.recorders import check_whole
@@ -45,11 +45,11 @@ def test_what_was_answered_is_not_sent_as_another_batch(
     proxy: Proxy, opened: Store, conn: Any, before: int
 ) -> None:
     """Also where nobody heard the answer, and the next try does not get as far as the server."""
-    lock, tally = Lock(), Tally(opened.clock.wall())
+    lock, tally = Lock(), RecorderStats(opened.clock.wall())
     buffer, now = Buffer(opened.kept, tally, math.inf), opened.clock.wall()
     delivery = Delivery(opened, buffer, tally, lock)
     tally.recorded += 5
-    buffer.add(Sums, "x", now, 5, now)
+    buffer.add(PendingCounter, "x", now, 5, now)
     lock.left = before
     with contextlib.suppress(KeyboardInterrupt):
         delivery.run()
@@ -57,10 +57,10 @@ def test_what_was_answered_is_not_sent_as_another_batch(
     proxy.refuse()
     try:
         delivery.run()
-    except Incomplete:
+    except DeliveryIncomplete:
         delivery.waive()
     tally.recorded += 2
-    buffer.add(Sums, "x", now, 2, now)
+    buffer.add(PendingCounter, "x", now, 2, now)
     proxy.heal()
     delivery.run()
     assert tally.buffered == delivery.in_doubt == 0

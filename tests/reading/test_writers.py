@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.analysis.patterns import VERSION
-from redmeter.model import Loss, RecorderHealth
+from redmeter.model import Drop, RecorderHealth
 from redmeter.reading import reports
 from redmeter.reading.findings import Finding
 from redmeter.reading.health import examine
@@ -107,14 +107,14 @@ def test_reports_that_cannot_be_read_are_told() -> None:
 def test_lost_events_are_summed_by_reason_and_precision() -> None:
     """Over writers and series; the one that lost most is named; the worst reason comes first."""
     losses = (
-        Loss("aged", "a", 1, 5),
-        Loss("aged", "b", 1, 4),
-        Loss("aged", "b", 5, 9),
-        Loss("aged", "b", 60, 1),
-        Loss("overflow", "b", 0, 400),
-        Loss("overflow", "b", 5, 400),
+        Drop("aged", "a", 1, 5),
+        Drop("aged", "b", 1, 4),
+        Drop("aged", "b", 5, 9),
+        Drop("aged", "b", 60, 1),
+        Drop("overflow", "b", 0, 400),
+        Drop("overflow", "b", 5, 400),
     )
-    more = (Loss("aged", "a", 1, 100), Loss("aged", "a", 5, 100))
+    more = (Drop("aged", "a", 1, 100), Drop("aged", "a", 5, 100))
     second, first = judged(writer(losses=losses), writer("web-2", "8", losses=more), writer())
     assert first.text == (
         "events that came too late (aged) are missing: 109 in charts by 1s, 5s; "
@@ -149,17 +149,17 @@ def test_each_reason_of_ours_says_which_events_are_missing_and_what_to_do() -> N
     """In words, beside the one by which docs/faults.md calls it."""
     assert set(reports._LOST) == set(reports._FIXES)
     for reason, which in reports._LOST.items():
-        (finding,) = judged(writer(losses=(Loss(reason, "a", 1, 3),)))
+        (finding,) = judged(writer(losses=(Drop(reason, "a", 1, 3),)))
         assert finding.text.startswith(f"{which} ({reason}) are missing: 3 in charts by 1s; ")
         assert finding.fix == reports._FIXES[reason]
 
 
 def test_many_precisions_and_reasons_are_cut_visibly() -> None:
     """Five of them, and how many more."""
-    losses = [Loss("denied", "a", 60 * n, 3) for n in range(1, 9)]
+    losses = [Drop("denied", "a", 60 * n, 3) for n in range(1, 9)]
     (finding,) = judged(writer(losses=tuple(losses)))
     assert "3 in charts by 1min, 2min, 3min, 4min, 5min … (3 more); all others" in finding.text
-    losses = [Loss(f"reason-{n:02}", "a", 1, 100 - n) for n in range(12)]
+    losses = [Drop(f"reason-{n:02}", "a", 1, 100 - n) for n in range(12)]
     *five, rest = judged(writer(losses=tuple(losses)))
     assert [finding.text.partition(":")[0] for finding in five] == [
         f"events (reason-{n:02}) are missing" for n in range(5)
@@ -259,7 +259,7 @@ def test_texts_of_other_processes_are_inert_and_short() -> None:
     """No escape, no line end, no turning of the text, no page of it."""
     hostile = "\x1b[2J\n\u202e" + "x" * 500
     found = writer(hostile, hostile, **STUCK | {"last_trouble": hostile})
-    for finding in judged(found, writer(losses=(Loss(hostile, "a", 1, 3),))):
+    for finding in judged(found, writer(losses=(Drop(hostile, "a", 1, 3),))):
         assert finding.text.replace("…", "").isascii()
         assert finding.text.isprintable()
         assert len(finding.text) < 600

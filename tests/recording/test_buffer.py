@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
 from redmeter.kinds.slices import parse
-from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, Buffer, Part
-from redmeter.recording.runs import Last, Lasts, Sums
-from redmeter.recording.tally import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL, Tally
+from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
+from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
+from redmeter.recording.stats import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL, RecorderStats
 
 MAX = 2**63 - 1
 KEYS = Keys()
@@ -48,7 +48,7 @@ steps = st.lists(
 )
 
 
-def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Counter[str]]:
+def slices_of(parts: list[BatchContents], retention: dict[int, int]) -> tuple[Slices, Counter[str]]:
     """Take the operations of parts apart: what each slice gets, and each grand total."""
     slices: Slices = {}
     totals: Counter[str] = Counter()
@@ -75,7 +75,7 @@ def slices_of(parts: list[Part], retention: dict[int, int]) -> tuple[Slices, Cou
     return slices, totals
 
 
-def lost(tally: Tally) -> Counter[tuple[str, int]]:
+def lost(tally: RecorderStats) -> Counter[tuple[str, int]]:
     """Return what was written down as lost: (series, precision) -> events."""
     found: Counter[tuple[str, int]] = Counter()
     for loss in tally.health(producer="", instance=None).losses:
@@ -84,7 +84,7 @@ def lost(tally: Tally) -> Counter[tuple[str, int]]:
     return found
 
 
-def all_of(buffer: Buffer) -> list[Part]:
+def all_of(buffer: Buffer) -> list[BatchContents]:
     """Take everything out."""
     parts = []
     while (part := buffer.take()) is not None:
@@ -92,7 +92,7 @@ def all_of(buffer: Buffer) -> list[Part]:
     return parts
 
 
-def events_of(parts: list[Part]) -> int:
+def events_of(parts: list[BatchContents]) -> int:
     """Return how many events are in parts."""
     return sum(part.events for part in parts)
 
@@ -106,15 +106,15 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
     retention: dict[int, int], steps: list[Any], limit: float
 ) -> None:
     """In the right slice; also after batches were taken and put back; totals get everything."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept(retention, {}), tally, limit)
     recorded: Slices = {}
     totals: Counter[str] = Counter()
-    now, sent, waiting = NOW, list[Part](), list[Part]()
+    now, sent, waiting = NOW, list[BatchContents](), list[BatchContents]()
     for step in steps:
         match step:
             case ("add", name, age, amount):
-                buffer.add(Sums, name, now - age, amount, now)
+                buffer.add(PendingCounter, name, now - age, amount, now)
                 tally.recorded += amount
                 totals[name] += amount
                 for precision in retention:
@@ -151,15 +151,15 @@ def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says
     retention: dict[int, int], steps: list[Any], limit: float
 ) -> None:
     """Of slices of which nothing was given up exactly the newest; the events all add up."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept(retention, {}), tally, limit)
     recorded: Slices = {}
-    now, taken = NOW, list[Part]()
+    now, taken = NOW, list[BatchContents]()
     for value, step in enumerate(steps):
         match step:
             case ("add", name, age, _):
                 time = now - age
-                buffer.add(Lasts, name, time, Last(time, float(value)), now)
+                buffer.add(PendingGauge, name, time, GaugeSample(time, float(value)), now)
                 tally.recorded += 1
                 for precision in retention:
                     held = recorded.setdefault((name, precision), {})
@@ -195,10 +195,10 @@ def _settings_of(steps: list[Any]) -> list[tuple[str, str]]:
 
 def test_a_day_of_outage_leaves_the_day_and_says_what_the_rest_lack() -> None:
     """Precision by precision, as each loses sight of it: too old, not for want of memory."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept({1: 120, 60: 120, 86400: 120}, {}), tally, math.inf)
     for second in range(100):
-        buffer.add(Sums, "a", NOW + second, 2, NOW + second)
+        buffer.add(PendingCounter, "a", NOW + second, 2, NOW + second)
     assert lost(tally) == {}
     buffer.fade(NOW + 1 + 121 + 50)
     assert lost(tally) == {("a", 1): 2 * 50}  # slices whose newest event is over 121 s old
@@ -215,11 +215,11 @@ def test_a_day_of_outage_leaves_the_day_and_says_what_the_rest_lack() -> None:
 
 def test_a_slice_past_63_bits_gives_up_what_is_too_much_and_says_so() -> None:
     """Whole: neither a slice nor the grand total has it."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
     tally.recorded = MAX + 5
-    buffer.add(Sums, "a", NOW, MAX, NOW)
-    buffer.add(Sums, "a", NOW, 5, NOW)
+    buffer.add(PendingCounter, "a", NOW, MAX, NOW)
+    buffer.add(PendingCounter, "a", NOW, 5, NOW)
     assert tally.dropped == 5
     assert tally.buffered == MAX
     assert lost(tally) == {("a", 1): 5, ("a", 60): 5, ("a", TOTAL): 5}
@@ -229,21 +229,21 @@ def test_a_slice_past_63_bits_gives_up_what_is_too_much_and_says_so() -> None:
 
 def test_events_before_1970_lie_in_the_slice_that_had_begun() -> None:
     """Second -1 in the minute from -60 on."""
-    tally = Tally(0.0)
+    tally = RecorderStats(0.0)
     buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
-    buffer.add(Sums, "a", -0.5, 1, 0.0)
-    buffer.add(Sums, "a", -60.0, 2, 0.0)
-    buffer.add(Sums, "a", -60.5, 4, 0.0)
+    buffer.add(PendingCounter, "a", -0.5, 1, 0.0)
+    buffer.add(PendingCounter, "a", -60.0, 2, 0.0)
+    buffer.add(PendingCounter, "a", -60.5, 4, 0.0)
     slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
     assert slices == {("a", 1): {-1: 1, -60: 2, -61: 4}, ("a", 60): {-60: 3, -120: 4}}
 
 
 def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
     """Remembered by their minute at once, since no second of that age is kept."""
-    tally = Tally(0.0)
+    tally = RecorderStats(0.0)
     buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
-    buffer.add(Sums, "a", -601.0, 1, 0.0)
-    buffer.add(Sums, "a", -10.0, 2, 0.0)
+    buffer.add(PendingCounter, "a", -601.0, 1, 0.0)
+    buffer.add(PendingCounter, "a", -10.0, 2, 0.0)
     buffer.fade(600.0)
     slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
     assert slices == {("a", 60): {-660: 1, -60: 2}}
@@ -255,13 +255,13 @@ def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
 
 def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
     """What was remembered by 5 s makes no 7 s; those get what is counted from now on."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept({5: 120, 60: 120}, {}), tally, math.inf)
-    buffer.add(Sums, "a", NOW, 1, NOW)
+    buffer.add(PendingCounter, "a", NOW, 1, NOW)
     wanted = {7: 120, 60: 120}
     buffer.retain(Kept(wanted, {}))
-    assert buffer.precisions(Sums) == (7, 60)
-    buffer.add(Sums, "a", NOW, 2, NOW)
+    assert buffer.precisions(PendingCounter) == (7, 60)
+    buffer.add(PendingCounter, "a", NOW, 2, NOW)
     buffer.fade(NOW + 1)
     slices, totals = slices_of(all_of(buffer), wanted)
     assert totals == {"a": 3}
@@ -271,9 +271,9 @@ def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
 
 def test_what_was_taken_out_before_a_change_of_retention_lacks_what_came() -> None:
     """By the minute, or by nothing but the grand total: neither makes seconds."""
-    buffer = Buffer(Kept({60: 120}, {}), Tally(NOW), math.inf)
+    buffer = Buffer(Kept({60: 120}, {}), RecorderStats(NOW), math.inf)
     for age, amount in ((0, 2), (10**5, 3)):
-        buffer.add(Sums, "a", NOW - age, amount, NOW)
+        buffer.add(PendingCounter, "a", NOW - age, amount, NOW)
     (part,) = all_of(buffer)
     assert list(part.lacking(Kept({60: 120}, {}))) == []
     assert sorted(part.lacking(Kept({1: 9, 60: 120, 120: 9}, {}))) == [
@@ -284,9 +284,9 @@ def test_what_was_taken_out_before_a_change_of_retention_lacks_what_came() -> No
 
 def test_the_newest_events_of_a_series_come_last_in_a_batch() -> None:
     """A hash that is new lives as long as what was written to it last needs."""
-    buffer = Buffer(Kept({1: 120, 5: 120}, {}), Tally(NOW), math.inf)
+    buffer = Buffer(Kept({1: 120, 5: 120}, {}), RecorderStats(NOW), math.inf)
     for age in (-60, 300, 0):
-        buffer.add(Sums, "a", NOW - age, 1, NOW)
+        buffer.add(PendingCounter, "a", NOW - age, 1, NOW)
     (part,) = all_of(buffer)
     first, *_ = part.operations(KEYS, Kept({5: 120}, {}))
     starts = [int(start) for _, _, start, _ in parse(first.args[-1])]
@@ -306,16 +306,16 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
     retention: dict[int, int], events: list[tuple[str, int]], limit: float
 ) -> None:
     """What always remains is a number for each series."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept(retention, {}), tally, limit)
     for name, age in events:
-        buffer.add(Sums, name, NOW - age, 1, NOW)
-        buffer.add(Lasts, "g" + name, NOW - age, Last(NOW - age, 1.0), NOW)
+        buffer.add(PendingCounter, name, NOW - age, 1, NOW)
+        buffer.add(PendingGauge, "g" + name, NOW - age, GaugeSample(NOW - age, 1.0), NOW)
         tally.recorded += 2
         buffer.shrink(NOW)
         widths = {width for _, width, _, _ in buffer._runs()}
         # What is left where that is not enough is what is not given up.
-        assert buffer.bytes <= limit or widths <= {0, buffer._widths(Sums).widest}
+        assert buffer.bytes <= limit or widths <= {0, buffer._widths(PendingCounter).widest}
     parts = all_of(buffer)
     assert events_of(parts) + tally.dropped == tally.recorded
     _, totals = slices_of(parts, retention)
@@ -325,10 +325,10 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
 
 def test_events_of_the_far_future_give_way_too() -> None:
     """As far ahead as a time may lie."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept(DEFAULT_RETENTION, {}), tally, 1000)
     for ahead in range(1, 1001):
-        buffer.add(Sums, "a", MAX_TIME - ahead, 1, NOW)
+        buffer.add(PendingCounter, "a", MAX_TIME - ahead, 1, NOW)
     buffer.shrink(NOW)
     assert buffer.bytes <= 1000
     _, totals = slices_of(all_of(buffer), DEFAULT_RETENTION)
@@ -337,10 +337,10 @@ def test_events_of_the_far_future_give_way_too() -> None:
 
 def test_where_memory_is_short_the_oldest_fine_slices_go_first() -> None:
     """The seconds of what is oldest; it is told that it was for want of memory."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, SERIES_BYTES * 2 + 70 * 16)
     for second in range(100):
-        buffer.add(Sums, "a", NOW - 99 + second, 1, NOW)
+        buffer.add(PendingCounter, "a", NOW - 99 + second, 1, NOW)
     buffer.shrink(NOW)
     ((series, precision), events), *more = lost(tally).items()
     assert (series, precision, more) == ("a", 1, [])
@@ -353,10 +353,10 @@ def test_where_memory_is_short_the_oldest_fine_slices_go_first() -> None:
 
 def test_what_is_enough_is_not_touched() -> None:
     """Fading a young buffer loses nothing."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept(DEFAULT_RETENTION, {}), tally, math.inf)
     for second in range(100):
-        buffer.add(Sums, "a", NOW + second, 1, NOW + second)
+        buffer.add(PendingCounter, "a", NOW + second, 1, NOW + second)
     before = buffer.bytes
     buffer.shrink(NOW + 110)
     assert buffer.bytes == before == SERIES_BYTES + 100 * 16
@@ -370,18 +370,18 @@ def test_what_is_enough_is_not_touched() -> None:
 @given(
     retentions,
     st.dictionaries(st.integers(0, 40), st.sets(st.integers(0, 600), max_size=200), max_size=8),
-    st.sampled_from([Sums, Lasts]),
+    st.sampled_from([PendingCounter, PendingGauge]),
 )
 def test_each_part_fits_a_batch_and_none_is_lost_between_them(
     retention: dict[int, int], series: dict[int, set[int]], kind: Any
 ) -> None:
     """No part has more fields than said, nor more than a batch takes."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept(retention, {}), tally, math.inf)
     for number, seconds in series.items():
         for second in seconds:
             time = NOW - second
-            value = 1 if kind is Sums else Last(time, 1.0)
+            value = 1 if kind is PendingCounter else GaugeSample(time, 1.0)
             buffer.add(kind, f"n{number}", time, value, NOW)
             tally.recorded += 1
     parts = all_of(buffer)
@@ -398,9 +398,9 @@ def test_each_part_fits_a_batch_and_none_is_lost_between_them(
 
 def test_a_series_of_very_many_slices_comes_out_whole() -> None:
     """In as many parts as it takes, the oldest first; events of the future have such series."""
-    buffer = Buffer(Kept({1: 120, 60: 120}, {}), Tally(NOW), math.inf)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), RecorderStats(NOW), math.inf)
     for second in range(5000):
-        buffer.add(Sums, "a", NOW + second, 1, NOW)
+        buffer.add(PendingCounter, "a", NOW + second, 1, NOW)
     parts = all_of(buffer)
     assert max(part.fields for part in parts) <= FIELDS_PER_BATCH
     starts = [start for part in parts for _, _, _, run in part.runs() for start, _ in run]
@@ -409,9 +409,9 @@ def test_a_series_of_very_many_slices_comes_out_whole() -> None:
 
 def test_parts_of_many_series_are_filled_up() -> None:
     """Ten thousand series of one event each, at seven precisions and with a total each."""
-    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), Tally(NOW), math.inf)
+    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), RecorderStats(NOW), math.inf)
     for number in range(10_000):
-        buffer.add(Sums, f"n{number}", NOW, 1, NOW)
+        buffer.add(PendingCounter, f"n{number}", NOW, 1, NOW)
     parts = all_of(buffer)
     each = FIELDS_PER_BATCH // 8
     assert [part.events for part in parts[:-1]] == [each] * (10_000 // each)
@@ -420,15 +420,17 @@ def test_parts_of_many_series_are_filled_up() -> None:
 
 def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() -> None:
     """As if it had never been taken."""
-    buffers = [Buffer(Kept({1: 120, 60: 120}, {}), Tally(NOW), math.inf) for _ in range(2)]
+    buffers = [Buffer(Kept({1: 120, 60: 120}, {}), RecorderStats(NOW), math.inf) for _ in range(2)]
     for number, buffer in enumerate(buffers):
         for second in range(5):
-            buffer.add(Sums, "a", NOW + second, 1, NOW)
-            buffer.add(Lasts, "g", NOW + second, Last(NOW + second, float(second)), NOW)
+            buffer.add(PendingCounter, "a", NOW + second, 1, NOW)
+            buffer.add(
+                PendingGauge, "g", NOW + second, GaugeSample(NOW + second, float(second)), NOW
+            )
         part = buffer.take() if number else None
         for second in range(3, 8):
-            buffer.add(Sums, "a", NOW + second, 10, NOW)
-        buffer.add(Lasts, "g", NOW + 2.5, Last(NOW + 2.5, 9.0), NOW)
+            buffer.add(PendingCounter, "a", NOW + second, 10, NOW)
+        buffer.add(PendingGauge, "g", NOW + 2.5, GaugeSample(NOW + 2.5, 9.0), NOW)
         if part:
             buffer.put_back(part)
     one, other = (slices_of(all_of(buffer), {1: 120, 60: 120}) for buffer in buffers)
@@ -439,12 +441,12 @@ def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() 
 def test_what_comes_back_after_a_change_says_what_it_lacks() -> None:
     """It was not there when the change came; the same is said once, of what was there."""
     before, after = Kept({60: 120}, {}), Kept({60: 120, 90: 120}, {})
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(before, tally, math.inf)
-    buffer.add(Sums, "a", NOW - 1000, 3, NOW)
+    buffer.add(PendingCounter, "a", NOW - 1000, 3, NOW)
     part = buffer.take()
     assert part is not None
-    buffer.add(Sums, "b", NOW - 1000, 4, NOW)
+    buffer.add(PendingCounter, "b", NOW - 1000, 4, NOW)
     buffer.retain(after)
     buffer.put_back(part)
     part = buffer.take()
@@ -457,9 +459,9 @@ def test_what_comes_back_after_a_change_says_what_it_lacks() -> None:
 
 def test_an_empty_buffer_gives_no_part() -> None:
     """Nor after its last part was taken."""
-    buffer = Buffer(Kept({60: 120}, {}), Tally(NOW), math.inf)
+    buffer = Buffer(Kept({60: 120}, {}), RecorderStats(NOW), math.inf)
     assert buffer.take() is None
-    buffer.add(Sums, "a", NOW, 0, NOW)
+    buffer.add(PendingCounter, "a", NOW, 0, NOW)
     assert buffer.take() is not None
     assert buffer.take() is None
 
@@ -468,7 +470,7 @@ def test_an_empty_buffer_gives_no_part() -> None:
 def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
     """Wherever it does: in the first run, in a later one, in one that is too large for a batch."""
 
-    class Brittle(Sums):
+    class Brittle(PendingCounter):
         left = after
 
         def fields(self, precisions: Collection[int]) -> int:
@@ -480,7 +482,7 @@ def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
     def content() -> dict[tuple[str, int], int]:
         return {(name, at): n for _, _, name, run in buffer._runs() for at, n in run}
 
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(Kept({60: 120}, {}), tally, math.inf)
     for name, slices in (("a", 2), ("b", 3), ("long", 4 * FIELDS_PER_BATCH)):
         for number in range(slices):
@@ -503,7 +505,7 @@ def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
 @given(st.lists(st.integers(0, 2**62), min_size=4, max_size=4))
 def test_the_books_add_up(numbers: list[int]) -> None:
     """What was taken in and is neither stored, uncertain nor given up is buffered."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffered, tally.stored, tally.uncertain, dropped = numbers
     tally.recorded = sum(numbers)
     tally.drop(OVERFLOW, "a", (1, 60), dropped)
@@ -519,7 +521,7 @@ def test_the_books_add_up(numbers: list[int]) -> None:
 @pytest.mark.parametrize("times", [1, 3])
 def test_trouble_is_counted_by_its_kind(times: int) -> None:
     """And the last text is kept."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     for number in range(times):
         tally.trouble("OOM", f"text {number}")
     health = tally.health(producer="p", instance=7)

@@ -11,12 +11,12 @@ from redmeter.keys import Kept, Keys
 from redmeter.kinds.message import Group, LogHour
 from redmeter.model import Mark
 from redmeter.partitions import PARTITIONS, partition_of
-from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, Buffer, Part
-from redmeter.recording.instance import spelled
-from redmeter.recording.logs import Log
-from redmeter.recording.marks import Notes
-from redmeter.recording.runs import Last, Lasts, Run, Sums
-from redmeter.recording.tally import Tally
+from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, BatchContents, Buffer
+from redmeter.recording.instance import with_instance
+from redmeter.recording.marks import PendingMarks
+from redmeter.recording.messages.logs import PendingLog
+from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
+from redmeter.recording.stats import RecorderStats
 
 KEYS = Keys()
 NOW = 1_700_000_000.0
@@ -42,13 +42,13 @@ steps = st.lists(
 )
 
 
-def home(kind: type[Run], name: str, instance: int | None) -> int:
+def home(kind: type[PendingSeries], name: str, instance: int | None) -> int:
     """Return the partition in which it has to lie, once it is stored."""
-    if kind is Notes:
+    if kind is PendingMarks:
         return 0
-    if kind is Log:
+    if kind is PendingLog:
         return partition_of(name.rpartition(":")[0])
-    return partition_of(spelled(name, instance))
+    return partition_of(with_instance(name, instance))
 
 
 def hour_of(messages: int) -> LogHour:
@@ -58,28 +58,30 @@ def hour_of(messages: int) -> LogHour:
     return hour
 
 
-def add(buffer: Buffer, tally: Tally, what: str, name: Any, number: int, now: float) -> None:
+def add(
+    buffer: Buffer, tally: RecorderStats, what: str, name: Any, number: int, now: float
+) -> None:
     """Have something happen."""
-    events: list[tuple[type[Run], Any, float, Any]] = []
+    events: list[tuple[type[PendingSeries], Any, float, Any]] = []
     match what:
         case "count":
-            events.append((Sums, name, now - number, 1))
+            events.append((PendingCounter, name, now - number, 1))
         case "many":
-            events += [(Sums, name, now + second, 1) for second in range(number)]
+            events += [(PendingCounter, name, now + second, 1) for second in range(number)]
         case "set":
-            events.append((Lasts, name, now - number, Last(now - number, 1.0)))
+            events.append((PendingGauge, name, now - number, GaugeSample(now - number, 1.0)))
         case "log":
-            events.append((Log, name, HOUR, hour_of(number)))
+            events.append((PendingLog, name, HOUR, hour_of(number)))
         case "mark":
-            events.append((Notes, "marks", now - number, [Mark(now - number, name)]))
+            events.append((PendingMarks, "marks", now - number, [Mark(now - number, name)]))
     for kind, series, time, value in events:
         tally.recorded += kind.events_of(value)
         buffer.add(kind, series, time, value, now)
 
 
-def events_of(parts: list[Part]) -> Counter[tuple[type[Run], str]]:
+def events_of(parts: list[BatchContents]) -> Counter[tuple[type[PendingSeries], str]]:
     """Return how many events of each series are in parts."""
-    found: Counter[tuple[type[Run], str]] = Counter()
+    found: Counter[tuple[type[PendingSeries], str]] = Counter()
     for part in parts:
         for kind, _, name, run in part.runs():
             found[kind, name] += run.events
@@ -90,17 +92,17 @@ def events_of(parts: list[Part]) -> Counter[tuple[type[Run], str]]:
 @given(steps)
 def test_everything_comes_out_once_and_in_its_partition(steps: list[Any]) -> None:
     """By the name as it is stored, whatever number the process has then; and fits a batch."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(KEPT, tally, math.inf, partition_of)
-    instance, sent, now = None, list[Part](), NOW
+    instance, sent, now = None, list[BatchContents](), NOW
 
-    def check(part: Part | None, number: int) -> None:
+    def check(part: BatchContents | None, number: int) -> None:
         if part is None:
             return
         assert 0 < part.fields <= FIELDS_PER_BATCH
         for kind, _, name, _ in part.runs():
             assert home(kind, name, instance) == number
-            assert instance is not None or kind is Log or name not in PER_PROCESS
+            assert instance is not None or kind is PendingLog or name not in PER_PROCESS
 
     for what, name, number in steps:
         if what == "number":
@@ -131,11 +133,11 @@ def test_everything_comes_out_once_and_in_its_partition(steps: list[Any]) -> Non
 @given(st.sampled_from(PER_PROCESS), st.integers(0, 50), st.integers(0, 50))
 def test_a_batch_keeps_the_number_that_it_was_taken_for(name: str, one: int, other: int) -> None:
     """What comes later may go elsewhere, under another number."""
-    buffer = Buffer(KEPT, Tally(NOW), math.inf, partition_of)
+    buffer = Buffer(KEPT, RecorderStats(NOW), math.inf, partition_of)
     for instance in (one, other):
-        buffer.add(Lasts, name, NOW, Last(NOW, 1.0), NOW)
+        buffer.add(PendingGauge, name, NOW, GaugeSample(NOW, 1.0), NOW)
         assert all(buffer.take(number) is None for number in range(PARTITIONS))
-        stored = spelled(name, instance)
+        stored = with_instance(name, instance)
         part = buffer.take(partition_of(stored), instance=instance)
         assert part is not None
         keys = [key for made in part.operations(KEYS, KEPT) for key in made.keys]
@@ -145,11 +147,11 @@ def test_a_batch_keeps_the_number_that_it_was_taken_for(name: str, one: int, oth
 
 def test_a_limit_is_for_all_partitions_together() -> None:
     """Slices fade before their time wherever they lie."""
-    tally = Tally(NOW)
+    tally = RecorderStats(NOW)
     buffer = Buffer(KEPT, tally, 40_000, partition_of)
     for number in range(60):
         for second in range(120):
-            buffer.add(Sums, f"n{number}", NOW - second, 1, NOW)
+            buffer.add(PendingCounter, f"n{number}", NOW - second, 1, NOW)
             tally.recorded += 1
     assert buffer.bytes > 80_000
     buffer.shrink(NOW)

@@ -16,16 +16,16 @@ from redmeter.kinds import histogram
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import MAX_COUNT
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.cells import NOW, Cell
+from redmeter.recording.instruments import NOW, Instrument
 from redmeter.recording.observations import (
-    Distributions,
     Histogram,
+    NonFiniteCount,
     NotFinite,
-    Unfit,
+    PendingHistogram,
     histogram_class,
 )
-from redmeter.recording.runs import Full
-from redmeter.recording.tally import Tally
+from redmeter.recording.pending import IntervalFull
+from redmeter.recording.stats import RecorderStats
 from support.recorders import sent
 
 KEYS = Keys()
@@ -44,12 +44,12 @@ class Attendant:
     def __init__(self) -> None:
         self.seen: list[int] = []
 
-    def attend(self, cell: Cell) -> None:
-        """See Attendant in cells.py."""
+    def attend(self, cell: Instrument) -> None:
+        """See InstrumentOwner in instruments.py."""
         self.seen.append(len(cell.events) // cell.ELEMENTS)
 
     def trouble(self, kind: str, text: str) -> None:
-        """See Attendant in cells.py."""
+        """See InstrumentOwner in instruments.py."""
 
 
 def flat(pairs: list[tuple[float, Any]]) -> list[Any]:
@@ -96,7 +96,7 @@ def check_merged(merged: list[Any], expected: dict[int, tuple[list[float], int]]
         assert same(distribution, of(expected[int(second)][0]))
     unfit: dict[float, int] = {}
     for time, value in pairs:
-        if isinstance(value, Unfit):
+        if isinstance(value, NonFiniteCount):
             unfit[time] = unfit.get(time, 0) + value.count
     assert unfit == {second: others for second, (_, others) in expected.items() if others}
 
@@ -143,7 +143,10 @@ def test_one_value_that_does_not_fit_takes_no_other_with_it() -> None:
             some = [1.0, 2.0, 3.0]
             some.insert(at, odd)
             merged = Histogram.merged(flat([(7.5, value) for value in some]))
-            assert list(Histogram.pairs(merged)) == [(7, Unfit(1)), (7, of([1.0, 2.0, 3.0]))]
+            assert list(Histogram.pairs(merged)) == [
+                (7, NonFiniteCount(1)),
+                (7, of([1.0, 2.0, 3.0])),
+            ]
 
 
 # Observing
@@ -213,7 +216,7 @@ cuts = st.tuples(st.just("cut"), st.integers(0, 12))
 @given(st.lists(st.tuples(starts, distributions) | cuts, max_size=30))
 def test_a_run_has_all_values_of_each_slice(steps: list[tuple[Any, Any]]) -> None:
     """As a dictionary of lists would, the oldest taken out first."""
-    run, model = Distributions(), dict[int, list[float]]()
+    run, model = PendingHistogram(), dict[int, list[float]]()
     for start, some in steps:
         if start == "cut":
             oldest = sorted(model)[:some]
@@ -233,29 +236,29 @@ def test_a_run_has_all_values_of_each_slice(steps: list[tuple[Any, Any]]) -> Non
 
 def test_a_run_refuses_what_cannot_be_stored_and_nothing_else() -> None:
     """With what is to be written down as the reason."""
-    run = Distributions()
+    run = PendingHistogram()
     many = of([1.0])
     many.moments.count = MAX_COUNT
     run.add(0, many)
-    with pytest.raises(Full) as full:
+    with pytest.raises(IntervalFull) as full:
         run.add(0, of([1.0]))
     with pytest.raises(NotFinite) as unfit:
-        run.add(0, Unfit(3))
+        run.add(0, NonFiniteCount(3))
     assert (full.value.reason, unfit.value.reason) == ("overflow", "not-finite")
-    assert Distributions.events_of(Unfit(3)) == 3
+    assert PendingHistogram.events_of(NonFiniteCount(3)) == 3
     assert run.events == MAX_COUNT
 
 
 def test_what_a_run_takes_is_about_what_it_says() -> None:
     """For few buckets as for many."""
     for number in (1, 50):
-        run = Distributions()
+        run = PendingHistogram()
         for start in range(100):
             run.add(start, of([1.1**n for n in range(number)]))
         assert 0.5 * taken(run) <= run.bytes <= 2 * taken(run)
 
 
-def taken(run: Distributions) -> int:
+def taken(run: PendingHistogram) -> int:
     """Return what the distributions of a run take in memory, bytes."""
     size = sys.getsizeof
     return sum(
@@ -267,10 +270,10 @@ def taken(run: Distributions) -> int:
 def test_a_batch_holds_fewer_histograms_than_counters() -> None:
     """By about what they take of the server's time: about ten busy ones, or thirty idle ones."""
     for number, least, most in ((1, 20, 40), (80, 8, 16)):
-        buffer = Buffer(KEPT, Tally(0.0), math.inf)
+        buffer = Buffer(KEPT, RecorderStats(0.0), math.inf)
         for name in range(100):
             values = of([1.1**n for n in range(number)])
-            buffer.add(Distributions, f"s{name}", 7000, values, 7000)
+            buffer.add(PendingHistogram, f"s{name}", 7000, values, 7000)
         part = buffer.take()
         assert part is not None
         assert least <= len(list(part.runs())) <= most
@@ -278,28 +281,28 @@ def test_a_batch_holds_fewer_histograms_than_counters() -> None:
 
 def test_an_hour_is_told_apart_for_the_statistics() -> None:
     """Whatever is kept of histograms."""
-    assert Distributions.retention(KEPT) == KEPT.histograms
-    assert Distributions.retention(Kept({}, {7: 5})) == {7: 5, HOUR: 2}
+    assert PendingHistogram.retention(KEPT) == KEPT.histograms
+    assert PendingHistogram.retention(Kept({}, {7: 5})) == {7: 5, HOUR: 2}
 
 
 @given(st.dictionaries(st.integers(-20, 20), distributions, max_size=12))
 def test_runs_of_histograms_become_their_operations(slices: dict[int, list[float]]) -> None:
     """At the precisions of histograms."""
-    run = Distributions()
+    run = PendingHistogram()
     for start, some in slices.items():
         run.add(start * 5, of(some))
-    made = Distributions.operations(KEYS, KEPT, {"a": run} if slices else {}, 5)
+    made = PendingHistogram.operations(KEYS, KEPT, {"a": run} if slices else {}, 5)
     expected = {"a": {start * 5: of(some) for start, some in slices.items()}} if slices else {}
     assert sent(made) == sent(histogram.operations(KEYS, KEPT.histograms, expected, width=5))
 
 
 def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> None:
     """As events that were given up whole."""
-    tally = Tally(0.0)
+    tally = RecorderStats(0.0)
     buffer = Buffer(KEPT, tally, math.inf)
     for time, value in Histogram.pairs(Histogram.merged([7.5, math.nan, 7.5, 1.0, 7.5, math.inf])):
-        tally.recorded += Distributions.events_of(value)
-        buffer.add(Distributions, "a", time, value, 8.0)
+        tally.recorded += PendingHistogram.events_of(value)
+        buffer.add(PendingHistogram, "a", time, value, 8.0)
     health = tally.health(producer="", instance=None)
     assert (health.recorded, health.dropped, health.buffered) == (3, 2, 1)
     assert health.lost() == {"not-finite": {0: 2, 5: 2, 60: 2, 3600: 2}}
@@ -311,12 +314,12 @@ def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> 
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
 def test_a_series_of_nothing_finite_takes_no_room_and_harms_no_other(odd: float) -> None:
     """It is as if nothing had been observed, but for the loss that is told."""
-    tally = Tally(0.0)
+    tally = RecorderStats(0.0)
     buffer = Buffer(KEPT, tally, math.inf)
     for name, some in (("a", [1.0]), ("bad", [odd, odd]), ("z", [2.0])):
         for time, value in Histogram.pairs(Histogram.merged(flat([(7.5, one) for one in some]))):
-            tally.recorded += Distributions.events_of(value)
-            buffer.add(Distributions, name, time, value, 8.0)
+            tally.recorded += PendingHistogram.events_of(value)
+            buffer.add(PendingHistogram, name, time, value, 8.0)
     buffer.fade(1000.0)
     buffer.shrink(1000.0)
     part = buffer.take()
@@ -330,7 +333,7 @@ def test_a_series_of_nothing_finite_takes_no_room_and_harms_no_other(odd: float)
 
 def test_what_waits_through_an_outage_is_put_together_and_stays() -> None:
     """Within the memory there may be: by the hour at last, and no value is given up."""
-    tally = Tally(0.0)
+    tally = RecorderStats(0.0)
     buffer = Buffer(KEPT, tally, 400_000)
     values = of([1.1**n for n in range(40)])
     for second in range(7200, 7200 + 300, 5):
@@ -338,7 +341,7 @@ def test_what_waits_through_an_outage_is_put_together_and_stays() -> None:
             tally.recorded += values.count
             copy = Distribution()
             copy.merge(values)
-            buffer.add(Distributions, f"s{name}", second, copy, second)
+            buffer.add(PendingHistogram, f"s{name}", second, copy, second)
         buffer.fade(second)
         buffer.shrink(second)
         assert buffer.bytes <= 400_000

@@ -4,18 +4,18 @@ import pytest
 
 from redmeter import InvalidValue, Meter
 from redmeter.clock import ManualClock
-from redmeter.recording.cells import Cell
+from redmeter.recording.instruments import Instrument
 from redmeter.recording.registry import OTHER, Registry
 
 
 class Idle:
     """Attends to nothing."""
 
-    def attend(self, cell: Cell) -> None:
-        """See Attendant in cells.py."""
+    def attend(self, cell: Instrument) -> None:
+        """See InstrumentOwner in instruments.py."""
 
     def trouble(self, kind: str, text: str) -> None:
-        """See Attendant in cells.py."""
+        """See InstrumentOwner in instruments.py."""
 
 
 def registry(**limits: int) -> Registry:
@@ -67,7 +67,7 @@ def test_a_name_with_no_room_for_the_label_is_among_the_others() -> None:
 def test_gauges_and_counters_of_a_name_are_two_series() -> None:
     """And a gauge of each process has a place for its number."""
     known = registry()
-    cells: list[Cell] = [known.gauge("a", None, per_process=False), known.counter("a")]
+    cells: list[Instrument] = [known.gauge("a", None, per_process=False), known.counter("a")]
     assert known.cells() == cells
     assert not known.per_process
     assert known.gauge("a", None, per_process=True).name == 'a{instance=""}'

@@ -10,7 +10,7 @@ from pathlib import Path
 from redmeter import store as stores
 from redmeter.errors import StoreError
 from redmeter.kinds.distribution import Distribution
-from redmeter.recording.bulk import Bulk
+from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.store import Store
 from soak.journal import AMOUNTS, Said
 from soak.writers import BULK, FINISH, MIXED, PAUSE, TIMEOUT, Writer
@@ -159,7 +159,7 @@ class InBulk(Writer):
     """A writer whose events go into many recorders, one after the other."""
 
     def __init__(self, slot: str, folder: Path, url: str, seed: str) -> None:
-        self._current: Bulk | None = None
+        self._current: BulkWriter | None = None
         self._before = Said()
         super().__init__(slot, folder, url, seed)
 
@@ -172,7 +172,7 @@ class InBulk(Writer):
     def load(self, store: Store) -> None:
         """Store forty events; not given up before the store is back."""
         now = store.clock.wall()
-        self._current = bulk = Bulk(store)
+        self._current = bulk = BulkWriter(store)
         for _ in range(40):
             second = int((now - self.random.uniform(0, 7000)) // 1)
             if self.random.random() < 0.8:

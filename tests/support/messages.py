@@ -5,9 +5,9 @@ from typing import Any
 
 from redmeter.keys import HOUR
 from redmeter.kinds.message import LogHour
-from redmeter.recording.cells import Cell
-from redmeter.recording.digesting import Rules, digested
-from redmeter.recording.messages import Messages
+from redmeter.recording.instruments import Instrument
+from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.redact import MessageRules, redact_messages
 
 NOON = 1700000000 - 1700000000 % HOUR
 
@@ -21,7 +21,7 @@ class Nobody:
         self.troubles: Trouble = []
         self._shorten = shorten
 
-    def attend(self, cell: Cell) -> None:
+    def attend(self, cell: Instrument) -> None:
         """Shorten the list where it is long."""
         if self._shorten and len(cell.events) >= max(self._shorten, cell.long):
             cell.shorten()
@@ -32,14 +32,18 @@ class Nobody:
         self.troubles.append((kind, text))
 
 
-def a_cell(rules: Rules = Rules(), shorten: int = 0) -> Messages:  # noqa: B008
+def a_cell(rules: MessageRules = MessageRules(), shorten: int = 0) -> Messages:  # noqa: B008
     """A cell of its own."""
     return Messages("app", "info", Nobody(shorten), lambda: NOON, rules)
 
 
-def digest(*events: Any, rules: Rules = Rules(), trouble: Any = None) -> dict[int, LogHour]:  # noqa: B008
+def digest(
+    *events: Any,
+    rules: MessageRules = MessageRules(),  # noqa: B008
+    trouble: Any = None,
+) -> dict[int, LogHour]:
     """What comes out of some events."""
-    return digested(list(events), rules, trouble or (lambda _kind, _text: None))
+    return redact_messages(list(events), rules, trouble or (lambda _kind, _text: None))
 
 
 def sizes(hours: dict[int, LogHour]) -> Counter[str]:

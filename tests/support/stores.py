@@ -10,7 +10,7 @@ from redmeter.clock import SystemClock
 from redmeter.keys import Kept, slice_start
 from redmeter.kinds import counter, gauge
 from redmeter.model import Batch, Operations, Outcome, RecorderHealth
-from redmeter.recording.bulk import Bulk
+from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
@@ -117,7 +117,7 @@ def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -
 
 def store_all(store: Store, counts: Mapping[str, Mapping[int, int]]) -> RecorderHealth:
     """Write counts in as many batches as they need; tell what became of them."""
-    bulk, now = Bulk(store), store.clock.wall()
+    bulk, now = BulkWriter(store), store.clock.wall()
     for name, seconds in counts.items():
         for second, amount in seconds.items():
             bulk.add(name, second, amount, now)

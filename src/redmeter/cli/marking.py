@@ -11,7 +11,7 @@ from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, open
 from redmeter.errors import InvalidSetting
 from redmeter.kinds import mark as kind
 from redmeter.reading.marks import read_marks
-from redmeter.recording.direct import check_written
+from redmeter.recording.sync import check_written
 from redmeter.store import Store
 
 #: How long git may take, seconds.

@@ -26,8 +26,8 @@ from redmeter.names import (
     canonical,
     is_failure,
 )
-from redmeter.recording.bulk import Bulk
-from redmeter.recording.widths import Widths
+from redmeter.recording.bulk_writer import BulkWriter
+from redmeter.recording.resolution import Resolution
 from redmeter.store import Store
 
 #: How far it goes back, seconds.
@@ -84,7 +84,7 @@ def fill(store: Store, seed: int) -> int:
     """
     view, _ = store.read()
     store.binding()
-    bulk, now = Bulk(store), view.now
+    bulk, now = BulkWriter(store), view.now
     hits = 0
     for start, width in slices(store.binding().retention, now):
         chance = random.Random(f"{seed} {start} {width}")
@@ -95,7 +95,7 @@ def fill(store: Store, seed: int) -> int:
 
 def slices(retention: Retention, now: float) -> Iterator[tuple[int, int]]:
     """Yield start and width of what of the past can still be told apart, the oldest first."""
-    widths, at = Widths(retention), math.floor(now) - REACH
+    widths, at = Resolution(retention), math.floor(now) - REACH
     at -= at % 3600
     while True:
         width = widths.at(now - at) or 3600
@@ -112,7 +112,7 @@ class _Slice:
     """A stretch of the past, all of whose events are told at its start."""
 
     def __init__(
-        self, bulk: Bulk, start: int, width: int, now: float, chance: random.Random, seed: int
+        self, bulk: BulkWriter, start: int, width: int, now: float, chance: random.Random, seed: int
     ) -> None:
         self._bulk = bulk
         self._start = start

@@ -21,8 +21,8 @@ from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading import catalogue
-from redmeter.recording.bulk import Bulk
-from redmeter.recording.tally import AGED, MEMORY, RETENTION
+from redmeter.recording.bulk_writer import BulkWriter
+from redmeter.recording.stats import AGED, MEMORY, RETENTION
 from redmeter.store import Store
 
 #: Distinct (series, second) pairs held in memory before they are written.
@@ -105,7 +105,7 @@ def replay(
     view, _ = store.read()
     routes = Routes(max_routes, _routes(store, view.retention))
     store.binding()
-    bulk = Bulk(store, limit=math.inf if flush == math.inf else FOLLOWING_BYTES)
+    bulk = BulkWriter(store, limit=math.inf if flush == math.inf else FOLLOWING_BYTES)
     counts: dict[str, dict[int, int]] = {}
     names: dict[tuple[str, str, int], tuple[str, bool]] = {}
     started = written_at = clock.monotonic()
@@ -198,7 +198,7 @@ def _routes(store: Store, kept: Retention) -> set[str]:
     return found - {OTHER}
 
 
-def _account(bulk: Bulk, report: Report) -> None:
+def _account(bulk: BulkWriter, report: Report) -> None:
     """Tell what became of the counts."""
     health = bulk.health()
     report.stored = health.stored

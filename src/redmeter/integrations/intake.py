@@ -23,11 +23,11 @@ from redmeter.errors import StoreError
 from redmeter.integrations.hooks import meter_for
 from redmeter.keys import MAX_TIME
 from redmeter.kinds.message import logger_of, severity_of
-from redmeter.recording.grouping import Grouping
-from redmeter.recording.recorder import quiet
+from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.recorder import is_storing
 
 #: Set while a message is taken in.
-busy = quiet
+busy = is_storing
 
 #: Loggers and levels that are remembered.
 SINKS = 1000
@@ -38,7 +38,7 @@ _OWN = "redmeter"
 class Sink(Protocol):
     """What takes the messages of one logger and severity."""
 
-    def put_message(self, pattern: Grouping, text: str, time: float) -> None:
+    def put_message(self, pattern: Fingerprint, text: str, time: float) -> None:
         """Add a message. See Recorder.log()."""
         ...
 
@@ -57,7 +57,7 @@ class Intake:
         self._in_vain = False
 
     def put(
-        self, logger: object, level: object, pattern: Grouping, text: object, at: object
+        self, logger: object, level: object, pattern: Fingerprint, text: object, at: object
     ) -> None:
         """Take a message in. Never raises.
 

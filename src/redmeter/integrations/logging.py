@@ -40,8 +40,8 @@ from redmeter.integrations.hooks import meter_for
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
 from redmeter.integrations.meters import off_meter
 from redmeter.keys import MAX_TIME
-from redmeter.recording.exceptions import described, place_of
-from redmeter.recording.grouping import Grouping, Said, is_wordless, placed
+from redmeter.recording.messages.fingerprint import Fingerprint, Phrase, is_wordless, with_place
+from redmeter.recording.messages.tracebacks import describe_error, place_of
 
 _installing = threading.Lock()
 
@@ -120,7 +120,7 @@ class RedmeterHandler(logging.Handler):
             msg, args = record.msg, record.args
             plain = type(record) is logging.LogRecord and type(msg) is str
             if plain and self.formatter is None:  # as most are: the short way
-                pattern: Grouping = msg if args else None
+                pattern: Fingerprint = msg if args else None
                 text = msg % args if args else msg
             else:
                 pattern, text = self._read(record)
@@ -138,7 +138,7 @@ class RedmeterHandler(logging.Handler):
             text = text_of(getattr(record, "msg", record))
             self._note(record, text, f" (not formatted: {type(error).__name__})")
 
-    def _read(self, record: logging.LogRecord) -> tuple[Grouping, str]:
+    def _read(self, record: logging.LogRecord) -> tuple[Fingerprint, str]:
         """Return pattern and text of a record."""
         pattern = record.msg if record.args and type(record.msg) is str else None
         if pattern is not None and is_wordless(pattern):
@@ -152,16 +152,16 @@ class RedmeterHandler(logging.Handler):
             self._intake.trouble(error)
             return pattern, f"{message} (not formatted: {type(error).__name__})"
         # Of what the formatter adds nothing belongs into the pattern.
-        return pattern or Said(message), text
+        return pattern or Phrase(message), text
 
     def _traced(
-        self, record: logging.LogRecord, pattern: Grouping, text: str
-    ) -> tuple[Grouping, str]:
+        self, record: logging.LogRecord, pattern: Fingerprint, text: str
+    ) -> tuple[Fingerprint, str]:
         """Add what there is of an error: to the pattern where it was, to the text what it said."""
         told = [text]
         error = error_of(record.exc_info)
         if error is not None:
-            place, frames = described(error)
+            place, frames = describe_error(error)
             told.append(frames)
         else:
             trace = record.exc_text if isinstance(record.exc_text, str) else ""
@@ -170,14 +170,14 @@ class RedmeterHandler(logging.Handler):
         if isinstance(record.stack_info, str):
             told.append(record.stack_info)
         if place:
-            pattern = placed(pattern, place)
+            pattern = with_place(pattern, place)
         # A formatter's text has all of it already.
         return pattern, text if self.formatter else "\n".join(part for part in told if part)
 
     def _note(self, record: logging.LogRecord, text: str, note: str = "") -> None:
         """Count what is left of a record that cannot be read."""
         name, level = getattr(record, "name", ""), getattr(record, "levelno", logging.ERROR)
-        pattern = Said(text) if is_wordless(text) else text
+        pattern = Phrase(text) if is_wordless(text) else text
         self._intake.put(name, level, pattern, text + note, getattr(record, "created", None))
 
 

@@ -33,10 +33,10 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.integrations.intake import Intake, busy, error_of, text_of
-from redmeter.recording.exceptions import described, described_by, place_of
-from redmeter.recording.folding import LONGEST
-from redmeter.recording.grouping import Grouping, Said, is_wordless, placed
-from redmeter.recording.messages import formatted
+from redmeter.recording.messages.coalesce import LONGEST
+from redmeter.recording.messages.fingerprint import Fingerprint, Phrase, is_wordless, with_place
+from redmeter.recording.messages.messages import format_message
+from redmeter.recording.messages.tracebacks import describe_error, describe_parsed_error, place_of
 
 #: What is written without quotes: whoever masks secrets has to see where a value ends.
 _is_bare = re.compile(r"[\w./:@+-]+").fullmatch
@@ -86,10 +86,12 @@ class RedmeterProcessor:
             said, words = _said(event)
             text = f"{words}{_pairs(event)}"
             error = error_of(event.get("exc_info")) or _current(event.get("exc_info"))
-            place, told = _rendered(event.get("exception")) if error is None else described(error)
+            place, told = (
+                _rendered(event.get("exception")) if error is None else describe_error(error)
+            )
             stack = event.get("stack")
             parts = (text, told, stack if isinstance(stack, str) else "")
-            pattern: Grouping = placed(said, place) if place else said
+            pattern: Fingerprint = with_place(said, place) if place else said
             name = event.get("logger") or getattr(logger, "name", None)
             name = name if isinstance(name, str) else "structlog"
             self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
@@ -103,12 +105,12 @@ def _said(event: Mapping[str, Any]) -> tuple[str, str]:
     """Return what groups an event, and what it says."""
     given, args = event.get("event", ""), event.get("positional_args")
     if isinstance(given, str) and isinstance(args, tuple):
-        pattern, text, problem = formatted(given, args)
+        pattern, text, problem = format_message(given, args)
         # Arguments that have no place may be in the text already: structlog leaves them on demand.
         if pattern not in (None, text) and not problem:
-            return Said(text) if is_wordless(pattern) else pattern, text
+            return Phrase(text) if is_wordless(pattern) else pattern, text
     text = text_of(given)
-    return Said(text), text
+    return Phrase(text), text
 
 
 def _rendered(exception: object) -> tuple[str, str]:
@@ -116,7 +118,7 @@ def _rendered(exception: object) -> tuple[str, str]:
     if exception is None or isinstance(exception, str):
         told = exception or ""
         return place_of(told), told
-    return described_by(exception) or ("", repr(exception))
+    return describe_parsed_error(exception) or ("", repr(exception))
 
 
 def _pairs(event: Mapping[str, Any]) -> str:

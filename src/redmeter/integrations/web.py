@@ -62,9 +62,9 @@ from redmeter.names import (
     cleaned,
     is_failure,
 )
-from redmeter.recording.direct import DirectRecorder
-from redmeter.recording.exceptions import described
-from redmeter.recording.grouping import Grouping, placed
+from redmeter.recording.messages.fingerprint import Fingerprint, with_place
+from redmeter.recording.messages.tracebacks import describe_error
+from redmeter.recording.sync import SyncRecorder
 
 #: Also of other files: integrations find all they need of requests here.
 __all__ = [
@@ -377,9 +377,9 @@ class Requests:
     # Messages
 
     def _failed(self, method: str, route: str | None, error: BaseException) -> None:
-        place, told = described(error)
+        place, told = describe_error(error)
         what = f"{_method(method)} {_route(route)}"
-        self._log("error", placed(what, place), f"{what}\n{told}")
+        self._log("error", with_place(what, place), f"{what}\n{told}")
 
     def _may_be_slow(
         self, method: str, route: str | None, path: str, seconds: float, spent: Spent | None
@@ -390,7 +390,7 @@ class Requests:
             # The path is last: where a long text is cut, nothing else is lost.
             self._log("warning", what, f"{what}: {seconds:.3f} s{database}, path {path}")
 
-    def _log(self, severity: str, pattern: Grouping, text: str) -> None:
+    def _log(self, severity: str, pattern: Fingerprint, text: str) -> None:
         meter = self.meter
         meter._recorder.sink(LOGGER, severity).put_message(pattern, text, meter._now())
 
@@ -401,7 +401,7 @@ def _database(spent: Spent) -> str:
 
 
 def _is_off(meter: Meter) -> bool:
-    return meter._store is None and type(meter._recorder) is DirectRecorder
+    return meter._store is None and type(meter._recorder) is SyncRecorder
 
 
 def _matcher(patterns: str) -> Callable[[str], object] | None:

@@ -1,9 +1,9 @@
 """Buffer: what was recorded and is not stored yet, merged by series and slice. Memory only.
 
 Events of one series and slice are one number here, so an outage costs memory by series and slices.
-Slices fade as they get older (see widths.py), and where the memory is not enough they fade before
-their time: the oldest fine ones first. What remains in the end, a slice for each series and day, is
-not given up, and the grand total of a counter stays right throughout.
+Slices are downsampled as they age (see resolution.py), and earlier if memory runs short, the oldest
+fine ones first. The final slice of each series and day is never dropped, and the grand total of a
+counter stays right throughout.
 
 Messages may take what numbers leave, and half of the limit if they leave less; beyond that, of the
 logs that take most, texts are given up first, then patterns are counted as (other). So a flood of
@@ -23,10 +23,10 @@ from typing import Any
 
 from redmeter.keys import MAX_TIME, Kept, Keys
 from redmeter.model import Operation, Operations
-from redmeter.recording.instance import needs_instance, spelled
-from redmeter.recording.runs import Full, Run
-from redmeter.recording.tally import AGED, MEMORY, RETENTION, TOTAL, Tally
-from redmeter.recording.widths import Widths
+from redmeter.recording.instance import needs_instance, with_instance
+from redmeter.recording.pending import IntervalFull, PendingSeries
+from redmeter.recording.resolution import Resolution
+from redmeter.recording.stats import AGED, MEMORY, RETENTION, TOTAL, RecorderStats
 
 #: Fields written by one batch: about 3 ms of the server's time.
 FIELDS_PER_BATCH = 500
@@ -42,10 +42,10 @@ UNPLACED = -1
 NOTHING = Kept({}, {})
 
 #: Kind and width of runs -> series -> run.
-Levels = dict[tuple[type[Run], int], dict[str, Run]]
+Levels = dict[tuple[type[PendingSeries], int], dict[str, PendingSeries]]
 
 
-class Part:
+class BatchContents:
     """What one batch is made of. Not changed any more once it was sent.
 
     Args:
@@ -61,13 +61,15 @@ class Part:
         self._instance = instance
         self.events = self.fields = 0
 
-    def add(self, kind: type[Run], width: int, name: str, run: Run, fields: int) -> None:
+    def add(
+        self, kind: type[PendingSeries], width: int, name: str, run: PendingSeries, fields: int
+    ) -> None:
         """Add a run that is not part of it yet."""
         self._levels.setdefault((kind, width), {})[name] = run
         self.events += run.events
         self.fields += fields
 
-    def runs(self) -> Iterator[tuple[type[Run], int, str, Run]]:
+    def runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
         """Yield kind, width, series and run."""
         for (kind, width), runs in self._levels.items():
             for name, run in runs.items():
@@ -84,7 +86,7 @@ class Part:
         # hash lives is settled by its newest, and lists keep what comes last.
         for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
             number = self._instance if kind.NUMBERED else None
-            by_name = {spelled(name, number): run for name, run in runs.items()}
+            by_name = {with_instance(name, number): run for name, run in runs.items()}
             made += kind.operations(keys, kept, by_name, width)
         return tuple(made)
 
@@ -102,7 +104,7 @@ class Buffer:
     def __init__(
         self,
         kept: Kept,
-        tally: Tally,
+        tally: RecorderStats,
         limit: float,
         number_of: Callable[[str], int] | None = None,
     ) -> None:
@@ -115,7 +117,7 @@ class Buffer:
         #: Name that has a place for it -> number of the partition.
         self._found: dict[str, int] = {}
         self._kept_now = kept
-        self._known: dict[type[Run], Widths] = {}
+        self._known: dict[type[PendingSeries], Resolution] = {}
 
     def retain(self, kept: Kept) -> None:
         """Go by another retention from now on."""
@@ -123,13 +125,13 @@ class Buffer:
             self._tally.lose(RETENTION, name, precisions, events)
         self._kept_now, self._known = kept, {}
 
-    def _widths(self, kind: type[Run]) -> Widths:
+    def _widths(self, kind: type[PendingSeries]) -> Resolution:
         widths = self._known.get(kind)
         if widths is None:
-            widths = self._known[kind] = Widths(kind.retention(self._kept_now))
+            widths = self._known[kind] = Resolution(kind.retention(self._kept_now))
         return widths
 
-    def precisions(self, kind: type[Run]) -> tuple[int, ...]:
+    def precisions(self, kind: type[PendingSeries]) -> tuple[int, ...]:
         """All precisions that are kept of a kind."""
         widths = self._widths(kind)
         return widths.precisions(widths.finest)
@@ -144,13 +146,13 @@ class Buffer:
         """The partitions that something is for, UNPLACED among them."""
         return {number for number, levels in self._places.items() if any(levels.values())}
 
-    def _runs(self) -> Iterator[tuple[type[Run], int, str, Run]]:
+    def _runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
         for levels in self._places.values():
             for (kind, width), runs in levels.items():
                 for name, run in runs.items():
                     yield kind, width, name, run
 
-    def _levels(self, kind: type[Run], name: str) -> Levels:
+    def _levels(self, kind: type[PendingSeries], name: str) -> Levels:
         """Return where a run lies."""
         if self._number_of is None:
             return self._places[0]
@@ -170,12 +172,12 @@ class Buffer:
             assert self._number_of is not None, "else all lies in one"
             if len(self._found) >= REMEMBERED:
                 self._found.clear()
-            found = self._found[name] = self._number_of(spelled(name, self._instance))
+            found = self._found[name] = self._number_of(with_instance(name, self._instance))
         return found
 
     def _place(self, instance: int) -> None:
         """Have what has a place for the number of the process lie by that number from now on."""
-        moved = Part(self._kept_now)
+        moved = BatchContents(self._kept_now)
         try:
             # Without a number before, all of it is in one place.
             for number in [UNPLACED] if self._instance is None else list(self._places):
@@ -192,7 +194,9 @@ class Buffer:
 
     # In
 
-    def add(self, kind: type[Run], name: str, time: float, value: Any, now: float) -> None:
+    def add(
+        self, kind: type[PendingSeries], name: str, time: float, value: Any, now: float
+    ) -> None:
         """Add to a series.
 
         Args:
@@ -211,7 +215,7 @@ class Buffer:
         levels = self._places[0] if self._number_of is None else self._levels(kind, name)
         self._merge(levels, kind, width, name, start, value)
 
-    def put_back(self, part: Part) -> None:
+    def put_back(self, part: BatchContents) -> None:
         """Put back what was taken and never sent."""
         if part.kept is not self._kept_now:  # what is kept has changed since it was taken
             for name, precisions, events in part.lacking(self._kept_now):
@@ -226,7 +230,13 @@ class Buffer:
                 runs[name] = run
 
     def _merge(
-        self, levels: Levels, kind: type[Run], width: int, name: str, start: int, value: Any
+        self,
+        levels: Levels,
+        kind: type[PendingSeries],
+        width: int,
+        name: str,
+        start: int,
+        value: Any,
     ) -> None:
         if not width and not kind.HAS_TOTAL:
             self._tally.dropped += kind.events_of(value)
@@ -236,7 +246,7 @@ class Buffer:
         run = kind() if known is None else known
         try:
             run.add(start, value)
-        except Full as full:
+        except IntervalFull as full:
             lost = self._widths(kind).precisions(width)
             self._tally.drop(full.reason, name, lost, kind.events_of(value))
             return
@@ -324,7 +334,7 @@ class Buffer:
 
     # Out
 
-    def take(self, number: int = 0, *, instance: int | None = None) -> Part | None:
+    def take(self, number: int = 0, *, instance: int | None = None) -> BatchContents | None:
         """Take out as much as one batch holds; None where nothing is left.
 
         Args:
@@ -333,7 +343,7 @@ class Buffer:
         """
         if instance not in (None, self._instance) and self._number_of is not None:
             self._place(instance)
-        part = Part(self._kept_now, instance)
+        part = BatchContents(self._kept_now, instance)
         try:
             if levels := self._places.get(number):
                 self._fill(part, levels, numbered=instance is not None)
@@ -342,7 +352,7 @@ class Buffer:
             raise
         return part if part.fields else None
 
-    def _fill(self, part: Part, levels: Levels, *, numbered: bool) -> None:
+    def _fill(self, part: BatchContents, levels: Levels, *, numbered: bool) -> None:
         """Move as much into a part as one batch holds.
 
         Args:
@@ -372,24 +382,26 @@ class Buffer:
             if not runs:
                 del levels[kind, width]
 
-    def _alone(self, kind: type[Run], width: int, name: str, run: Run) -> Part:
-        part = Part(self._kept_now)
+    def _alone(
+        self, kind: type[PendingSeries], width: int, name: str, run: PendingSeries
+    ) -> BatchContents:
+        part = BatchContents(self._kept_now)
         part.add(kind, width, name, run, 0)
         return part
 
 
-def _oldest_first(level: tuple[tuple[type[Run], int], object]) -> tuple[bool, int]:
+def _oldest_first(level: tuple[tuple[type[PendingSeries], int], object]) -> tuple[bool, int]:
     (_, width), _ = level
     return width > 0, -width
 
 
-def _kept(widths: Widths, ahead: float) -> bool:
+def _kept(widths: Resolution, ahead: float) -> bool:
     """Whether any precision holds what is so far ahead or, negative, so long ago."""
     return widths.at(abs(ahead)) > 0
 
 
 def _lacking(
-    runs: Iterable[tuple[type[Run], int, str, Run]], before: Kept, after: Kept
+    runs: Iterable[tuple[type[PendingSeries], int, str, PendingSeries]], before: Kept, after: Kept
 ) -> Iterator[tuple[str, tuple[int, ...], int]]:
     """Yield what cannot be made for precisions that came to be kept: series, precisions, events."""
     if before == after:

@@ -25,10 +25,10 @@ from redmeter.keys import Kept
 from redmeter.model import Outcome
 from redmeter.recording.backoff import is_passing, is_soon_over
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
-from redmeter.recording.channel import Channel
-from redmeter.recording.errands import PATIENCE, Errand, Errands
-from redmeter.recording.number import Number
-from redmeter.recording.tally import Tally
+from redmeter.recording.instance import InstanceLease
+from redmeter.recording.node_workers import PATIENCE, NodeTask, NodeWorkers
+from redmeter.recording.shard_sender import ShardSender
+from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from redmeter.store.steps import drive_all
 
@@ -39,7 +39,7 @@ _OF_ALL = {
 }
 
 
-class Incomplete(Exception):
+class DeliveryIncomplete(Exception):
     """Something is left; the events are kept. What went wrong: see Delivery.take_errors().
 
     Args:
@@ -67,7 +67,7 @@ class Delivery:
         self,
         store: Store,
         buffer: Buffer,
-        tally: Tally,
+        tally: RecorderStats,
         lock: AbstractContextManager[object],
         *,
         interval: float = 1.0,
@@ -79,13 +79,13 @@ class Delivery:
         self._tally = tally
         self._lock = lock
         parts = enumerate(store.parts)
-        self._channels = [Channel(number, part, interval) for number, part in parts]
+        self._channels = [ShardSender(number, part, interval) for number, part in parts]
         self._spread = len(self._channels) > 1
         #: The partitions of each server.
         self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
         #: Which server has each, as last known.
         self._servers: dict[int, str] = {}
-        self._errands = Errands(around, patience)
+        self._workers = NodeWorkers(around, patience)
         #: The partitions that failed since run() was called.
         self._failed: set[int] = set()
         self._errors: deque[Exception] = deque()
@@ -96,7 +96,7 @@ class Delivery:
         #: Whether there is a report that had to wait, its server being busy.
         self._untold = False
         #: The number of this process; needed from the first series on that has a place for it.
-        self.number = Number(store.clock)
+        self.lease = InstanceLease(store.clock)
 
     @property
     def in_doubt(self) -> int:
@@ -117,7 +117,7 @@ class Delivery:
 
     def dismiss(self) -> None:
         """Let the threads end that have nothing to do."""
-        self._errands.dismiss()
+        self._workers.dismiss()
 
     def run(self, *, asked: bool = False) -> None:
         """Send until nothing is left but for what has to wait.
@@ -136,7 +136,7 @@ class Delivery:
             self._bind(asked=asked)
         self._renumber(asked=asked)
         before = set(self._failed) if self._spread else set[int]()
-        send = partial(self._send, asked=asked, instance=self.number.usable)
+        send = partial(self._send, asked=asked, instance=self.lease.number)
         self._send_to(self._lanes, send, patient=asked)
         # On one server what stays without a failure waits for a number.
         left = self._left() if self._spread else set[int]()
@@ -149,7 +149,7 @@ class Delivery:
             under_way = {channel.number for channel in self._channels if channel.parcel}
             return under_way | self._buffer.numbers
 
-    def _incomplete(self, left: set[int]) -> Incomplete:
+    def _incomplete(self, left: set[int]) -> DeliveryIncomplete:
         failed = set(self._failed)
         # A server that is slow or hangs has not failed yet: it is left alone for as long anyway.
         partly = not all(failed.issuperset(lane) for lane in self._lanes)
@@ -157,7 +157,7 @@ class Delivery:
         passing = not backoffs or any(backoff.passing for backoff in backoffs)
         if not partly:  # then it is the flusher that waits
             self.waive()
-        return Incomplete(passing=passing, partly=partly)
+        return DeliveryIncomplete(passing=passing, partly=partly)
 
     # Servers
 
@@ -186,7 +186,7 @@ class Delivery:
     def _send_to(
         self,
         lanes: Sequence[Sequence[int]],
-        do: Callable[[Errand], None],
+        do: Callable[[NodeTask], None],
         *,
         patient: bool = False,
     ) -> None:
@@ -195,16 +195,16 @@ class Delivery:
         Args:
             patient: wait also for what takes longer than others.
         """
-        avoided = self._failed | self._errands.busy
+        avoided = self._failed | self._workers.busy
         each = [[number for number in lane if number not in avoided] for lane in lanes]
-        errands = [Errand(numbers, partial(self._guarded, do)) for numbers in each if numbers]
-        self._errands.run(errands, alone=len(self._lanes) == 1, patient=patient)
+        tasks = [NodeTask(numbers, partial(self._guarded, do)) for numbers in each if numbers]
+        self._workers.run(tasks, alone=len(self._lanes) == 1, patient=patient)
 
-    def _guarded(self, do: Callable[[Errand], None], errand: Errand) -> None:
+    def _guarded(self, do: Callable[[NodeTask], None], task: NodeTask) -> None:
         try:
-            do(errand)
+            do(task)
         except Exception as error:  # noqa: BLE001 - also a fault of ours: it is written down
-            self._fail(errand.numbers, error)
+            self._fail(task.numbers, error)
 
     def _fail(self, numbers: Sequence[int], error: Exception, *, told: bool = False) -> None:
         """Leave some partitions alone for a while, all of them for the same time.
@@ -223,7 +223,7 @@ class Delivery:
             self._errors.append(error)
 
     def _blame(
-        self, errand: Errand, tried: int, errors: Mapping[int, StoreError], told: set[str]
+        self, task: NodeTask, tried: int, errors: Mapping[int, StoreError], told: set[str]
     ) -> bool:
         """Leave alone for a while what failed; tell whether that is all of the server.
 
@@ -234,7 +234,7 @@ class Delivery:
         """
         of_all = next((error for error in errors.values() if _is_of_all(error)), None)
         if of_all is not None and len(errors) == tried:
-            self._fail(errand.numbers, of_all)
+            self._fail(task.numbers, of_all)
             return True
         for number, error in errors.items():
             kind = kind_of(error)
@@ -257,25 +257,25 @@ class Delivery:
                 self._send_to(lanes, partial(self._bind_some, bind))
 
     def _bind_some(
-        self, bind: Callable[[Sequence[int]], Mapping[int, StoreError]], errand: Errand
+        self, bind: Callable[[Sequence[int]], Mapping[int, StoreError]], task: NodeTask
     ) -> None:
-        self._blame(errand, len(errand.numbers), bind(errand.numbers), set())
+        self._blame(task, len(task.numbers), bind(task.numbers), set())
 
     # Sending
 
-    def _send(self, errand: Errand, *, asked: bool, instance: int | None) -> None:
+    def _send(self, task: NodeTask, *, asked: bool, instance: int | None) -> None:
         """Send all there is for the partitions of one server."""
-        waiting, told = deque(errand.numbers), set[str]()
+        waiting, told = deque(task.numbers), set[str]()
         while loaded := self._load(waiting, asked=asked, instance=instance):
-            errand.go_on()
+            task.go_on()
             errors = self._exchange(loaded)
             waiting.extend(channel.number for channel in loaded if channel.number not in errors)
-            if self._blame(errand, len(loaded), errors, told):
+            if self._blame(task, len(loaded), errors, told):
                 return
 
-    def _load(self, waiting: deque[int], *, asked: bool, instance: int | None) -> list[Channel]:
+    def _load(self, waiting: deque[int], *, asked: bool, instance: int | None) -> list[ShardSender]:
         """Have as many batches ready as one pipeline holds, so that others are served soon."""
-        loaded: list[Channel] = []
+        loaded: list[ShardSender] = []
         fields = 0
         with self._lock:
             if self._store.kept != self._kept:
@@ -292,7 +292,7 @@ class Delivery:
                     self._tally.retried += channel.is_repeated
         return loaded
 
-    def _exchange(self, loaded: Sequence[Channel]) -> dict[int, StoreError]:
+    def _exchange(self, loaded: Sequence[ShardSender]) -> dict[int, StoreError]:
         """Send what is loaded, as one pipeline, and write down what became of it.
 
         Returns:
@@ -309,7 +309,7 @@ class Delivery:
             raise
 
     def _settle(
-        self, loaded: Sequence[Channel], results: Mapping[int, Outcome | StoreError]
+        self, loaded: Sequence[ShardSender], results: Mapping[int, Outcome | StoreError]
     ) -> dict[int, StoreError]:
         errors: dict[int, StoreError] = {}
         for channel in loaded:
@@ -338,7 +338,7 @@ class Delivery:
         self._told, self._untold = report, True
         raised: list[StoreError | None] = []
 
-        def publish(_: Errand) -> None:
+        def publish(_: NodeTask) -> None:
             try:
                 self._publish(ended=ended)
                 raised.append(None)
@@ -353,22 +353,22 @@ class Delivery:
 
     def _publish(self, *, ended: bool) -> None:
         self._untold = False
-        asked, needed = self._store.clock.monotonic(), self.number.needed
+        asked, needed = self._store.clock.monotonic(), self.lease.needed
         found = self._store.publish(self.writer, self._told, instance=needed, ended=ended)
-        self.number.tell(found, asked)
+        self.lease.renew(found, asked)
 
-    def _send_to_first(self, do: Callable[[Errand], None], *, asked: bool) -> None:
+    def _send_to_first(self, do: Callable[[NodeTask], None], *, asked: bool) -> None:
         """Do something about the first partition, where what concerns all of them lies."""
-        avoided = self._failed | self._errands.busy
+        avoided = self._failed | self._workers.busy
         if 0 not in avoided and self._channels[0].is_due(asked=asked):
             self._send_to([lane for lane in self._lanes if 0 in lane], do)
 
     def _renumber(self, *, asked: bool) -> None:
         """Ask for the number of this process again, before it may be another's."""
-        if self._untold or self.number.is_due:
+        if self._untold or self.lease.is_due:
             self._send_to_first(self._ask_number, asked=asked)
 
-    def _ask_number(self, _: Errand) -> None:
+    def _ask_number(self, _: NodeTask) -> None:
         try:
             self._publish(ended=False)
         except (StoreRefused, AccessDenied) as error:  # what needs none is sent

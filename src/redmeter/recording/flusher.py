@@ -63,7 +63,7 @@ def may_start_threads() -> bool:
     return not GREENLETS or bool(sys.modules["gevent"].get_hub().loop.default)
 
 
-class Failed(Exception):
+class FlushFailed(Exception):
     """A try to send failed; the events are kept.
 
     Args:
@@ -93,7 +93,7 @@ class Flush(Protocol):
         ...
 
 
-class Request:
+class FlushRequest:
     """Someone who waits for a flush."""
 
     __slots__ = ("_done", "_flusher", "last", "ok", "until")
@@ -121,7 +121,7 @@ class Request:
         return self.ok
 
 
-class Loop:
+class FlusherThread:
     """A thread that takes flushers in turns, for as long as there are any."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class Loop:
         self.ring()
         return True
 
-    def take_all_but_stuck(self, other: "Loop") -> None:
+    def take_all_but_stuck(self, other: "FlusherThread") -> None:
         """Take over what another thread does not get to."""
         whose, _ = other._turn
         for flusher in list(other._members):
@@ -204,17 +204,17 @@ class Loop:
                 self._bell.acquire(timeout=pause)
 
 
-_loop: Loop | None = None
+_loop: FlusherThread | None = None
 
 
-def _current_loop() -> Loop:
+def _current_loop() -> FlusherThread:
     """Return the thread of this process, another one where that hangs."""
     global _loop
     before = _loop
     if before is None or before._process != os.getpid():
-        _loop = Loop()
+        _loop = FlusherThread()
     elif before.stuck():
-        _loop = Loop()
+        _loop = FlusherThread()
         _loop.take_all_but_stuck(before)
     assert _loop is not None, "set above"
     return _loop
@@ -242,11 +242,11 @@ class Flusher:
         self._waiting = waiting
         self._interval = interval
         #: Whose turns it has; None where it has none.
-        self.loop: Loop | None = None
-        self._steps: Steps[list[Request]] | None = None
+        self.loop: FlusherThread | None = None
+        self._steps: Steps[list[FlushRequest]] | None = None
         self._stepping = allocate_lock()
         self._wake, self._listens, self._rung = 0.0, True, False
-        self._requests: deque[Request] = deque()
+        self._requests: deque[FlushRequest] = deque()
         self._backoff = Backoff(interval)
 
     @property
@@ -284,14 +284,14 @@ class Flusher:
         if self.loop is not None:
             self.loop.ring()
 
-    def request(self, timeout: float, *, last: bool = False) -> Request:
+    def request(self, timeout: float, *, last: bool = False) -> FlushRequest:
         """Ask for a flush. With `last`, the turns end after it."""
-        request = Request(self, timeout, last=last)
+        request = FlushRequest(self, timeout, last=last)
         self._requests.append(request)
         self.ring()
         return request
 
-    def ask(self, timeout: float, *, last: bool) -> Request | None:
+    def ask(self, timeout: float, *, last: bool) -> FlushRequest | None:
         """Ask for a flush; None where there is no thread, and none can be started."""
         request = self.request(timeout, last=last)  # first: turns end where there is nothing to do
         if self.start():
@@ -300,7 +300,7 @@ class Flusher:
             self._requests.remove(request)
         return None
 
-    def step(self, loop: Loop) -> None:
+    def step(self, loop: FlusherThread) -> None:
         """Have a turn, in a thread."""
         if not self._stepping.acquire(blocking=False):
             return  # in another thread, from which this one has just taken over
@@ -320,7 +320,7 @@ class Flusher:
         if self._requests or self._waiting():  # who came meanwhile, and still saw one
             self.start()
 
-    def _step(self) -> list[Request] | None:
+    def _step(self) -> list[FlushRequest] | None:
         """Do what is next; return who waits for an answer, where it was the last."""
         if self._steps is None:
             self._steps = self._work()
@@ -336,7 +336,7 @@ class Flusher:
         self._wake = time.monotonic() + pause
         return None
 
-    def _work(self) -> Steps[list[Request]]:
+    def _work(self) -> Steps[list[FlushRequest]]:
         """Flush once an interval, and when asked to, until all is stored after the last request.
 
         What cannot be stored then is not given up: nobody else would ever store it.
@@ -362,7 +362,7 @@ class Flusher:
                 request.answer(ok)
             flush_at = time.monotonic() + self._interval * chance.uniform(0.95, 1.05)
 
-    def _flush_where_due(self, ending: bool) -> Steps[tuple[list[Request], bool]]:
+    def _flush_where_due(self, ending: bool) -> Steps[tuple[list[FlushRequest], bool]]:
         """Flush, where it is time to; return who asked for it, and whether all was stored."""
         requests, ok = [], False
         while self._requests:
@@ -408,7 +408,7 @@ class Flusher:
     def _try(self, *, last: bool, asked: bool) -> bool:
         try:
             self._flush(last=last, asked=asked)
-        except Failed as failure:
+        except FlushFailed as failure:
             if failure.partly:
                 self._backoff.failed_partly(passing=failure.passing)
             else:

@@ -12,8 +12,8 @@ from redmeter.keys import Kept, Keys
 from redmeter.kinds import mark
 from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
 from redmeter.model import Operations
-from redmeter.recording.cells import Cell, Event
-from redmeter.recording.runs import BySlice, Full
+from redmeter.recording.instruments import Event, Instrument
+from redmeter.recording.pending import IntervalFull, PendingByInterval
 
 #: Estimate of what a mark takes, bytes.
 _BYTES = 400
@@ -34,13 +34,13 @@ def label_of(label: str | None, release: str) -> str:
     return clean_label(release if label is None else label)
 
 
-class TooMany(Full):
+class TooManyMarks(IntervalFull):
     """More marks wait than a store keeps."""
 
     reason = "marks"
 
 
-class Notes(BySlice[list[Noted]]):
+class PendingMarks(PendingByInterval[list[Noted]]):
     """Second -> the marks within it."""
 
     __slots__ = ()
@@ -53,7 +53,7 @@ class Notes(BySlice[list[Noted]]):
 
     def add(self, start: int, value: list[Noted]) -> None:
         if self.events + len(value) > MAX_MARKS:  # more are not kept either
-            raise TooMany
+            raise TooManyMarks
         self._slices.setdefault(start, []).extend(value)
 
     @staticmethod
@@ -77,19 +77,19 @@ class Notes(BySlice[list[Noted]]):
     def operations(
         keys: Keys,
         kept: Kept,  # noqa: ARG004
-        runs: Mapping[str, "Notes"],
+        runs: Mapping[str, "PendingMarks"],
         width: int,  # noqa: ARG004
     ) -> Operations:
         marks = [one for run in runs.values() for _, some in run for one in some]
         return mark.operations(keys, sorted(marks))
 
 
-class Marks(Cell):
+class Marks(Instrument):
     """All marks of a recorder: events are Noted."""
 
     __slots__ = ()
 
-    kind = Notes
+    kind = PendingMarks
 
     @staticmethod
     def merged(events: list[Event]) -> list[Event]:

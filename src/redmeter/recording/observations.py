@@ -1,7 +1,7 @@
 """Observations: measured values, from the call to the distributions that a batch carries.
 
-Observing appends a time and a value to a list, and does nothing else: see cells.py. The buckets are
-found later, for many values at once: sorted, those of one bucket stand together.
+Observing appends a time and a value to a list and does nothing else: see instruments.py. Buckets
+are computed later, for many values at once: in sorted order, those of one bucket are adjacent.
 
 Values that are no finite numbers come to light then, too. A measuring application shall not fail
 by what it measured, so they are no errors: they are counted as lost, and nothing else is lost with
@@ -20,8 +20,8 @@ from redmeter.kinds import histogram
 from redmeter.kinds.distribution import Distribution, check_value
 from redmeter.kinds.packed import MAX_COUNT
 from redmeter.model import Operations
-from redmeter.recording.cells import Cell, Event
-from redmeter.recording.runs import BySlice, Full
+from redmeter.recording.instruments import Event, Instrument
+from redmeter.recording.pending import IntervalFull, PendingByInterval
 
 #: Why values are lost that are no finite numbers.
 NOT_FINITE = "not-finite"
@@ -34,23 +34,23 @@ _SLICE_FIELDS, _BUCKETS_PER_FIELD, _HOUR_FIELDS = 4, 8, 4
 _EMPTY_BYTES, _BUCKET_BYTES = 700, 60
 
 
-class NotFinite(Full):
+class NotFinite(IntervalFull):
     """Values that cannot be stored; nothing was added."""
 
     reason = NOT_FINITE
 
 
-class Unfit(NamedTuple):
+class NonFiniteCount(NamedTuple):
     """So many values that are no finite numbers."""
 
     count: int  # type: ignore[assignment]  # tuple.count() counts members
 
 
 #: What merged events have for a value.
-Observed = Distribution | Unfit
+Observed = Distribution | NonFiniteCount
 
 
-class Distributions(BySlice[Distribution]):
+class PendingHistogram(PendingByInterval[Distribution]):
     """Slice start -> distribution of what was observed."""
 
     __slots__ = ()
@@ -67,13 +67,13 @@ class Distributions(BySlice[Distribution]):
         Raises:
             NotFinite, Full: see there.
         """
-        if isinstance(value, Unfit):
+        if isinstance(value, NonFiniteCount):
             raise NotFinite
         old = self._slices.get(start)
         if old is None:
             self._slices[start] = value
         elif old.count + value.count > MAX_COUNT:
-            raise Full
+            raise IntervalFull
         else:
             old.merge(value)
 
@@ -97,13 +97,13 @@ class Distributions(BySlice[Distribution]):
 
     @staticmethod
     def operations(
-        keys: Keys, kept: Kept, runs: Mapping[str, "Distributions"], width: int
+        keys: Keys, kept: Kept, runs: Mapping[str, "PendingHistogram"], width: int
     ) -> Operations:
         slices = {name: dict(run) for name, run in runs.items()}
         return histogram.operations(keys, kept.histograms, slices, width=width)
 
 
-class Histogram(Cell):
+class Histogram(Instrument):
     """Observes values of one series: the fast way. Made by Meter.histogram().
 
     The class that is used is made by histogram_class(), with a clock built in.
@@ -111,7 +111,7 @@ class Histogram(Cell):
 
     __slots__ = ()
 
-    kind = Distributions
+    kind = PendingHistogram
 
     # A time and a value, flat in the list, added by one extension, which is as atomic as an append.
     # Tuples would be twice the memory, and so many of them that the garbage collector, which looks
@@ -146,7 +146,7 @@ class Histogram(Cell):
         seconds: dict[float, Distribution] = {}
         unfit: list[Event] = []
         for second, value in (*Histogram.pairs(events[:head]), *fresh):
-            if type(value) is Unfit:
+            if type(value) is NonFiniteCount:
                 unfit += (second, value)
                 continue
             whole = seconds.get(second)
@@ -194,7 +194,7 @@ def _distribution(second: int, values: Sequence[float]) -> Iterator[tuple[int, O
         found.add_all(values)
     except ValueError:
         finite = [value for value in values if math.isfinite(value)]
-        yield second, Unfit(len(values) - len(finite))
+        yield second, NonFiniteCount(len(values) - len(finite))
         found.add_all(finite)
     if found.count:
         yield second, found

@@ -1,14 +1,14 @@
 """Recorder: counting in the application, storing in the background.
 
-Counting appends to a list (cells.py). Once a second a thread (flusher.py) collects the lists
-(collecting.py) into a buffer, where events of one slice are one number (buffer.py), and sends that
+Counting appends to a list (instruments.py). Once a second a thread (flusher.py) collects the lists
+(collector.py) into a buffer, where events of one slice are one number (buffer.py), and sends that
 in numbered batches (delivery.py). The thread starts with the first event, and once more in each
 forked child.
 
-Two locks. `_lock` guards buffer and tally; it is held for moments, never during I/O, and a signal
-handler that finds it held by the thread it interrupted leaves its event in the list. `_sending`
-belongs to whoever delivers, and has threads do so for each server of a cluster (errands.py). No
-exception out of a signal handler leaves either of them held: see turns.py.
+Two locks. `_lock` guards buffer and stats; it is held for moments, never during I/O, and a signal
+handler that finds it held by the thread it interrupted leaves its event in the list. `_sending` is
+held by the thread that delivers, which uses a worker per node of a cluster (node_workers.py). An
+exception raised by a signal handler leaves neither of them held: see ticket_lock.py.
 """
 
 import contextlib
@@ -26,21 +26,21 @@ from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
 from redmeter.kinds.mark import Noted
 from redmeter.model import RecorderHealth
-from redmeter.recording import lifecycle
+from redmeter.recording import process
 from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
-from redmeter.recording.cells import NOW, Cell, Counter, Gauge
-from redmeter.recording.collecting import ATTENTION, Collector
-from redmeter.recording.delivery import Delivery, Incomplete
-from redmeter.recording.digesting import Rules
-from redmeter.recording.flusher import Failed, Flusher, Request, in_background
-from redmeter.recording.grouping import Grouping
-from redmeter.recording.messages import Messages
+from redmeter.recording.collector import ATTENTION, Collector
+from redmeter.recording.delivery import Delivery, DeliveryIncomplete
+from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest, in_background
+from redmeter.recording.instruments import NOW, Counter, Gauge, Instrument
+from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.observations import Histogram
 from redmeter.recording.registry import Labels, Registry
-from redmeter.recording.reporting import Reporter
-from redmeter.recording.tally import Tally
-from redmeter.recording.turns import Turns
+from redmeter.recording.stats import RecorderStats
+from redmeter.recording.status import StatusReporter
+from redmeter.recording.ticket_lock import TicketLock
 from redmeter.store import Store
 
 #: How long an answer is waited for at least when a process ends, seconds.
@@ -50,7 +50,7 @@ PASSES = 3
 
 #: Set while a thread works for a recorder. What a client library or a masking function logs then
 #: is no message of the application: recorded, it would make for one more, and that for another.
-quiet: ContextVar[bool] = ContextVar("redmeter_quiet", default=False)
+is_storing: ContextVar[bool] = ContextVar("redmeter_quiet", default=False)
 
 
 class Recorder:
@@ -73,7 +73,7 @@ class Recorder:
         limit: int,
         max_series: int,
         max_label_sets: int,
-        rules: Rules = Rules(),  # noqa: B008 - it does not change
+        rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
     ) -> None:
         self._store = store
         self._clock: Clock = store.clock
@@ -96,8 +96,8 @@ class Recorder:
         """Begin with empty books and no thread: at first, and in a forked child."""
         self._pid = os.getpid()
         self._lock = RLock()
-        self._sending = Turns()
-        self._tally = Tally(self._clock.wall())
+        self._sending = TicketLock()
+        self._tally = RecorderStats(self._clock.wall())
         number_of = self._store.number_of if len(self._store.parts) > 1 else None
         self._buffer = Buffer(self._store.kept, self._tally, self._limit, number_of)
         self._collector = Collector(
@@ -111,11 +111,11 @@ class Recorder:
             interval=self._interval,
             around=self._at_work,
         )
-        self._delivery.number.needed = self._registry.per_process
+        self._delivery.lease.needed = self._registry.per_process
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
         #: not, and need not.
         self._flushing: set[int] = set()
-        self._reporter = Reporter(self._delivery, self._tally, self._lock, self.health)
+        self._reporter = StatusReporter(self._delivery, self._tally, self._lock, self.health)
         self._flusher = Flusher(
             self._flush,
             self._collector.collect_to_keep,
@@ -143,15 +143,15 @@ class Recorder:
     def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
         gauge = self._registry.gauge(name, labels, per_process=per_process)
-        self._delivery.number.needed = self._registry.per_process
+        self._delivery.lease.needed = self._registry.per_process
         return gauge
 
-    def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
+    def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
         """Record a message. Never raises where the arguments are what they should be.
 
         Args:
             logger, severity: as they are stored: see kinds/message.py.
-            pattern: what groups it, a format or None: see grouping.py.
+            pattern: what groups it, a format or None: see fingerprint.py.
             text: of any length, with any characters.
             time: when it was, Unix seconds.
         """
@@ -193,8 +193,8 @@ class Recorder:
         """Return the histogram of a series, always the same one. See Registry.counter()."""
         return self._registry.histogram(name, labels, extra)
 
-    def attend(self, cell: Cell) -> None:
-        """See that a flusher runs, and that the list stays short. See cells.py."""
+    def attend(self, cell: Instrument) -> None:
+        """See that a flusher runs, and that the list stays short. See instruments.py."""
         if self._pid != os.getpid():  # forked by something that runs no hooks
             event = cell.events[-cell.ELEMENTS :]
             self.after_fork()
@@ -203,10 +203,10 @@ class Recorder:
             if get_ident() not in self._flushing:  # else it is collected right away
                 self._store_now()
             return
-        lifecycle.watch_uvicorn()
+        process.watch_uvicorn()
         if not self._flusher.running:
-            lifecycle.watch(self)
-            if lifecycle.at_the_very_end() or not self._flusher.start():
+            process.watch(self)
+            if process.at_the_very_end() or not self._flusher.start():
                 self._go_on_without_thread(cell)
                 return
         if self._collector.shorten(cell):
@@ -216,11 +216,11 @@ class Recorder:
             self._flusher.ring()
             time.sleep(0.001)
 
-    def _go_on_without_thread(self, cell: Cell) -> None:
-        if lifecycle.at_the_very_end():  # perhaps there is no other occasion
+    def _go_on_without_thread(self, cell: Instrument) -> None:
+        if process.at_the_very_end():  # perhaps there is no other occasion
             self._leaving = True
             self._store_now()
-        elif lifecycle.is_ending():  # other threads are waited for; more to come
+        elif process.is_ending():  # other threads are waited for; more to come
             if get_ident() not in self._flushing:
                 self._flusher.insist(time.monotonic(), last=False)
             cell.due = self._clock.wall() + self._interval
@@ -229,7 +229,7 @@ class Recorder:
 
     def _store_now(self) -> None:
         """Store while the process ends: nobody can tell whether there will be another occasion."""
-        with lifecycle.spending() as left:
+        with process.spending() as left:
             if self._flusher.running and not sys.is_finalizing():  # else the thread stands still
                 self._flusher.request(left, last=True).wait()
             else:
@@ -265,7 +265,7 @@ class Recorder:
     def close_soon(self) -> None:
         """Have the thread flush and end, without waiting."""
         if self._flusher.running or not self._collector.empty():  # it may not have got going yet
-            self._flusher.request(lifecycle.EXIT_SECONDS, last=True)
+            self._flusher.request(process.EXIT_SECONDS, last=True)
 
     def _flush(self, *, last: bool, asked: bool) -> None:
         """Collect and send all there is. See flusher.Flush.
@@ -276,8 +276,8 @@ class Recorder:
         sending, ticket = self._sending, object()  # a child that is forked within has another
         with self._at_work():
             try:
-                if not sending.wait(ticket, lifecycle.EXIT_SECONDS):
-                    raise Failed(passing=True)  # another thread is at it, and hangs
+                if not sending.wait(ticket, process.EXIT_SECONDS):
+                    raise FlushFailed(passing=True)  # another thread is at it, and hangs
                 self._collect_and_send(last=last, asked=asked)
             finally:
                 sending.tickets.pop(ticket, None)
@@ -285,22 +285,22 @@ class Recorder:
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
         """What threads are in while they work for this recorder."""
-        flushing, me, before = self._flushing, get_ident(), quiet.get()
+        flushing, me, before = self._flushing, get_ident(), is_storing.get()
         # Each `finally` begins with a single call, which no signal handler can keep from happening.
         try:
             try:
                 flushing.add(me)
-                quiet.set(True)
+                is_storing.set(True)
                 yield
             finally:
-                quiet.set(before)
+                is_storing.set(before)
         finally:
             flushing.discard(me)
 
     def _collect_and_send(self, *, last: bool, asked: bool) -> None:
         left = None
         try:
-            lifecycle.watch(self)
+            process.watch(self)
             if last:
                 self._collector.let_all_be_due()  # what comes now starts another thread
             elif not self._leaving:
@@ -313,18 +313,18 @@ class Recorder:
         except Exception as error:  # also a fault of ours: it must not end the thread
             self._reporter.trouble(error)
             self._collector.keep()
-            raise Failed(passing=is_passing(error)) from error
+            raise FlushFailed(passing=is_passing(error)) from error
         if left is not None:
-            raise Failed(passing=left.passing, partly=left.partly) from left
+            raise FlushFailed(passing=left.passing, partly=left.partly) from left
         if last:
             self._delivery.dismiss()
 
-    def _send(self, *, asked: bool) -> Incomplete | None:
+    def _send(self, *, asked: bool) -> DeliveryIncomplete | None:
         """Send what was collected; return why something is left."""
         left = None
         try:
             self._delivery.run(asked=asked)
-        except Incomplete as incomplete:
+        except DeliveryIncomplete as incomplete:
             left = incomplete
         for error in self._delivery.take_errors():
             self._reporter.trouble(error)
@@ -352,7 +352,7 @@ class Recorder:
             cell.due = NOW
         self._begin()
 
-    def begin_leaving(self, timeout: float) -> Request | None:
+    def begin_leaving(self, timeout: float) -> FlushRequest | None:
         """Ask for a last flush; None where no thread can do it."""
         self._leaving = True
         self._collector.let_all_be_due()
@@ -387,7 +387,7 @@ class Recorder:
     def flush_on_sigterm(self) -> None:
         """See Meter.flush_on_sigterm()."""
         # Not only where a thread runs: it may have been started just now.
-        lifecycle.flush_on_sigterm(
+        process.flush_on_sigterm(
             lambda timeout: (
                 None if self._collector.empty() else self._flusher.ask(timeout, last=False)
             )
@@ -405,7 +405,7 @@ class Recorder:
             taken = len(cells) * SERIES_BYTES + waiting
             return tally.health(
                 producer=delivery.writer,
-                instance=delivery.number.usable,
+                instance=delivery.lease.number,
                 fresh=fresh,
                 series=len(cells),
                 buffer_bytes=self._buffer.bytes + taken,

@@ -18,11 +18,17 @@ from typing import Any, TypeVar
 from redmeter.errors import InvalidName
 from redmeter.kinds.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name
-from redmeter.recording.cells import Attendant, Cell, Counter, Gauge, counter_class
-from redmeter.recording.digesting import Rules
-from redmeter.recording.instance import for_each_process
+from redmeter.recording.instance import per_process_series
+from redmeter.recording.instruments import (
+    Counter,
+    Gauge,
+    Instrument,
+    InstrumentOwner,
+    counter_class,
+)
 from redmeter.recording.marks import Marks
-from redmeter.recording.messages import Messages
+from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.observations import Histogram, histogram_class
 
 #: What stands for the series of a name that has too many, and for all series that are too many.
@@ -31,7 +37,7 @@ OTHER = "(other)"
 #: Labels of a series, beside those in its name.
 Labels = Mapping[str, str] | None
 #: A kind of cell.
-C = TypeVar("C", bound=Cell)
+C = TypeVar("C", bound=Instrument)
 
 #: Spellings of names that are looked up without taking them apart, for each series there may be.
 SPELLINGS = 4
@@ -52,12 +58,12 @@ class Registry:
 
     def __init__(
         self,
-        attendant: Attendant,
+        attendant: InstrumentOwner,
         now: Callable[[], float],
         *,
         max_series: int,
         max_label_sets: int,
-        rules: Rules = Rules(),  # noqa: B008 - it does not change
+        rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
     ) -> None:
         self._attendant = attendant
         self._now = now
@@ -66,7 +72,7 @@ class Registry:
         self._rules = rules
         self._counter_class = counter_class(now)
         self._histogram_class = histogram_class(now)
-        self._cells: dict[tuple[type[Cell], str], Cell] = {}
+        self._cells: dict[tuple[type[Instrument], str], Instrument] = {}
         self._label_sets: dict[str, int] = {}
         #: Counters by the spelling in which a caller names them; for Meter.count(). And histograms.
         self.by_name: dict[Any, Counter] = {}
@@ -77,7 +83,7 @@ class Registry:
     def __len__(self) -> int:
         return len(self._cells)
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[Instrument]:
         """Return all there are at the moment."""
         return list(self._cells.values())
 
@@ -137,7 +143,7 @@ class Registry:
         """Return the gauge of a series. See Meter.gauge()."""
         series = canonical(name, labels)
         if per_process:
-            series = for_each_process(series)
+            series = per_process_series(series)
             self.per_process = True
         cell = self._cell(Gauge, series)
         assert isinstance(cell, Gauge), "it was made as one"
@@ -166,11 +172,11 @@ class Registry:
         assert isinstance(cell, Marks), "it was made as one"
         return cell
 
-    def _cell(self, kind: type[Cell], series: str) -> Cell:
+    def _cell(self, kind: type[Instrument], series: str) -> Instrument:
         found = self._cells.get((kind, series))
         return self._admit(kind, series) if found is None else found
 
-    def _admit(self, kind: type[Cell], series: str, budget: str = "") -> Cell:
+    def _admit(self, kind: type[Instrument], series: str, budget: str = "") -> Instrument:
         """Make the cell of a series, or return the one that stands for too many.
 
         Args:
@@ -188,7 +194,7 @@ class Registry:
             self._label_sets[budget] = self._label_sets.get(budget, 0) + 1
         return cell
 
-    def _overflow(self, kind: type[Cell], base: str) -> Cell:
+    def _overflow(self, kind: type[Instrument], base: str) -> Instrument:
         try:
             series = canonical(base, OVERFLOW_LABELS)
         except InvalidName:  # there is no room for the label
@@ -197,9 +203,9 @@ class Registry:
             series = OTHER
         return self._made(kind, series, overflow=True)
 
-    def _made(self, kind: type[Cell], series: str, *, overflow: bool = False) -> Cell:
+    def _made(self, kind: type[Instrument], series: str, *, overflow: bool = False) -> Instrument:
         if kind is Gauge:
-            cell: Cell = Gauge(series, self._attendant, self._now)
+            cell: Instrument = Gauge(series, self._attendant, self._now)
         else:
             cell = kind(series, self._attendant)
         cell.overflow = overflow

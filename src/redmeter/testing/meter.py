@@ -8,7 +8,7 @@ from redmeter.keys import HISTOGRAMS, Retention
 from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.meter import Meter, _plain
 from redmeter.names import canonical
-from redmeter.recording.direct import DirectRecorder
+from redmeter.recording.sync import SyncRecorder
 from redmeter.testing.answers import MemoryAnswers
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
 
@@ -39,7 +39,7 @@ class MemoryMeter(Meter):
         super().__init__(
             "off", clock=self.clock, mask=mask, release=release, recent_messages=recent_messages
         )
-        assert isinstance(self._recorder, DirectRecorder), "it is off"
+        assert isinstance(self._recorder, SyncRecorder), "it is off"
         self._memory = MemoryRecorder(self.clock, self._recorder.rules)
         self._recorder = self._memory
         self._by_name = {}

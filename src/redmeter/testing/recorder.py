@@ -11,12 +11,12 @@ from redmeter.kinds.distribution import check_value
 from redmeter.kinds.mark import Noted
 from redmeter.model import Message
 from redmeter.names import canonical
-from redmeter.recording.digesting import Rules, digested
-from redmeter.recording.direct import DirectMessages, DirectRecorder
-from redmeter.recording.folding import received_event
-from redmeter.recording.grouping import Grouping
-from redmeter.recording.instance import spelled
+from redmeter.recording.instance import with_instance
+from redmeter.recording.messages.coalesce import message_event
+from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.messages.redact import MessageRules, redact_messages
 from redmeter.recording.observations import NOT_FINITE
+from redmeter.recording.sync import SyncMessages, SyncRecorder
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0
@@ -44,18 +44,18 @@ class Logged(NamedTuple):
     pattern: str
 
 
-class MemoryRecorder(DirectRecorder):
+class MemoryRecorder(SyncRecorder):
     """Keeps events in a list."""
 
-    def __init__(self, clock: Clock, rules: Rules) -> None:
+    def __init__(self, clock: Clock, rules: MessageRules) -> None:
         super().__init__(None, clock.wall, rules)
         self.events: list[Event] = []
         self.messages: list[Logged] = []
         self.marks: list[Noted] = []
 
-    def log(self, logger: str, severity: str, pattern: Grouping, text: str, time: float) -> None:
-        event = received_event(time, pattern, text)
-        for hour in digested([event], self.rules, self.trouble).values():
+    def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
+        event = message_event(time, pattern, text)
+        for hour in redact_messages([event], self.rules, self.trouble).values():
             ((made, _),), ((_, shown),) = hour.patterns.items(), hour.texts
             self.messages.append(Logged(Message(logger, severity, time, shown), made))
 
@@ -67,7 +67,7 @@ class MemoryRecorder(DirectRecorder):
             if one.message.logger == logger and severity in (None, one.message.severity)
         ]
 
-    def sink(self, logger: str, severity: str) -> DirectMessages:
+    def sink(self, logger: str, severity: str) -> SyncMessages:
         return _Aged(self, logger, severity)
 
     def count(
@@ -80,7 +80,7 @@ class MemoryRecorder(DirectRecorder):
 
     def set(self, series: str, value: float, at: float | None) -> None:
         time = self._now() if at is None else check_time(at)
-        self.events.append(Event(spelled(series, 0), time, None, value))
+        self.events.append(Event(with_instance(series, 0), time, None, value))
 
     def observe(
         self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
@@ -103,7 +103,7 @@ class MemoryRecorder(DirectRecorder):
         return self._now()
 
 
-class _Aged(DirectMessages):
+class _Aged(SyncMessages):
     """Takes the messages of a logging library, whose records carry the time of the machine.
 
     The meter's clock knows nothing of that, so what counts is how long ago it was: what is logged
@@ -112,7 +112,7 @@ class _Aged(DirectMessages):
 
     recorder: MemoryRecorder
 
-    def put_message(self, pattern: Grouping, text: str, time: float) -> None:
+    def put_message(self, pattern: Fingerprint, text: str, time: float) -> None:
         now, age = self.recorder.now(), SYSTEM.wall() - time
         present = min(abs(age), abs(now - time)) < _JUST_NOW
         self.recorder.log(self.logger, self.severity, pattern, text, now if present else now - age)

@@ -2,7 +2,7 @@
 
 from redmeter.clock import SystemClock
 from redmeter.partitions import partition_of
-from redmeter.recording.number import USED_SECONDS
+from redmeter.recording.instance import LEASE_SECONDS
 from support.clusters import Cluster
 from support.progress import partitions_on, slot_of
 from support.recorders import OpenBuffered, check_sums
@@ -43,10 +43,10 @@ def test_a_process_goes_on_with_its_number_for_a_while(
     waiting = sum(partition_of(f'{name}{{instance="0"}}') in away for name in OWN)
     assert 0 < waiting < len(OWN)
     cluster.pause(node)
-    clock.later = USED_SECONDS - 30
+    clock.later = LEASE_SECONDS - 30
     set_all()
     eventually(lambda: meter.health().buffered == waiting, 10.0)
-    clock.later = USED_SECONDS + 30
+    clock.later = LEASE_SECONDS + 30
     set_all()
     assert not meter.flush(1.0)
     assert meter.health().buffered == waiting + len(OWN)

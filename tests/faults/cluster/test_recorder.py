@@ -13,8 +13,8 @@ import pytest
 from redmeter import Meter
 from redmeter.errors import StoreUnavailable
 from redmeter.partitions import PARTITIONS, TAGS, partition_of
-from redmeter.recording.bulk import Bulk
-from redmeter.recording.flusher import Failed
+from redmeter.recording.bulk_writer import BulkWriter
+from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
 from redmeter.store.binding import new_version
@@ -78,7 +78,7 @@ def flush_by_itself(meter: Meter) -> None:
     """Do what the background does after each interval: nobody waits for it."""
     recorder = meter._recorder
     assert isinstance(recorder, Recorder)
-    with contextlib.suppress(Failed):
+    with contextlib.suppress(FlushFailed):
         recorder._flush(last=False, asked=False)
 
 
@@ -295,7 +295,7 @@ def test_many_events_of_the_past_are_stored_but_for_those_of_a_node(
 ) -> None:
     """Whoever waits for that is told; and tried again, each is stored once."""
     cluster.keep_masters()
-    bulk, now = Bulk(opened), int(time.time())
+    bulk, now = BulkWriter(opened), int(time.time())
     for name in NAMES:
         for second in range(500):
             bulk.add(name, now - second, 1, now)

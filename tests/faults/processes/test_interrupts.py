@@ -49,15 +49,15 @@ def test_an_exception_during_a_first_event_leaves_a_process_that_goes_on(
         INTERRUPTED
         + """
 import warnings
-from redmeter.recording import lifecycle
+from redmeter.recording import process
 meters = []
 
 def begin():
     meters.append(Meter(URL, flush_interval=60))
-    lifecycle._hooked.clear()  # as in a process that begins
+    process._hooked.clear()  # as in a process that begins
     meters[-1].count("x")
 
-points = interrupted(begin, "lifecycle.py", "flusher.py", "threading.py")
+points = interrupted(begin, "process.py", "flusher.py", "threading.py")
 assert threading.main_thread().is_alive()
 for meter in meters:
     meter.count("x")
@@ -88,13 +88,13 @@ def test_an_exception_anywhere_in_a_flush_lets_the_next_one_store_everything_onc
     done = programs.run(
         INTERRUPTED
         + """
-from redmeter.recording import flusher, lifecycle
+from redmeter.recording import flusher, process
 
 def refused(*arguments):
     raise RuntimeError("can't start new thread")
 
 flusher.start_new_thread = refused
-lifecycle.EXIT_SECONDS = 0.1  # for how long a flush waits for another one
+process.EXIT_SECONDS = 0.1  # for how long a flush waits for another one
 meter = Meter(URL)
 meter.count("x")
 assert meter.flush(10)
@@ -103,7 +103,7 @@ def flush():
     meter.count("x")
     assert meter.flush(10)
 
-points = interrupted(flush, "recorder.py", "flusher.py", "turns.py", "contextlib.py")
+points = interrupted(flush, "recorder.py", "flusher.py", "ticket_lock.py", "contextlib.py")
 assert meter.flush(10)
 assert not meter._recorder._flushing
 health = meter.health()
@@ -134,7 +134,7 @@ def write():
     begun += 1
     meter.count("x")
 
-points = interrupted(write, "direct.py", "partition.py", "producers.py")
+points = interrupted(write, "sync.py", "partition.py", "producers.py")
 pool = meter._store.parts[0]._producers
 for producer in pool._all:
     producer.lock.acquire(blocking=False)  # as if all were lost

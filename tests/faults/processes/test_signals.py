@@ -138,7 +138,7 @@ def test_a_signal_handler_counts_while_the_process_ends(programs: Programs, tota
     done = programs.run(
         f"""
 import atexit
-from redmeter.recording import lifecycle
+from redmeter.recording import process
 meter = Meter(URL, flush_interval=60)
 handle = meter.counter("handle")
 {EVERY_MILLISECOND}
@@ -148,7 +148,7 @@ def last():
     while time.monotonic() < until:
         meter.count("x", 0)  # stored at once, in this thread
     end()
-    if not lifecycle._left[os.getpid()]:
+    if not process._left[os.getpid()]:
         # The machine is so slow that the time for exits is used up: each call stores what it
         # finds, and does not go on for the signals that arrive meanwhile.
         meter.count("x", 0)

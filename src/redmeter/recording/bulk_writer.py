@@ -1,0 +1,97 @@
+"""Bulk: many events of the past, from a file for instance, stored when told to.
+
+The recorder's buffer and delivery without its thread: memory grows by series and slices, every
+batch counts once, and trouble is raised to whoever waits for the result.
+"""
+
+import math
+from threading import Lock
+
+from redmeter.kinds.distribution import Distribution
+from redmeter.model import RecorderHealth
+from redmeter.recording.backoff import chance, is_passing
+from redmeter.recording.buffer import Buffer
+from redmeter.recording.delivery import Delivery, DeliveryIncomplete
+from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
+from redmeter.recording.observations import PendingHistogram
+from redmeter.recording.pending import PendingCounter
+from redmeter.recording.stats import RecorderStats
+from redmeter.store import Store
+
+
+class BulkWriter:
+    """Counts and measured values to be stored together. For one thread.
+
+    Args:
+        store: where to.
+        limit: from about how many bytes on fine slices of old events are given up.
+    """
+
+    def __init__(self, store: Store, *, limit: float = math.inf) -> None:
+        self._store = store
+        self._tally = RecorderStats(store.clock.wall())
+        spread = len(store.parts) > 1
+        number_of = store.number_of if spread else None
+        self._buffer = Buffer(store.kept, self._tally, limit, number_of)
+        self._delivery = Delivery(store, self._buffer, self._tally, Lock(), patience=math.inf)
+
+    def add(self, series: str, second: int, amount: int, now: float) -> None:
+        """Count something.
+
+        Args:
+            series: in its stored spelling.
+            second: when, Unix seconds.
+            now: Unix seconds, not later than the server's clock.
+        """
+        self._tally.recorded += amount
+        self._buffer.add(PendingCounter, series, second, amount, now)
+
+    def observe(self, series: str, second: int, values: Distribution, now: float) -> None:
+        """Take in measured values.
+
+        Args:
+            series, second, now: see add().
+            values: how they were spread, one at least; it becomes the buffer's own.
+        """
+        self._tally.recorded += values.count
+        self._buffer.add(PendingHistogram, series, second, values, now)
+
+    def write(self, timeout: float, now: float) -> None:
+        """Store all there is, trying for a while.
+
+        Args:
+            timeout: how long to try, seconds; once at least, and what was sent twice.
+            now: see add().
+
+        Raises:
+            StoreError: the store cannot be reached or refuses; the events stay.
+        """
+        self._buffer.fade(now)
+        self._buffer.shrink(now)
+        clock = self._store.clock
+        started, tries = clock.monotonic(), 0
+
+        while True:
+            try:
+                self._delivery.waive()
+                self._delivery.run()
+                return
+            except DeliveryIncomplete as left:
+                errors, passing = self._delivery.take_errors(), left.passing
+            tries += 1
+            worst = next((error for error in errors if not is_passing(error)), errors[0])
+            again = tries == 1 and self._delivery.in_doubt > 0
+            over = clock.monotonic() - started >= timeout and not again
+            if over or worst is not errors[0] or not passing:
+                raise worst
+            backoff = min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(tries, 8))
+            clock.sleep(backoff * chance.uniform(0.5, 1.0))
+
+    @property
+    def in_doubt(self) -> int:
+        """Events that were sent and not answered: nobody knows yet whether they are stored."""
+        return self._delivery.in_doubt
+
+    def health(self) -> RecorderHealth:
+        """Return what became of the events."""
+        return self._tally.health(producer=self._delivery.writer, instance=None)

@@ -1,0 +1,1 @@
+"""Log messages: fingerprinted, redacted, and counted by pattern."""

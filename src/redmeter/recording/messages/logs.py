@@ -1,0 +1,110 @@
+"""Logs: messages that were digested and are not stored yet, by hour."""
+
+from collections.abc import Collection, Mapping
+from typing import ClassVar, Self
+
+from redmeter.keys import Kept, Keys
+from redmeter.kinds import message
+from redmeter.kinds.message import HOURS, LogHour
+from redmeter.model import Operations
+from redmeter.recording.pending import PendingByInterval
+
+
+class PendingLog(PendingByInterval[LogHour]):
+    """Start of an hour -> what was logged within it."""
+
+    __slots__ = ()
+
+    HAS_TOTAL = True
+    NUMBERED: ClassVar[bool] = False
+    TEXTS: ClassVar[bool] = True
+
+    def __len__(self) -> int:
+        """Return how many parts there are: an hour is one for each pattern."""
+        return sum(map(_parts, self._slices.values()))
+
+    @property
+    def bytes(self) -> int:
+        return sum(hour.bytes for hour in self._slices.values())
+
+    def add(self, start: int, value: LogHour) -> None:
+        hour = self._slices.get(start)
+        if hour is None:
+            hour = self._slices[start] = LogHour(value.keep)
+        hour.merge(value)
+
+    def give_up_texts(self, need: int) -> tuple[int, int]:
+        """Give up texts, the oldest first, then samples, until so many bytes are free.
+
+        Returns:
+            How many bytes are free, and how many of the newest messages were given up.
+        """
+        freed = given_up = 0
+        for start in sorted(self._slices):
+            before, texts = self._slices[start].bytes, len(self._slices[start].texts)
+            self._slices[start].give_up_texts(need - freed)
+            freed += before - self._slices[start].bytes
+            given_up += texts - len(self._slices[start].texts)
+        for start in sorted(self._slices):
+            before = self._slices[start].bytes
+            self._slices[start].give_up_samples(need - freed)
+            freed += before - self._slices[start].bytes
+        return freed, given_up
+
+    def give_up_patterns(self, need: int) -> int:
+        """Count messages as (other), the oldest hours first, until so many bytes are free."""
+        freed = 0
+        for start in sorted(self._slices):
+            before = self._slices[start].bytes
+            self._slices[start].give_up_patterns(need - freed)
+            freed += before - self._slices[start].bytes
+        return freed
+
+    def older(self, time: float) -> int:
+        return sum(_parts(hour) for start, hour in self._slices.items() if start < time)
+
+    def cut(self, count: int) -> Self:
+        part = type(self)()
+        for start in sorted(self._slices):
+            hour = self._slices[start]
+            if _parts(hour) > count:
+                if count:
+                    part._slices[start] = hour.cut(count)
+                break
+            part._slices[start] = self._slices.pop(start)
+            count -= _parts(hour)
+        return part
+
+    @staticmethod
+    def events_of(value: LogHour) -> int:
+        return value.events
+
+    @staticmethod
+    def home(name: str) -> str:
+        """Return the name of the logger."""
+        return message.parse_name(name)[0]
+
+    @staticmethod
+    def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
+        """Return the hours in which patterns are counted, whatever is kept of other kinds."""
+        return HOURS
+
+    def fields(self, precisions: Collection[int]) -> int:
+        """Return how many fields it writes: each pattern is counted twice, and its sample kept."""
+        texts = sum(len(hour.texts) for hour in self._slices.values())
+        return 1 + texts + (3 * len(self) if precisions else 0)
+
+    @staticmethod
+    def operations(
+        keys: Keys,
+        kept: Kept,  # noqa: ARG004
+        runs: Mapping[str, "PendingLog"],
+        width: int,
+    ) -> Operations:
+        """Turn messages into operations; those of which no hour is known are not counted."""
+        messages = {name: dict(run) for name, run in runs.items()}
+        return message.operations(keys, messages, tallied=width > 0)
+
+
+def _parts(hour: LogHour) -> int:
+    return len(hour.patterns) or 1

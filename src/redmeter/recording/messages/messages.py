@@ -1,0 +1,124 @@
+"""Messages on their way: cells that take them.
+
+Logging appends (time, pattern, text) to a list, like all recording. What is slow comes later, in
+the background, and only for what stays: coalesce.py puts together what waits, redact.py makes of
+it what is stored.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from redmeter.keys import MAX_TIME
+from redmeter.kinds.message import name_of
+from redmeter.recording.instruments import Event, Instrument, InstrumentOwner
+from redmeter.recording.messages.coalesce import (
+    bytes_of,
+    coalesce,
+    events_of,
+    limit_size,
+    message_event,
+)
+from redmeter.recording.messages.fingerprint import Fingerprint, Phrase, is_wordless
+from redmeter.recording.messages.logs import PendingLog
+from redmeter.recording.messages.redact import MessageRules, redact_messages
+
+
+def format_message(template: object, args: tuple[object, ...]) -> tuple[str | None, str, str]:
+    """Format a message as logging does. Never raises.
+
+    Args:
+        template: "retrying %s", or a text where there are no args.
+        args: what belongs into it; a single mapping is looked into by names.
+
+    Returns:
+        The pattern, None where there are no args; the text; and "", or the class of the error by
+        which it could not be made: the text then is the template and a note.
+    """
+    try:
+        text = str(template)
+        if not args:
+            return None, text, ""
+        values = args[0] if len(args) == 1 and isinstance(args[0], Mapping) and args[0] else args
+    except Exception as error:  # noqa: BLE001 - of somebody's __str__
+        note = f"({type(template).__name__} without a text)"
+        return note, note, type(error).__name__
+    try:
+        return text, text % values, ""
+    except Exception as error:  # noqa: BLE001 - also of somebody's __str__
+        problem = type(error).__name__
+        words = Phrase(text) if is_wordless(text) else text  # as it is the text now
+        return words, f"{text} (its arguments do not fit: {problem})", problem
+
+
+class Messages(Instrument):
+    """The messages of one logger and severity."""
+
+    __slots__ = ("_now", "rules", "taken")
+
+    kind = PendingLog
+
+    def __init__(
+        self,
+        logger: str,
+        severity: str,
+        attendant: InstrumentOwner,
+        now: Callable[[], float],
+        rules: MessageRules,
+    ) -> None:
+        super().__init__(name_of(logger, severity), attendant)
+        self._now = now
+        self.rules = rules
+        #: Events that the thread that stores has taken out and is at; replaced as a whole.
+        self.taken: list[Event] = []
+
+    def put_message(self, pattern: Fingerprint, text: str, time: float) -> None:
+        """Add a message.
+
+        Args:
+            pattern: what groups it: see fingerprint.py.
+            time: Unix seconds; where that is no time, it is now.
+        """
+        now = self._now()
+        if not -MAX_TIME < time < MAX_TIME:
+            time = now
+        self.events.append(message_event(time, pattern, text))
+        if now >= self.due:
+            self.attendant.attend(self)
+
+    def take(self) -> list[Event]:
+        """Take all events out of the list, so that what is slow does not touch it."""
+        count = len(self.events)
+        self.taken = self.taken + self.events[:count]
+        del self.events[:count]
+        return self.taken
+
+    def clear(self) -> None:
+        super().clear()
+        self.taken = []
+
+    def waiting(self) -> list[Event]:
+        return [*self.taken, *self.events]
+
+    def shorten(self) -> bool:
+        count = len(self.events)
+        made, crowded = limit_size(coalesce(self.events[:count], self.rules.keep), self.rules.keep)
+        self.events[:count] = made
+        return crowded
+
+    def merged(self, events: list[Event]) -> list[Event]:  # type: ignore[override]
+        """Clean, mask and count: one event for each hour."""
+        if len(events) == 1 and len(events[0]) == 2:
+            return events
+        return list(redact_messages(events, self.rules, self.attendant.trouble).items())
+
+    @staticmethod
+    def value(event: Event) -> Any:
+        return event[1]
+
+    @classmethod
+    def size(cls, events: list[Event]) -> int:
+        return sum(events_of(event) for event in events)
+
+    @classmethod
+    def size_in_memory(cls, events: list[Event]) -> int:
+        return sum(bytes_of(event) for event in events)

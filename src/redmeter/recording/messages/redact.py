@@ -1,0 +1,149 @@
+"""Digesting: of messages that wait, what is stored: cleaned, masked, and counted by pattern.
+
+Of ten thousand messages between two flushes the newest hundred are shown to people, so these and
+one sample of each pattern are cleaned and masked. A message without a pattern needs one made of
+its text, once for each different text.
+
+Order: a text is cleaned, then masked, and only then a pattern is made of it, so that none holds a
+secret; a format is masked as well. All that is done by the thread that stores, never by one that
+logs. Where a masking function raises, or returns no text, `(masking failed)` stands for the text.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from redmeter.analysis.patterns import pattern_of
+from redmeter.analysis.secrets import mask
+from redmeter.analysis.texts import clean
+from redmeter.keys import HOUR, STEP
+from redmeter.kinds.message import SAMPLE_LIMIT, Group, LogHour
+from redmeter.recording.flusher import in_background
+from redmeter.recording.instruments import Event
+from redmeter.recording.messages.coalesce import TEXT_LIMIT, Groups, grouped, time_of
+from redmeter.recording.messages.fingerprint import (
+    FORMAT_LIMIT,
+    PATTERN_LIMIT,
+    SAID_LIMIT,
+    Fingerprint,
+    Phrase,
+    Place,
+    Placed,
+)
+
+MASKING_FAILED = "(masking failed)"
+
+
+class MessageRules(NamedTuple):
+    """How messages are read."""
+
+    #: How many of the newest messages of a logger and severity are kept.
+    keep: int = 100
+    #: Masks secrets: text -> text.
+    mask: Callable[[str], str] = mask
+
+
+def redact_messages(
+    events: list[Event], rules: MessageRules, trouble: Callable[[str, str], None]
+) -> dict[int, LogHour]:
+    """Clean and mask messages, and count them by pattern.
+
+    Args:
+        events: see coalesce.py; none of them is changed.
+        trouble: called where masking failed: "mask", and the class of the error.
+
+    Returns:
+        Start of an hour, Unix seconds -> what was logged within it.
+    """
+    reader = _Reader(rules.mask, trouble)
+    hours: dict[int, LogHour] = {}
+
+    def hour(time: float) -> LogHour:
+        start = math.floor(time) // HOUR * HOUR
+        found = hours.get(start)
+        if found is None:
+            found = hours[start] = LogHour(rules.keep)
+        return found
+
+    singles, several = [], []
+    for event in events:
+        if len(event) == 3:
+            singles.append(event)
+        elif len(event) == 2:
+            hour(event[0]).merge(event[1])
+        else:
+            several.append(event)
+    for (start, grouping, _), group in _by_hour(grouped(several, singles)).items():
+        shown = reader.text(group.sample)
+        made = reader.pattern(grouping, shown)
+        hour(start).add(made, group._replace(sample=clean(shown, SAMPLE_LIMIT)))
+    newest: dict[int, list[tuple[float, str]]] = {}
+    for time, _, text in sorted(singles, key=time_of)[-rules.keep :]:
+        newest.setdefault(math.floor(time) // HOUR, []).append((time, reader.text(text)))
+    for texts in newest.values():
+        hour(texts[0][0]).add_texts(texts)
+    return hours
+
+
+def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], Group]:
+    """Put groups of one hour together: of each, one text is cleaned and masked."""
+    found: dict[tuple[int, Fingerprint, str | None], Group] = {}
+    for (step, grouping, made_of), (count, first, last, text) in groups.items():
+        key = math.floor(step * STEP) // HOUR * HOUR, grouping, made_of
+        group = Group(count, first, last, text)
+        old = found.get(key)
+        found[key] = group if old is None else group.and_older(old)
+    return found
+
+
+class _Reader:
+    """Cleans and masks, and makes patterns; once for each different text."""
+
+    def __init__(self, mask: Callable[[str], str], trouble: Callable[[str, str], None]) -> None:
+        self._mask = mask
+        self._trouble = trouble
+        self._texts: dict[tuple[str, int], str] = {}
+
+    def text(self, text: str, limit: int = TEXT_LIMIT) -> str:
+        """Return what may be stored of a text."""
+        known = self._texts.get((text, limit))
+        if known is None:
+            known = self._texts[text, limit] = self._masked(clean(text, limit), limit)
+        return known
+
+    def _masked(self, text: str, limit: int) -> str:
+        try:
+            masked = self._mask(text)
+            # What a user's function returns may be anything. Masks may be longer than secrets.
+            return text if masked is text else clean(str.__str__(masked), 2 * limit)
+        except BaseException as error:  # of a user's function: its text may be the secret
+            # What ends a program, or a greenlet's patience, is for the application's threads. In
+            # ours it comes from that function alone, and would end all storing.
+            if not isinstance(error, Exception) and not in_background():
+                raise
+            self._trouble("mask", f"masking secrets: {type(error).__name__}")
+            return MASKING_FAILED
+
+    def pattern(self, grouping: Fingerprint, text: str) -> str:
+        """Return the pattern of a message.
+
+        Args:
+            grouping: as it came in.
+            text: cleaned and masked.
+        """
+        if grouping is None:
+            return pattern_of(text)
+        if type(grouping) is Placed:
+            return f"{self._words(grouping.words, FORMAT_LIMIT)} {self._place(grouping.place)}"
+        if type(grouping) is Place:
+            return f"{pattern_of(text)} {self._place(grouping)}"
+        assert isinstance(grouping, str), "there is nothing else"
+        return self._words(grouping, PATTERN_LIMIT)
+
+    def _words(self, words: str, limit: int) -> str:
+        if type(words) is Phrase:
+            return pattern_of(self.text(words, SAID_LIMIT))
+        return self.text(words, limit)
+
+    def _place(self, place: str) -> str:
+        return self.text(place, PATTERN_LIMIT)

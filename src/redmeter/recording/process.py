@@ -1,0 +1,255 @@
+"""How processes begin and end: forks, exits, SIGTERM. What recorders have to do with it.
+
+    fork                    the child forgets what is the parent's and starts anew on first use
+    end of the interpreter  atexit
+    multiprocessing         its children leave by os._exit; its own finalizers are run
+    Celery's pool           leaves by os._exit; its signal worker_process_shutdown is sent
+    uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server that runs
+                            in this process flushes at the end of that
+    SIGTERM                 by default ends a process at once; see flush_on_sigterm()
+
+Nothing is registered on import: only when a recorder starts.
+
+Whether the process is ending is known from a hook, not from `threading.main_thread().is_alive()`:
+up to Python 3.12 that call marks the main thread as ended where a signal handler raises within it.
+"""
+
+import atexit
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+import weakref
+from _thread import get_ident, start_new_thread
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from types import FrameType
+from typing import Any, Protocol
+
+from redmeter.recording.flusher import FlushRequest
+from redmeter.store import fork_guard
+
+#: How long the end of a process is delayed at most, seconds.
+EXIT_SECONDS = 1.9
+
+
+class ProcessListener(Protocol):
+    """What has to know of forks and exits."""
+
+    def after_fork(self) -> None:
+        """Start anew, in the child."""
+        ...
+
+    def begin_leaving(self, timeout: float) -> FlushRequest | None:
+        """Ask for a last flush; None where no thread can do it."""
+        ...
+
+    def leave(self, timeout: float) -> None:
+        """Flush in this thread."""
+        ...
+
+    def flush(self, timeout: float) -> bool:
+        """Flush, and go on afterwards."""
+        ...
+
+    def say_farewell(self) -> None:
+        """Say in the log what could not be stored, and is lost if the process ends now."""
+        ...
+
+
+# Weakly, by id: a plain dict, since it is read and written in one step each.
+_living: dict[int, "weakref.ref[ProcessListener]"] = {}
+#: What is registered: once for all processes that are forked from this one, or once for each.
+_hooked: set[object] = set()
+#: Process id -> how much of EXIT_SECONDS is left: several hooks may run at the end of a process.
+_left: dict[int, float] = {}
+
+_hooking = False
+#: Whether the main thread has ended: all that is left is other threads, exit handlers, destructors.
+_ending = False
+
+
+def watch(one: ProcessListener) -> None:
+    """Tell a recorder of forks and exits from now on.
+
+    Cheap, and called again from time to time: what has to be known of may be imported later.
+    """
+    key = id(one)
+    if key not in _living:
+        _living[key] = weakref.ref(one, lambda _: _living.pop(key, None))
+    if "always" not in _hooked:
+        _hook_always()
+    for name, hook, scope in (
+        ("multiprocessing.util", _hook_finalizers, os.getpid()),
+        ("billiard.util", _hook_finalizers, os.getpid()),
+        ("celery.signals", _hook_celery, 0),
+    ):
+        if (name, scope) not in _hooked and (module := sys.modules.get(name)):
+            try:
+                hook(module)
+            except AttributeError:  # it is just being imported
+                continue
+            _hooked.add((name, scope))
+    watch_uvicorn()
+
+
+def _hook_always() -> None:
+    global _hooking
+    with fork_guard.held():
+        # A signal handler interrupted this very thread in here.
+        if _hooking or "always" in _hooked:
+            return
+        _hooking = True
+        try:
+            _register()
+        finally:
+            _hooking = False
+
+
+def _register() -> None:
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+    atexit.register(_leave)
+    # That of threading is called before other threads are waited for, atexit handlers only after.
+    register = getattr(threading, "_register_atexit", atexit.register)
+    try:
+        register(_begin_to_end)
+    except RuntimeError:  # they are being waited for, or that is over
+        _begin_to_end()
+    # Last: an exception out of a signal handler must not leave any of it out.
+    _hooked.add("always")
+
+
+def _begin_to_end() -> None:
+    global _ending
+    _ending = True
+
+
+def _hook_finalizers(util: Any) -> None:
+    util.Finalize(None, _leave, exitpriority=100)
+
+
+def _hook_celery(signals: Any) -> None:
+    signals.worker_process_shutdown.connect(_leave, weak=False)
+
+
+def watch_uvicorn() -> None:
+    """Have the uvicorn server that runs in this process flush at the end of its shutdown.
+
+    After its shutdown, uvicorn sends the signal that stopped it to itself, which by default ends
+    the process before any exit handler. While it runs, the handler of SIGTERM and SIGINT is a
+    method of the server, so it is found there, and only that one server is changed. An application
+    may have replaced one of the two handlers, with flush_on_sigterm() for instance.
+
+    Cheap, and called again from time to time: the server may start later.
+    """
+    module = sys.modules.get("uvicorn.server")
+    if module is None:
+        return
+    for number in (signal.SIGTERM, signal.SIGINT):
+        server: Any = getattr(signal.getsignal(number), "__self__", None)
+        # Where uvicorn is just being imported, it has no such class yet.
+        is_server = server is not None and isinstance(server, getattr(module, "Server", ()))
+        if is_server and getattr(server.shutdown, "func", None) is not _shut_down_and_flush:
+            server.shutdown = partial(_shut_down_and_flush, server.shutdown)
+
+
+async def _shut_down_and_flush(
+    shutdown: Callable[..., Awaitable[None]], *args: Any, **options: Any
+) -> None:
+    try:
+        await shutdown(*args, **options)
+        # Requests that uvicorn cancelled because they took too long end with the loop's next turn.
+        await sys.modules["asyncio"].sleep(0)
+    finally:
+        with spending() as left:
+            until = time.monotonic() + left
+            for one in _all():
+                if not one.flush(max(0.0, until - time.monotonic())):
+                    one.say_farewell()
+
+
+def is_ending() -> bool:
+    """Return whether the main thread has ended; other threads may still run."""
+    return _ending
+
+
+def at_the_very_end() -> bool:
+    """Return whether this is the main thread's very end: atexit handlers, destructors."""
+    return _ending and threading.main_thread().ident == get_ident()
+
+
+def _all() -> list[ProcessListener]:
+    return [one for ref in list(_living.values()) if (one := ref()) is not None]
+
+
+def _after_fork_in_child() -> None:
+    global _hooking, _ending
+    # The thread that forked is the child's main thread, also where the parent's had ended.
+    _hooking = _ending = False
+    for one in _all():
+        one.after_fork()
+
+
+def _leave(*_: object, **__: object) -> None:
+    """Store what there is, all recorders at once, within EXIT_SECONDS."""
+    with spending() as left:
+        until = time.monotonic() + left
+        leaving = [(one, one.begin_leaving(left)) for one in _all()]
+        for one, request in leaving:
+            if request is None or not request.wait():
+                one.leave(until - time.monotonic())
+                one.say_farewell()
+
+
+@contextlib.contextmanager
+def spending() -> Iterator[float]:
+    """Give what is left of EXIT_SECONDS, and take off what was used."""
+    process, began = os.getpid(), time.monotonic()
+    left = _left.get(process, EXIT_SECONDS)
+    try:
+        yield left
+    finally:
+        _left[process] = max(0.0, left - (time.monotonic() - began))
+
+
+#: What is asked to flush when SIGTERM comes, and what was done by SIGTERM before.
+_asked: list[Callable[[float], FlushRequest | None]] = []
+_before: Any = signal.SIG_DFL
+
+
+def flush_on_sigterm(ask: Callable[[float], FlushRequest | None]) -> None:
+    """Flush when SIGTERM comes, then do what would have been done.
+
+    Where that is to die, it is done by another thread once the flush is through, after EXIT_SECONDS
+    at the latest: the main thread may hold anything at the moment it is interrupted, so
+    nothing is waited for in the handler.
+
+    Raises:
+        ValueError: not in the main thread.
+    """
+    global _before
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not _on_sigterm:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+        _before = handler
+    _asked.append(ask)
+
+
+def _on_sigterm(number: int, frame: FrameType | None) -> None:
+    requests = [request for ask in list(_asked) if (request := ask(EXIT_SECONDS)) is not None]
+    if callable(_before):
+        _before(number, frame)
+    elif _before is not signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+        try:
+            start_new_thread(_die, (number, requests))
+        except RuntimeError:
+            _die(number, [])
+
+
+def _die(number: int, requests: list[FlushRequest]) -> None:
+    for request in requests:
+        request.wait()
+    os.kill(os.getpid(), number)

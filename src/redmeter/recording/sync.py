@@ -1,0 +1,316 @@
+"""Direct: record at once, and return when the store has answered; or not at all.
+
+For scripts that need the answer now (`Meter(sync=True)`), for `redmeter.book`, and for `off`.
+"""
+
+import math
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.keys import MAX_TIME, Kept, check_time
+from redmeter.kinds import counter, distribution, gauge, histogram, mark, message
+from redmeter.kinds.counter import check_amount
+from redmeter.kinds.gauge import check_value
+from redmeter.kinds.message import name_of
+from redmeter.model import Operations, Outcome, RecorderHealth
+from redmeter.names import canonical
+from redmeter.recording.instance import (
+    RENEW_SECONDS,
+    needs_instance,
+    per_process_series,
+    with_instance,
+)
+from redmeter.recording.instruments import Counter, Gauge
+from redmeter.recording.messages.coalesce import message_event
+from redmeter.recording.messages.fingerprint import Fingerprint
+from redmeter.recording.messages.redact import MessageRules, redact_messages
+from redmeter.recording.observations import NOT_FINITE, Histogram, PendingHistogram
+from redmeter.recording.registry import Labels
+from redmeter.recording.resolution import Resolution
+from redmeter.recording.stats import AGED, RecorderStats
+from redmeter.store import Store
+from redmeter.store.partition import Partition
+
+#: Why a slice may be left out without anything being wrong.
+_BY_TIME = ("aged", "future")
+
+
+def check_written(outcome: Outcome, location: str) -> None:
+    """Raise what is wrong with the outcome of one event; being late or early is nothing wrong.
+
+    Raises:
+        StoreRefused: the server refused a part of it; all others were carried out, so `sent` is
+            true.
+        StoreUnavailable: nobody can know whether it was stored.
+    """
+    if outcome.uncertain:
+        reason = "the event was sent, and what tells whether it was stored is gone"
+        raise StoreUnavailable(location, reason, sent=True)
+    for rejection in outcome.rejections:
+        if rejection.reason not in _BY_TIME:
+            error = StoreRefused(rejection.reason, f"{rejection.key}: {rejection.detail}")
+            error.sent = True
+            raise error
+
+
+class SyncCounter(Counter):
+    """A counter whose inc() returns when it is stored."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, name: str, recorder: "SyncRecorder") -> None:
+        self.name = name
+        self.part = ""
+        self._recorder = recorder
+
+    def inc(self, amount: int = 1) -> None:
+        """Count that it happened, now. Raises: see Meter.count()."""
+        self._recorder.count(self.name, amount, None, None)
+        if self.part:
+            self._recorder.count(self.part, 0, None, None)
+
+
+class SyncGauge(Gauge):
+    """A gauge whose set() returns when it is stored."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, name: str, recorder: "SyncRecorder") -> None:
+        self.name = name
+        self._recorder = recorder
+
+    def set(self, value: float, *, at: float | None = None) -> None:
+        """Set it, now or at another time. Raises: see Gauge.set() and Meter.count()."""
+        self._recorder.set(self.name, check_value(value), at)
+
+
+class SyncHistogram(Histogram):
+    """A histogram whose observe() returns when it is stored."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, name: str, recorder: "SyncRecorder") -> None:
+        self.name = name
+        self._recorder = recorder
+
+    def observe(self, value: float) -> None:
+        """Take in a value, measured now. Raises: see Meter.observe()."""
+        self._recorder.observe(self.name, value, None, None)
+
+
+class SyncMessages(NamedTuple):
+    """Takes the messages of one logger and severity."""
+
+    recorder: "SyncRecorder"
+    logger: str
+    severity: str
+
+    def put_message(self, pattern: Fingerprint, text: str, time: float) -> None:
+        """Add a message. Raises: see Meter.log()."""
+        self.recorder.log(self.logger, self.severity, pattern, text, time)
+
+
+class SyncRecorder:
+    """Writes each event as a batch of its own, or, without a store, checks it and no more.
+
+    Args:
+        store: where to; None where the URL is `off`.
+        now: the clock.
+        rules: how messages are read.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        now: Callable[[], float],
+        rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
+    ) -> None:
+        self._store = store
+        self.rules = rules
+        self._now = now
+        self._begin()
+        #: Nothing takes the short way of the buffered recorder.
+        self.by_name: dict[Any, Counter] = {}
+
+    def _look_for_fork(self) -> None:
+        if self._pid != os.getpid():
+            self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        # A signal handler may write while its own thread is in here.
+        self._lock = threading.RLock()
+        self._tally = RecorderStats(self._now())
+        self._producer = os.urandom(16).hex()
+        self._instance: int | None = None
+        self._numbered = 0.0
+
+    def count(
+        self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        """Count that something happened. See Meter.count()."""
+        series = canonical(name, labels)
+        check_amount(amount)
+        second = int(self._now() // 1 if at is None else check_time(at) // 1)
+        store = self._store
+        if store is None:
+            return
+        part = store.part(series)
+        self._write(
+            amount,
+            part,
+            lambda kept: counter.event(part.keys, kept.series, series, second, amount),
+        )
+
+    def observe(
+        self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
+    ) -> None:
+        """Take in a measured value. See Meter.observe()."""
+        series = canonical(name, labels)
+        number = distribution.check_value(value)
+        second = int(self._now() // 1 if at is None else check_time(at) // 1)
+        store = self._store
+        if store is None:
+            return
+        if not math.isfinite(number):
+            self._look_for_fork()
+            precisions = tuple(PendingHistogram.retention(store.kept))
+            with self._lock:
+                self._tally.recorded += 1
+                self._tally.drop(NOT_FINITE, series, precisions, 1)
+            return
+        if self._is_gone(store.kept, series, second):
+            return
+        found = distribution.Distribution()
+        found.add_all([number])
+        part, slices = store.part(series), {series: {second: found}}
+        self._write(1, part, lambda kept: histogram.operations(part.keys, kept.histograms, slices))
+
+    def _is_gone(self, kept: Kept, series: str, second: int) -> bool:
+        """Tell whether nothing is kept any more of an observation, and write that down."""
+        widths = Resolution(PendingHistogram.retention(kept))
+        if widths.at(self._now() - second):
+            return False
+        self._look_for_fork()
+        with self._lock:
+            self._tally.recorded += 1
+            self._tally.dropped += 1
+            self._tally.lose(AGED, series, widths.lost(widths.finest, 0), 1)
+        return True
+
+    def set(self, series: str, value: float, at: float | None) -> None:
+        """Set a gauge, given in its stored spelling."""
+        time, store = self._now() if at is None else check_time(at), self._store
+        if store is None:
+            return
+        self._look_for_fork()
+        if needs_instance(series):
+            series = with_instance(series, self._number(store))
+        part, values = store.part(series), {series: {int(time // 1): (time, value)}}
+        self._write(1, part, lambda kept: gauge.operations(part.keys, kept.series, values))
+
+    def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
+        """Record a message. See Recorder.log()."""
+        store = self._store
+        if store is None:
+            return
+        name = name_of(logger, severity)
+        moment = time if -MAX_TIME < time < MAX_TIME else self._now()
+        event = message_event(moment, pattern, text)
+        messages = {name: redact_messages([event], self.rules, self.trouble)}
+        part = store.part(logger)
+        self._write(1, part, lambda _: message.operations(part.keys, messages))
+
+    def sink(self, logger: str, severity: str) -> "SyncMessages":
+        """Return what takes the messages of a logger and severity. See log()."""
+        return SyncMessages(self, logger, severity)
+
+    def mark(self, label: str, at: float | None, *, release: bool) -> None:
+        """Note a moment, by a label that is clean. See Meter.mark()."""
+        time, store = self._now() if at is None else check_time(at), self._store
+        if store is not None:
+            part = store.part("")
+            one = mark.Noted(time, label, release)
+            self._write(1, part, lambda _: mark.operations(part.keys, [one]))
+
+    def trouble(self, kind: str, text: str) -> None:
+        """Write down that something went wrong with an event."""
+        with self._lock:
+            self._tally.trouble(kind, text)
+
+    def _write(self, events: int, part: Partition, build: Callable[[Kept], Operations]) -> None:
+        self._look_for_fork()
+        tally = self._tally
+        try:
+            outcome = part.write(build)
+        except StoreError as error:
+            with self._lock:
+                tally.recorded += events
+                tally.trouble(getattr(error, "code", type(error).__name__), str(error))
+                if getattr(error, "sent", False):
+                    tally.uncertain += events
+                else:
+                    tally.dropped += events
+            raise
+        with self._lock:
+            tally.recorded += events
+            tally.batches += 1
+            if outcome.uncertain:
+                tally.uncertain += events
+            else:
+                tally.stored += events
+                tally.last_flush = self._now()
+            tally.refuse(part.keys, outcome.rejections)
+        check_written(outcome, part.link.location)
+
+    def _number(self, store: Store) -> int:
+        """Return the number of this process, asking for it again before it would be given away."""
+        now = store.clock.monotonic()
+        if self._instance is None or now - self._numbered > RENEW_SECONDS:
+            self._instance = store.publish(self._producer, "{}", instance=True, ended=False)
+            self._numbered = now
+        assert self._instance is not None, "it was asked for"
+        return self._instance
+
+    def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
+        """Return the counter of a series. See Registry.counter(); nothing is limited here."""
+        return SyncCounter(_canonical(name, labels, extra), self)
+
+    def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
+        """Return the gauge of a series. See Meter.gauge()."""
+        series = canonical(name, labels)
+        return SyncGauge(per_process_series(series) if per_process else series, self)
+
+    def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
+        """Return the histogram of a series. See Registry.counter(); nothing is limited here."""
+        return SyncHistogram(_canonical(name, labels, extra), self)
+
+    def before_flush(self, look: Callable[[], None]) -> None:
+        """Nothing is ever flushed."""
+
+    def flush(self, timeout: float) -> bool:  # noqa: ARG002
+        """Nothing is ever waiting."""
+        return True
+
+    def close(self, timeout: float) -> bool:  # noqa: ARG002
+        """Nothing is ever waiting."""
+        return True
+
+    def close_soon(self) -> None:
+        """Nothing is ever waiting."""
+
+    def flush_on_sigterm(self) -> None:
+        """Nothing is ever waiting."""
+
+    def health(self) -> RecorderHealth:
+        """Return what the recorder knows of itself."""
+        with self._lock:
+            return self._tally.health(producer=self._producer, instance=self._instance)
+
+
+def _canonical(name: str, labels: Mapping[str, str] | None, extra: Mapping[str, str] | None) -> str:
+    # Whatever is given as labels, canonical() says what is wrong with it.
+    return canonical(name, {**labels, **extra} if labels and extra else labels or extra)
