@@ -6,7 +6,7 @@ Ranking and Changes are lists, which whoever asked may sort and cut; nobody else
 Upwards: Sample, Series, Ranked, Ranking, Hour, Statistics, Message, Frequency, Change, Changes,
 LogSource, Mark, Expected, Judged, Unmarked, Anomaly, Forecast.
 Downwards: Period, Top; Operation, Batch, Rejection, Outcome.
-What a recorder knows of itself: Loss, RecorderHealth. Imports nothing of ours.
+What a recorder knows of itself: Drop, RecorderHealth. Imports nothing of ours.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
