@@ -32,7 +32,7 @@ from redmeter.keys import MAX_SAMPLES, Kept, Keys, Retention, check_time, slice_
 from redmeter.kinds import counter, distribution, statistics
 from redmeter.kinds import message as message_kind
 from redmeter.kinds.hourly import THIS_HOUR
-from redmeter.kinds.moments import Moments
+from redmeter.kinds.moments import MAX_DOUBLE, Moments
 from redmeter.model import Operations, Outcome
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
@@ -301,7 +301,11 @@ def update_stats(
     return [float(word) for word in told.split(" ")]
 
 
-def get_stats(conn: "redis.Redis", context: str, type: str) -> dict[str, float]:  # noqa: A002
+def get_stats(
+    conn: "redis.Redis",
+    context: str,
+    type: str,  # noqa: A002
+) -> dict[str, float | None]:
     """Return the statistics that were updated last: as a rule those of this hour.
 
     Args:
@@ -311,7 +315,10 @@ def get_stats(conn: "redis.Redis", context: str, type: str) -> dict[str, float]:
     Returns:
         min, max, count, sum, sumsq, average and stddev (of a sample; 0 of one value); an empty dict
         where nothing is stored. The spread of values that are large and close together is right for
-        those that were written here; from what the listings write it cannot be told.
+        those that were written here; from what the listings write it cannot be told. A sum, and an
+        average of different values, is None where the count times the largest magnitude reaches
+        1.8e308; sumsq and stddev are None where they reached the largest double, of values or a
+        spread above about 1e154.
 
     Raises:
         InvalidName, StoreError: see update_stats().
@@ -323,8 +330,15 @@ def get_stats(conn: "redis.Redis", context: str, type: str) -> dict[str, float]:
     found = statistics.merged(members)
     if not found.count:
         return {}
-    told = {member: members.get(member, 0.0) for member in ("min", "max", "count", "sum", "sumsq")}
-    return {**told, "average": found.mean, "stddev": found.stddev()}
+    ends = {member: members.get(member, 0.0) for member in ("min", "max", "count")}
+    sumsq = members.get("sumsq", 0.0)
+    return {
+        **ends,
+        "sum": found.exact_total,
+        "sumsq": sumsq if sumsq < MAX_DOUBLE else None,
+        "average": found.exact_mean,
+        "stddev": found.exact_stddev,
+    }
 
 
 @contextlib.contextmanager

@@ -323,6 +323,17 @@ def test_where_only_some_requests_are_timed_the_total_is_an_estimate(
     assert found.rows[0].total == pytest.approx(20.0)
 
 
+def test_times_past_the_largest_double_are_none(client: Any, open_store: OpenStore) -> None:
+    """Of a page, and the shares of all; the mean of the others is right."""
+    now = server_time(client)
+    put_observed(
+        client, {durations("/huge"): [(now, 1.5e308), (now, 1.7e308)], durations("/"): [(now, 2.0)]}
+    )
+    pages = {page.route: page for page in read_pages(open_store(), 60).rows}
+    told = {route: (page.mean, page.total, page.total_share) for route, page in pages.items()}
+    assert told == {"/huge": (None, None, None), "/": (2.0, 2.0, None)}
+
+
 def test_another_programs_keys_are_left_out(client: Any, open_store: OpenStore) -> None:
     """The rest is shown."""
     store, now = open_store(), int(server_time(client))

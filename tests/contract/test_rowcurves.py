@@ -167,3 +167,14 @@ def test_ordered_by_change_the_means_decide(client: Any, open_store: OpenStore) 
     assert [row.name for row in found] == ["b_slower", "c_faster", "a_steady"]
     assert near(found[0].p95, 0.4)
     assert near(found[0].p95_before, 0.1)
+
+
+def test_means_of_sums_past_the_largest_double_are_none(client: Any, open_store: OpenStore) -> None:
+    """Also those of moments, of a row that has too many series to read their histograms."""
+    now = server_time(client)
+    series: dict[str, list[tuple[float, float]]] = {
+        f'huge{{n="{n}"}}': [(now, 1.7e308)] for n in range(MAX_READ + 1)
+    }
+    put_observed(client, series | {"two": [(now, 1.5e308), (now, 1.7e308)], "small": [(now, 2.0)]})
+    found = histograms(open_store(), grouped=True, order="change")
+    assert {row.name: row.value for row in found.rows} == {"huge": None, "two": None, "small": 2.0}

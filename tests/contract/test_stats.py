@@ -446,6 +446,18 @@ def test_a_single_value_has_no_spread(conn: Any) -> None:
     assert (found["average"], found["stddev"]) == (1e9 + 0.1, 0.0)
 
 
+def test_sums_of_the_book_past_the_largest_double_are_none(conn: Any) -> None:
+    """As they are in summaries: no cut number is shown."""
+    for value in (1.5e308, 1.7e308):
+        book.update_stats(conn, "huge", "b", value)
+    assert book.get_stats(conn, "huge", "b") == {
+        "min": 1.5e308,
+        "max": 1.7e308,
+        "count": 2.0,
+        **dict.fromkeys(("sum", "sumsq", "average", "stddev")),
+    }
+
+
 def test_listings_and_ours_take_turns_on_the_same_keys(any_server: Server) -> None:
     """Each reads what both wrote; ours tells the spread, also where its own values are large."""
     rng = random.Random(2)
@@ -496,10 +508,11 @@ def test_ours_are_right_where_the_listings_are_not(any_server: Server) -> None:
             book.update_stats(conn, "ours", "b", value)
             listings.update_stats(conn, "theirs", "b", value)
         found = book.get_stats(conn, "ours", "b")["stddev"]
+        assert found is not None
         assert found == pytest.approx(exact.stdev(values), rel=1e-6)
         theirs = listings.get_stats(conn, "theirs", "b")["stddev"]
         assert isinstance(theirs, complex) or abs(theirs - found) > 0.1
-        assert book.get_stats(conn, "theirs", "b")["stddev"] >= 0
+        assert (book.get_stats(conn, "theirs", "b")["stddev"] or 0) >= 0
 
 
 def test_a_lost_reply_is_told_again_and_counts_once(proxy: Proxy, server: Server) -> None:

@@ -75,8 +75,23 @@ class Sum:
 
     @property
     def mean(self) -> float:
-        """The mean of all values."""
+        """The mean of all values, or of what is left of a sum that was cut."""
         return self.total / self.count
+
+    @property
+    def exact_total(self) -> float | None:
+        """The sum; None where it may have been cut: see kinds/moments.py.
+
+        A sum that was cut stays at the largest double, unless values of the other sign follow: then
+        the squares of their distances are cut.
+        """
+        return None if self.m2 >= MAX_DOUBLE or abs(self.total) >= MAX_DOUBLE else self.total
+
+    @property
+    def exact_mean(self) -> float | None:
+        """The mean; None where there is no value, or where the sum may have been cut."""
+        total = self.exact_total
+        return total / self.count if self.count and total is not None else None
 
     def value(self, order: str) -> float:
         """Return what is ranked by."""
@@ -84,8 +99,8 @@ class Sum:
 
     def bound(self, q: float) -> float:
         """Return what the quantile q of the values cannot be above, as it is read of buckets."""
-        if self.m2 >= MAX_DOUBLE or abs(self.total) >= MAX_DOUBLE:
-            return math.inf  # they were cut, and say nothing
+        if self.exact_total is None:
+            return math.inf  # total and m2 were cut, and bound nothing
         farthest = self.count - 1.0
         if q < 1.0:
             farthest = min(q / (1.0 - q), farthest)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from redmeter.keys import Keys
-from redmeter.kinds.moments import held
 from redmeter.reading.catalogue import matching
 from redmeter.reading.join import Ask, Joined, counts_of, of_before, of_field, of_window
 from redmeter.reading.observed import Sum, sum_of_all
@@ -107,7 +106,7 @@ class RowGroup:
     #: How often its counters ever came; None where nobody knows it of all of them.
     total: int | None = 0
     #: The sums of a histogram's values within the window, and in the time before.
-    _totals: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    _sums: list[Sum] = field(default_factory=lambda: [Sum(), Sum()])
 
     def add(self, name: str, replies: Sequence[Reply]) -> None:
         """Add a series, with the replies to asks_of()."""
@@ -127,10 +126,9 @@ class RowGroup:
         if len(sums) > 1:
             row.before = (row.before or 0) + sums[1].count
         if row.kind == "histogram":
-            for at, each in enumerate(sums):
-                self._totals[at] = held(self._totals[at] + each.total)
-            row.value = self._totals[0] / row.count if row.count else None
-            row.value_before = self._totals[1] / row.before if row.before else None
+            for group_sum, each in zip(self._sums, sums, strict=False):
+                group_sum.merge(each)
+            row.value, row.value_before = (each.exact_mean for each in self._sums)
 
     def compare(self) -> None:
         """Forget the time before where it began within that.

@@ -4,6 +4,7 @@ From `http_request_seconds{method,route}`: sums of all from their moments, perce
 histograms of some.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from redmeter.kinds.distribution import Distribution
@@ -51,19 +52,25 @@ class Timed:
 
     def tell_sums(self, found: Traffic, pages: dict[str, Page]) -> None:
         """Write down how long each page took in all, and on average."""
-        totals: dict[str, float] = {}
+        totals: dict[str, float | None] = {}
         for route, names in self._routes.items():
             page = pages.setdefault(route, Page(route))
             whole = Sum()
             for name in names:
                 whole.merge(self._sums[name])
-            page.mean = whole.mean
-            totals[route] = sum(self._sums[n].total / self._shares.get(n, 1.0) for n in names)
-        everything = sum(totals.values())
+            page.mean = whole.exact_mean
+            totals[route] = self._total(names)
+        everything = finite_sum(totals.values())
         for route, total in totals.items():
             pages[route].total = total
-            pages[route].total_share = total / everything if everything > 0 else 0.0
+            if total is not None and everything is not None:
+                pages[route].total_share = total / everything if everything > 0 else 0.0
         found.sampled = bool(self._shares)
+
+    def _total(self, names: Iterable[str]) -> float | None:
+        """Return the estimated sum of series of which some are samples."""
+        totals = [(self._sums[name].exact_total, self._shares.get(name, 1.0)) for name in names]
+        return finite_sum(None if total is None else total / share for total, share in totals)
 
     def tell_percentiles(
         self,
@@ -81,6 +88,13 @@ class Timed:
             found.slowest = max(slow, key=lambda page: (page.p95 or 0.0, page.route))
             names = self._routes[found.slowest.route]
             found.slowest_before = _quantile(before.get(name) for name in names)
+
+
+def finite_sum(totals: Iterable[float | None]) -> float | None:
+    """Return a sum; None where a part is unknown, or past the largest double."""
+    known = [math.nan if total is None else total for total in totals]
+    whole = sum(known)
+    return whole if math.isfinite(whole) else None
 
 
 def _quantile(spreads: Iterable[Distribution | None]) -> float | None:
