@@ -25,6 +25,7 @@ from redmeter.reading import (
     catalogue,
     forecasts,
     gauges,
+    label_sets,
     marks,
     messages,
     rankings,
@@ -83,7 +84,7 @@ class Answers:
 
     def top(self, wanted: Top) -> Ranking:
         rankings.check_order(wanted.order, wanted.failing)
-        summaries.check_labels("where", wanted.where)
+        label_sets.check_labels("where", wanted.where)
         return Ranking()
 
 

@@ -13,10 +13,10 @@ from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
 from redmeter.reading.curves import Curve
 from redmeter.reading.detail import read_detail
+from redmeter.reading.label_sets import MAX_MERGED
 from redmeter.reading.listing import MAX_LISTED, Listing, listing
 from redmeter.reading.overview import PANELS_SECONDS, Watch, read_overview
 from redmeter.reading.pages import read_pages
-from redmeter.reading.sets import MAX_ADDED
 from redmeter.reading.talk import read_talk
 from redmeter.reading.timed import MAX_READ
 from redmeter.reading.traffic import MAX_REQUESTS
@@ -198,7 +198,7 @@ def test_a_name_that_is_asked_for_without_labels_stands_for_its_label_sets(
             "plain": {now: 5},
             'plain{by="x"}': {now: 50},
         }
-        | {f'many{{n="{n:03}"}}': {now: n} for n in range(MAX_ADDED + 10)},
+        | {f'many{{n="{n:03}"}}': {now: n} for n in range(MAX_MERGED + 10)},
     )
     values = [0.1] * 9 + [0.9] * 11
     put_observed(
@@ -217,8 +217,8 @@ def test_a_name_that_is_asked_for_without_labels_stands_for_its_label_sets(
     assert (took.kind, took.looked_at, took.of) == ("histogram", 2, 2)
     assert near(took.values[-1], exact_quantile(values, 0.95))
     assert (added(plain), added(alone), nobody.values) == (5, 3, [])
-    assert (many.looked_at, many.of) == (MAX_ADDED, MAX_ADDED + 10)
-    assert added(many) == sum(range(10, MAX_ADDED + 10))
+    assert (many.looked_at, many.of) == (MAX_MERGED, MAX_MERGED + 10)
+    assert added(many) == sum(range(10, MAX_MERGED + 10))
 
 
 def test_errors_of_this_hour_and_of_the_one_before(

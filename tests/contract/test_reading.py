@@ -385,7 +385,7 @@ def test_a_pattern_that_begins_with_too_little_text_is_told_to_begin_with_more(
     for call in (lambda: read_names(store, pattern), lambda: rank(store, pattern, DAY)):
         with pytest.raises(LimitExceeded, match="begin the pattern with more literal text"):
             call()
-    with pytest.raises(LimitExceeded, match="give labels fewer values"):
+    with pytest.raises(LimitExceeded, match="filter them by labels"):
         rank(store, "n1", DAY, by="a")
 
 

@@ -20,7 +20,7 @@ from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.keys import Retention
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
-from redmeter.reading import catalogue
+from redmeter.reading.label_sets import MAX_SCANNED, LabelSets
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.stats import AGED, MEMORY, RETENTION
 from redmeter.store import Store
@@ -189,7 +189,8 @@ def _routes(store: Store, kept: Retention) -> set[str]:
     """
     found: set[str] = set()
     try:
-        names = catalogue.candidates(store, max(kept), base=REQUESTS).counters
+        label_sets = LabelSets(store.keys, store.keys.known, max(kept), REQUESTS)
+        names = label_sets.found(store.ask(label_sets.names(MAX_SCANNED)), MAX_SCANNED)
     except LimitExceeded:
         return found
     for name in names:

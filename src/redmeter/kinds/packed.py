@@ -97,6 +97,22 @@ def parse(buckets: _Text, moments: _Text) -> Distribution | None:
     return found
 
 
+def parse_moments(text: _Text) -> Moments | None:
+    """Read count, sum and spread; None where it is not there, or not of the form.
+
+    The ends are in the other text, so these are infinite.
+    """
+    if text is None or len(text) > MAX_TEXT:
+        return None
+    try:
+        count, total, m2 = text.split()
+        found = Moments(int(count), -math.inf, math.inf, float(total), float(m2))
+    except ValueError:
+        return None
+    finite = math.isfinite(found.total) and 0 <= found.m2 < math.inf
+    return found if finite and 0 < found.count <= MAX_COUNT else None
+
+
 def merged(texts: Iterable[tuple[_Text, _Text]]) -> Distribution:
     """Read slices and merge them; those that parse() would not read are left out.
 

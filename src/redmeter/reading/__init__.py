@@ -24,7 +24,8 @@ and windows.py.
     detail.py      one series, at every precision, and its label sets
     talk.py        what is logged, at a glance
     curves.py      what a chart draws
-    labelled.py    label sets added up, or told apart by a label
+    label_sets.py  which label sets a name has
+    labelled.py    the samples of label sets, merged, or by a label
     ranked.py      rankings by a percentile, bounded by more than those of rankings.py; by all else:
                    tallied.py; of which series: rankable.py
 """

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from redmeter.errors import LimitExceeded, StoreError
+from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys, entry
+from redmeter.reading.label_sets import LabelSets
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
 from redmeter.store.replies import Reply, raised
@@ -23,9 +24,6 @@ MAX_NAMES = 100_000
 #: What a pattern begins with literally. No name has surrogates, and the server takes none.
 _HEAD = re.compile("[^*?\\[\ud800-\udfff]*")
 _NARROW_PATTERN = "begin the pattern with more literal text"
-_NARROW_LABELS = (
-    "give labels fewer values, or rank without a label, by a pattern that begins with literal text"
-)
 
 
 def read_names(
@@ -59,7 +57,7 @@ def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[st
     reads = [_matching_range(keys, index, precision, pattern) for precision in kept]
     found: set[str] = set()
     for precision, reply in zip(kept, store.ask(reads), strict=True):
-        found.update(_names_of(reply, precision, _NARROW_PATTERN))
+        found.update(_names_of(reply, precision))
     return view, sorted(matching(found, pattern))
 
 
@@ -91,23 +89,16 @@ def candidates(
         if base is None:
             reads.append(_matching_range(keys, index, width, pattern))
         else:
-            whole = entry(width, base)
-            reads += [_range(keys, index, whole + "{"), indexes.score(keys, index, whole)]
+            reads += LabelSets(keys, index, width, base).names(MAX_NAMES)
     view, replies = store.read(reads)
     half = len(replies) // 2
-    found = [_candidates(part, width, base, pattern) for part in (replies[:half], replies[half:])]
+    found = []
+    for index, part in ((keys.known, replies[:half]), (keys.hists, replies[half:])):
+        if base is None:
+            found.append(matching(_names_of(part[0], width), pattern))
+        else:
+            found.append(LabelSets(keys, index, width, base).found(part, MAX_NAMES))
     return Candidates(view, *found)
-
-
-def _candidates(
-    replies: Sequence[Reply], width: int, base: str | None, pattern: str
-) -> Sequence[str]:
-    if base is None:
-        return matching(_names_of(replies[0], width, _NARROW_PATTERN), pattern)
-    found = _names_of(replies[0], width, _NARROW_LABELS)
-    if replies[1] is not None and not isinstance(replies[1], StoreError):
-        return [*found, base]
-    return found
 
 
 def matching(names: Iterable[str], pattern: str) -> Sequence[str]:
@@ -133,10 +124,6 @@ def matching_ends(precision: int, pattern: str) -> tuple[bytes, bytes]:
     return _ends(entry(precision, head), alone=head == pattern)
 
 
-def _range(keys: Keys, index: str, start: str) -> Read:
-    return indexes.members(keys, index, *_ends(start), count=MAX_NAMES + 1)
-
-
 def _ends(start: str, *, alone: bool = False) -> tuple[bytes, bytes]:
     """All entries that begin with a text: up to, and without, the next text of its length.
 
@@ -148,10 +135,9 @@ def _ends(start: str, *, alone: bool = False) -> tuple[bytes, bytes]:
     return b"[" + first, end
 
 
-def _names_of(reply: Reply, precision: int, fix: str) -> Sequence[str]:
-    """Read entries; the fix is for where there are too many."""
+def _names_of(reply: Reply, precision: int) -> Sequence[str]:
     if len(raised(reply)) > MAX_NAMES:
-        raise LimitExceeded("series", len(reply), MAX_NAMES, fix)
+        raise LimitExceeded("series", len(reply), MAX_NAMES, _NARROW_PATTERN)
     cut = len(str(precision)) + 1
     names = []
     for member in reply:

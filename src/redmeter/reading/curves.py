@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from redmeter.keys import Keys, Retention
 from redmeter.model import Series
-from redmeter.reading import sets
+from redmeter.reading import label_sets
 from redmeter.reading.gauges import value_of
 from redmeter.reading.series import slices_of
 from redmeter.reading.spread import Spread, Summary
@@ -151,7 +151,7 @@ def curves(
         window, observed: of counters and gauges, and of histograms.
     """
     each = 4
-    most = max(sets.MAX_ADDED, sets.MAX_SETS // max(1, len(names)))
+    most = max(label_sets.MAX_MERGED, label_sets.MAX_COUNTED // max(1, len(names)))
     bare = [name for name in names if "{" not in name]
     reads: list[Read] = []
     for name in names:
@@ -159,8 +159,8 @@ def curves(
         reads.append(("HGETALL", keys.gauge(window.fine, name)))
         reads += asked_spreads(keys, [name], observed.fine)
     for name in bare:
-        reads += sets.counters_asked(keys, name, window, most)
-        reads += sets.histograms_asked(keys, name, observed, most)
+        reads += label_sets.counter_reads(keys, name, window, most)
+        reads += label_sets.histogram_reads(keys, name, observed, most)
     view, replies = yield reads
     found = {
         name: _curve(name, replies[each * at : each * (at + 1)], window, observed, view)
@@ -170,8 +170,11 @@ def curves(
     parts: dict[str, _Added] = {}
     for at, name in enumerate(bare):
         four = rest[each * at : each * (at + 1)]
-        counters, spreads = sets.counters_of(four[:2]), sets.histograms_of(four[2:])
-        if not found[name].values and (counters.counts or spreads.counts):
+        counters, spreads = (
+            label_sets.counter_counts(four[:2]),
+            label_sets.histogram_counts(four[2:]),
+        )
+        if not found[name].values and (counters.by_name or spreads.by_name):
             parts[name] = _Added(keys, counters, spreads, window, observed)
     if parts:
         view, replies = yield [command for part in parts.values() for command in part.commands]
@@ -189,9 +192,14 @@ class _Added:
     """
 
     def __init__(
-        self, keys: Keys, counters: sets.Sets, spreads: sets.Sets, window: Window, observed: Window
+        self,
+        keys: Keys,
+        counters: label_sets.Counts,
+        spreads: label_sets.Counts,
+        window: Window,
+        observed: Window,
     ) -> None:
-        self._counted = bool(counters.counts)
+        self._counted = bool(counters.by_name)
         self._sets = counters if self._counted else spreads
         self._window = window if self._counted else observed
         asked = asked_counts if self._counted else asked_spreads
@@ -199,7 +207,7 @@ class _Added:
 
     def curve(self, name: str, replies: Sequence[Reply], view: View) -> Curve:
         """Add up."""
-        window, of = self._window, self._sets.of
+        window, of = self._window, self._sets.total
         if self._counted:
             return counted(name, replies, window.fine, window.start(view.now), view.now, of)
         return spread(name, replies, window, view.histograms, view.now, of)

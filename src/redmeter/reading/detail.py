@@ -13,7 +13,6 @@ from redmeter.keys import Kept, Keys
 from redmeter.model import Mark
 from redmeter.names import parse_name
 from redmeter.reading import marks as marking
-from redmeter.reading import sets
 from redmeter.reading.curves import (
     Curve,
     asked_counts,
@@ -22,6 +21,13 @@ from redmeter.reading.curves import (
     measured,
     spread,
     summed,
+)
+from redmeter.reading.label_sets import (
+    base_of,
+    counter_counts,
+    counter_reads,
+    histogram_counts,
+    histogram_reads,
 )
 from redmeter.reading.overview import Span, span_of
 from redmeter.reading.partly import there
@@ -100,19 +106,19 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Query[Detail]:
     """Ask the same."""
     window = whole_window(kept.series, precision)
     observed = histogram_window(kept.histograms, window)
-    base = sets.base_of(name)
+    base = base_of(name)
     own = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}
     view, replies = yield [
         marking.asked(keys),
         indexes.total(keys, name),
-        *sets.counters_asked(keys, base, window),
-        *sets.histograms_asked(keys, base, observed),
+        *counter_reads(keys, base, window),
+        *histogram_reads(keys, base, observed),
         *(command for commands in own.values() for command in commands),
     ]
     marks, total = marking.answered(there(replies[0], [])), there(replies[1], None)
     label_sets = {
-        "counter": sets.counters_of(replies[2:4]),
-        "histogram": sets.histograms_of(replies[4:6]),
+        "counter": counter_counts(replies[2:4]),
+        "histogram": histogram_counts(replies[4:6]),
     }
     span = span_of(window, observed, view.now)
     found = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])
@@ -122,9 +128,9 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Query[Detail]:
         at += len(commands)
         if not found.kind:
             _tell(found, kind, answers, [name], observed, view)
-    if not found.kind and any(some.counts for some in label_sets.values()):
+    if not found.kind and any(some.by_name for some in label_sets.values()):
         # What nobody stored under this name, its label sets have.
-        kind = next(kind for kind, some in label_sets.items() if some.counts)
+        kind = next(kind for kind, some in label_sets.items() if some.by_name)
         chosen = label_sets[kind].busiest()
         view, replies = yield [
             indexes.totals(keys, chosen),
@@ -133,14 +139,16 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Query[Detail]:
         found.sets_added = len(chosen)
         _tell(found, kind, replies[1:], chosen, observed, view)
         totals = there(replies[0], ())
-        total = sum(map(whole, totals)) if totals and len(chosen) == label_sets[kind].of else None
+        total = (
+            sum(map(whole, totals)) if totals and len(chosen) == label_sets[kind].total else None
+        )
     if found.kind == "counter" and total is not None:
         found.total = whole(total)
     if found.kind in label_sets:
         known = label_sets[found.kind]
-        found.sets_of, found.sets_looked_at = known.of, len(known.counts)
-        found.labels = _labels(known.counts)
-        found.sets = _parts(known.counts)[:MAX_SHOWN]
+        found.sets_of, found.sets_looked_at = known.total, len(known.by_name)
+        found.labels = _labels(known.by_name)
+        found.sets = _parts(known.by_name)[:MAX_SHOWN]
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName
-from redmeter.keys import Keys, entry
+from redmeter.keys import Keys
 from redmeter.kinds.counter import count_of
 from redmeter.names import SeriesName, parse_name
 from redmeter.reading.partly import there
@@ -85,30 +85,6 @@ def _words(asks: Sequence[Ask]) -> list[str]:
     for ask in asks:
         words += [ask.command, ask.head, ask.tail, str(len(ask.arguments)), *ask.arguments]
     return words
-
-
-def family(
-    keys: Keys,
-    index: str,
-    precision: int,
-    base: str,
-    most: int,
-    asks: Sequence[Ask],
-    after: bytes = b"",
-) -> tuple[Read, Read]:
-    """Return the read of all label sets of a name up to a number, and the one that counts them.
-
-    Args:
-        index: of counters or of histograms.
-        after: the member after which to go on.
-    """
-    start = entry(precision, base)
-    first, last = f"[{start}{{", f"({start}|"
-    cut = len(entry(precision, ""))
-    return (
-        join(keys, index, (b"(" + after if after else first, last), cut, asks, count=most),
-        indexes.size_between(keys, index, first, last),
-    )
 
 
 class Joined:

@@ -7,22 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from redmeter.errors import LimitExceeded
-from redmeter.keys import Keys, entry
+from redmeter.keys import Keys
 from redmeter.model import Series
 from redmeter.reading.curves import asked_spreads
+from redmeter.reading.label_sets import LabelSets, label_of
 from redmeter.reading.partly import readable
-from redmeter.reading.rankings import label_of
 from redmeter.reading.series import Grid, window
 from redmeter.reading.spread import Summary
-from redmeter.reading.summaries import SummaryGrid, has_labels
-from redmeter.store import indexes
-from redmeter.store.query import Query, Read
-from redmeter.store.replies import Reply, raised
+from redmeter.reading.summaries import SummaryGrid
+from redmeter.store.query import Query
+from redmeter.store.replies import Reply
 
 #: Most label sets whose samples are added up by one request, and those that are merged.
 MAX_ADDED, MAX_MERGED = 2_000, 500
-
-_NARROW = "ask for one of them, or rank them with /api/top"
 
 
 @dataclass(slots=True)
@@ -36,35 +33,6 @@ class Labelled:
     #: The window: [start, end).
     start: int
     end: int
-
-
-def asked_label_sets(keys: Keys, index: str, precision: int, base: str, most: int) -> list[Read]:
-    """Return the two reads whose replies label_sets() takes."""
-    whole = entry(precision, base)
-    ends = f"[{whole}{{", f"({whole}|"
-    return [
-        indexes.members(keys, index, *ends, count=most + 1),
-        indexes.score(keys, index, whole),
-    ]
-
-
-def label_sets(replies: Sequence[Reply], base: str, most: int) -> list[str]:
-    """Return the names of all label sets that have an entry, as they are stored.
-
-    Raises:
-        LimitExceeded: there are more than so many.
-        StoreError: the server refused.
-    """
-    members, score = map(raised, replies)
-    if len(members) > most:
-        raise LimitExceeded("label sets", len(members), most, _NARROW)
-    found = [base] if score is not None else []
-    for member in members:
-        try:
-            found.append(member.decode().partition(":")[2])
-        except UnicodeDecodeError:
-            continue  # no name of ours
-    return found
 
 
 def by_label(
@@ -90,9 +58,10 @@ def by_label(
         UnknownPrecision: it is not kept.
         LimitExceeded: over MAX_ADDED label sets.
     """
-    view, replies = yield asked_label_sets(keys, keys.known, precision, base, MAX_ADDED)
+    label_sets = LabelSets(keys, keys.known, precision, base)
+    view, replies = yield label_sets.names(MAX_ADDED)
     first, last = window(view.retention, precision, view.now, since, until)
-    names = label_sets(replies, base, MAX_ADDED)
+    names = label_sets.found(replies, MAX_ADDED)
     end = max(first, last + precision)
     if not names:
         return Labelled({}, 0, first, end)
@@ -147,24 +116,24 @@ def summaries_of(
     """
     sets = {name: [name] for name in names}
     if merge:
-        reads: list[Read] = []
-        for name in names:
-            reads += asked_label_sets(keys, keys.hists, precision, name, MAX_MERGED)
-        view, replies = yield reads
-        for at, name in enumerate(names):
-            every = label_sets(replies[2 * at : 2 * at + 2], name, MAX_MERGED)
-            sets[name] = [one for one in every if not where or has_labels(one, where)]
+        label_sets = [LabelSets(keys, keys.hists, precision, name) for name in names]
+        view, replies = yield [read for one in label_sets for read in one.names(MAX_MERGED, where)]
+        pairs = zip(replies[::2], replies[1::2], strict=True)
+        sets = {
+            one.base: one.found(pair, MAX_MERGED, where)
+            for one, pair in zip(label_sets, pairs, strict=True)
+        }
         number = sum(map(len, sets.values()))
         if number > MAX_MERGED:
-            raise LimitExceeded("label sets", number, MAX_MERGED, _NARROW)
+            raise LimitExceeded("label sets", number, MAX_MERGED, "ask for fewer names")
         view.histograms.check(precision)
     series = list(dict.fromkeys(one for some in sets.values() for one in some))
     hashes: Sequence[Reply] = ()
     if series or not merge:
         view, hashes = yield asked_spreads(keys, series, precision)
     grid = SummaryGrid(view.histograms, precision, view.now, since, until, None)
-    pairs = zip(hashes[::2], hashes[1::2], strict=True)
-    found = readable(dict(zip(series, pairs, strict=True)))
+    both = zip(hashes[::2], hashes[1::2], strict=True)
+    found = readable(dict(zip(series, both, strict=True)))
     return [
         grid.summary(name, [found[one] for one in some if one in found])
         for name, some in sets.items()

@@ -14,6 +14,7 @@ from redmeter.keys import Kept, Keys, entry
 from redmeter.reading.catalogue import matching_ends
 from redmeter.reading.curves import Curve, asked_counts, counted
 from redmeter.reading.join import Joined, join
+from redmeter.reading.label_sets import base_of
 from redmeter.reading.partly import there
 from redmeter.reading.rowcurves import row_curves
 from redmeter.reading.rows import (
@@ -26,7 +27,6 @@ from redmeter.reading.rows import (
     name_of,
     sorted_rows,
 )
-from redmeter.reading.sets import base_of
 from redmeter.reading.windows import Window, histogram_window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, together

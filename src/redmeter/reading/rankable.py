@@ -10,9 +10,9 @@ from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys, entry
 from redmeter.reading.catalogue import matching, matching_ends
 from redmeter.reading.join import Joined, join, of_window
+from redmeter.reading.label_sets import has_labels
 from redmeter.reading.observed import Sum, sum_of_all
 from redmeter.reading.rankings import Group
-from redmeter.reading.summaries import has_labels
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Read

@@ -19,9 +19,10 @@ from redmeter.kinds.counter import count_of
 from redmeter.model import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
+from redmeter.reading.label_sets import check_labels, has_labels, label_of
 from redmeter.reading.observed import Sum, ask_in_pages, percentiles, read_sums
 from redmeter.reading.partly import readable
-from redmeter.reading.summaries import check_labels, check_whole, cover, has_labels, window_of
+from redmeter.reading.summaries import check_whole, cover, window_of
 from redmeter.store import Store
 from redmeter.store.replies import Command
 
@@ -30,9 +31,6 @@ MAX_CANDIDATES = 20_000
 
 #: What may be ranked by, beside percentiles: p50, p99.9.
 ORDERS = ("count", "total", "mean", "failing")
-
-#: What stands for series of which there were too many, where their label is gone.
-OTHER = "(other)"
 
 #: What a row stands for: a series' name, or a value of a label.
 Group = Callable[[str], str | None]
@@ -311,21 +309,6 @@ def grouping(by: str | None, failing: Mapping[str, str] | None = None) -> Group:
     if failing:
         return lambda series: _without(series, failing)
     return lambda series: series
-
-
-def label_of(series: str, by: str) -> str | None:
-    """Return the value of a label, None where the series has no such label.
-
-    A series that stands for those that were too many has lost its labels: it is OTHER.
-    """
-    try:
-        name = parse_name(series)
-    except InvalidName:
-        return None  # written by someone else, in a form that has no labels
-    value = name.label(by)
-    if value is None and name.label("overflow") == "true":
-        return OTHER
-    return value
 
 
 def _without(series: str, labels: Collection[str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from redmeter.keys import slice_start
 from redmeter.names import HITS, is_failure
 from redmeter.reading.join import Joined, counts_of, series_in
-from redmeter.reading.rankings import OTHER
+from redmeter.reading.label_sets import OTHER
 from redmeter.reading.sparks import drawn
 from redmeter.reading.windows import Window
 from redmeter.store.replies import Reply

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from redmeter.keys import Keys
 from redmeter.reading.catalogue import matching
 from redmeter.reading.join import Ask, Joined, counts_of, of_before, of_field, of_window
+from redmeter.reading.label_sets import base_of
 from redmeter.reading.observed import Sum, sum_of_all
 from redmeter.reading.series import whole
-from redmeter.reading.sets import base_of
 from redmeter.reading.windows import Window
 from redmeter.store.replies import Reply
 

@@ -12,13 +12,12 @@ do not agree, as with one that came to be kept within the window, the coarser on
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from redmeter.errors import InvalidName, LimitExceeded, shown
+from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys, Retention, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import merged
 from redmeter.model import Series
-from redmeter.names import parse_name
-from redmeter.reading.catalogue import candidates
+from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.partly import readable
 from redmeter.reading.series import window
 from redmeter.reading.spread import Spread, Summary, Texts, spread_of
@@ -89,12 +88,11 @@ def read_merged(
         LimitExceeded: over MAX_MERGED series.
         UnknownPrecision, StoreError: see read_summaries().
     """
-    found = candidates(store, precision, base=base)
-    view = found.view
+    width = precision if isinstance(precision, int) else 0
+    label_sets = LabelSets(store.keys, store.keys.hists, width, base)
+    view, found = store.read(label_sets.names(MAX_MERGED, labels))
     grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices)
-    names = [name for name in found.histograms if not labels or has_labels(name, labels)]
-    if len(names) > MAX_MERGED:
-        raise LimitExceeded("series", len(names), MAX_MERGED, "say more labels")
+    names = label_sets.found(found, MAX_MERGED, labels)
     parts: dict[str, Sequence[Reply]] = {}
     for at in range(0, len(names), MAX_SERIES):
         some = names[at : at + MAX_SERIES]
@@ -230,15 +228,6 @@ def cover(retention: Retention, now: float, first: int, end: int) -> dict[int, l
     return found
 
 
-def has_labels(series: str, labels: Mapping[str, str]) -> bool:
-    """Whether a series has these labels; others may be there too."""
-    try:
-        mine = dict(parse_name(series).labels)
-    except InvalidName:  # written by someone else
-        return False
-    return all(mine.get(key) == value for key, value in labels.items())
-
-
 def check_whole(what: str, number: object) -> None:
     """Check how many of something are asked for.
 
@@ -247,26 +236,6 @@ def check_whole(what: str, number: object) -> None:
     """
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{what} is a whole number (int), not {type(number).__name__}")
-
-
-def check_labels(what: str, labels: object) -> None:
-    """Check labels that are to be looked for; None for none.
-
-    Raises:
-        TypeError: not a mapping of texts to texts.
-    """
-    if labels is None:
-        return
-    if not isinstance(labels, Mapping):
-        kind = type(labels).__name__
-        raise TypeError(f'{what} takes labels and their values, e.g. {{"route": "/"}}, not {kind}')
-    for key, value in labels.items():
-        for part in (key, value):
-            if not isinstance(part, str):
-                raise TypeError(
-                    f"{what}: {shown(part, 40)} is of type {type(part).__name__}; labels and "
-                    "their values are text: str(…)"
-                )
 
 
 def _whole_hashes(store: Store, names: Iterable[str], precision: object) -> list[Command]:

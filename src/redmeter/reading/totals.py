@@ -31,7 +31,8 @@ from redmeter.reading.curves import (
     percentile,
     summed,
 )
-from redmeter.reading.join import Joined, family, series_in
+from redmeter.reading.join import Joined, series_in
+from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.windows import Window
@@ -119,7 +120,8 @@ def totals(
         indexes.total(keys, HITS),
     ]
     if durations:
-        reads.append(family(keys, keys.hists, observed.fine, HITS_SECONDS, MAX_SAMPLED, [])[0])
+        label_sets = LabelSets(keys, keys.hists, observed.fine, HITS_SECONDS)
+        reads.append(label_sets.join([], MAX_SAMPLED))
     view, (counts, failures, ever, *joins) = yield reads
     start, now = window.start(view.now), view.now
     hits = counted(HITS, [counts], window.fine, start, now)

@@ -14,7 +14,8 @@ from typing import Any
 from redmeter.keys import Keys
 from redmeter.names import HITS, REQUESTS, SECONDS
 from redmeter.reading.curves import asked_counts
-from redmeter.reading.join import Ask, Joined, family, of_before, of_window
+from redmeter.reading.join import Ask, Joined, of_before, of_window
+from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.requested import Requested, Traffic
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
@@ -72,9 +73,11 @@ def _routes(
     """Read pages; return also when that was, Unix seconds."""
     counts = _asks(keys.count_of(""), window)
     moments = _asks(keys.moments_of(""), observed, before=False)
-    requests = _LabelSets(keys, keys.known, window.fine, REQUESTS, counts, MAX_REQUESTS, label_sets)
-    seconds = _LabelSets(
-        keys, keys.hists, observed.fine, SECONDS, moments, MAX_SECONDS, label_sets // 2
+    requests = _Pages(
+        LabelSets(keys, keys.known, window.fine, REQUESTS), counts, MAX_REQUESTS, label_sets
+    )
+    seconds = _Pages(
+        LabelSets(keys, keys.hists, observed.fine, SECONDS), moments, MAX_SECONDS, label_sets // 2
     )
     waiting = [requests, seconds]
     _, replies = yield [one.read() for one in waiting] + [one.number for one in waiting]
@@ -111,47 +114,35 @@ def _routes(
     return found, pages, now
 
 
-class _LabelSets:
-    """The label sets of a name, as many in each round trip as one may read.
+class _Pages:
+    """Reads the label sets of a name page by page.
 
     Args:
-        index: of counters or of histograms.
-        asks: what is asked of each.
-        each: how many one round trip reads.
-        most: how many are read at most.
+        asks: what to read of each label set.
+        size: label sets of one page, which takes a round trip.
+        most: label sets that are read at most.
     """
 
-    def __init__(
-        self,
-        keys: Keys,
-        index: str,
-        precision: int,
-        base: str,
-        asks: list[Ask],
-        each: int,
-        most: int,
-    ) -> None:
-        self._family = keys, index, precision, base, each, asks
-        self._each, self._most, self._asks = each, most, len(asks)
-        #: What was read.
+    def __init__(self, label_sets: LabelSets, asks: list[Ask], size: int, most: int) -> None:
+        self._label_sets, self._asks, self._size, self._most = label_sets, asks, size, most
         self.joined: list[Joined] = []
-        #: Counts all of them.
-        self.number = family(*self._family)[1]
+        #: Counts the label sets.
+        self.number = label_sets.size()
 
     def read(self) -> Read:
-        """Return the read of the next ones."""
+        """Return the read of the next page."""
         after = self.joined[-1].members[-1] if self.joined else b""
-        return family(*self._family, after)[0]
+        return self._label_sets.join(self._asks, self._size, after)
 
     def take(self, reply: Reply) -> None:
-        """Take in the reply to that."""
-        self.joined.append(Joined(reply, self._asks, needed=False))
+        """Add the page that was read."""
+        self.joined.append(Joined(reply, len(self._asks), needed=False))
 
     @property
     def more(self) -> bool:
-        """Whether there may be more, which are to be read, too."""
-        full = len(self.joined[-1].members) == self._each
-        return full and len(self.joined) * self._each < self._most
+        """Whether to read a further page."""
+        full = len(self.joined[-1].members) == self._size
+        return full and len(self.joined) * self._size < self._most
 
 
 def _compare(found: Traffic, totals: Totals, window: Window, now: float) -> None:

@@ -25,6 +25,7 @@ from redmeter.model import (
 )
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import matching
+from redmeter.reading.label_sets import check_labels
 from redmeter.reading.messages import check_limit
 from redmeter.reading.rankings import (
     check_limits,
@@ -37,7 +38,7 @@ from redmeter.reading.rankings import (
 )
 from redmeter.reading.series import check_number, window
 from redmeter.reading.spread import Summary
-from redmeter.reading.summaries import MAX_MERGED, MAX_SERIES, check_labels, window_of
+from redmeter.reading.summaries import MAX_MERGED, MAX_SERIES, window_of
 from redmeter.testing.readings import (
     Window,
     by_the_hour,
@@ -117,7 +118,7 @@ class MemoryAnswers(Answers):
         names = [n for n in self.names("*", "histograms") if parse_name(n).base == base]
         found = labelled(names, labels)
         if len(found) > MAX_MERGED:
-            raise LimitExceeded("series", len(found), MAX_MERGED, "say more labels")
+            raise LimitExceeded("label sets", len(found), MAX_MERGED, "give more labels")
         return summed(self._memory.events, base, found, self._window(period), self._clock.wall())
 
     def _window(self, period: Period) -> Window:

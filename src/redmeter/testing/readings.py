@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.model import Frequency, Hour, LogSource, Message, Ranking, Statistics
+from redmeter.reading.label_sets import has_labels
 from redmeter.reading.messages import ordered
 from redmeter.reading.observed import Sum
 from redmeter.reading.rankings import Group, Order, ranked_values
 from redmeter.reading.spread import Spread, Summary
-from redmeter.reading.summaries import has_labels
 from redmeter.testing.recorder import Event, Logged
 
 #: Precision, start and end of a window, Unix seconds.

@@ -1,0 +1,235 @@
+"""Label sets: which ones a name has, and filters by labels.
+
+An index has one entry for each precision and series, PRECISION:NAME, in the order of their bytes.
+So the label sets of a name are one range of it, from `PRECISION:NAME{` up to `PRECISION:NAME|`. The
+series without labels has an entry of its own, which is not next to them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from redmeter.errors import InvalidName, LimitExceeded, shown
+from redmeter.keys import Keys, entry
+from redmeter.kinds.packed import parse_moments
+from redmeter.names import parse_name
+from redmeter.reading.join import Ask, Joined, counts_of, join, of_window
+from redmeter.reading.partly import there
+from redmeter.reading.windows import Window
+from redmeter.store import indexes
+from redmeter.store.query import Read
+from redmeter.store.replies import Reply, raised
+
+#: Index entries that one listing with a filter reads at most.
+MAX_SCANNED = 100_000
+
+#: The value of a label of a series that stands for all those beyond the limit of label sets.
+OTHER = "(other)"
+
+_NARROW = "filter them by labels, or rank them with top"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSets:
+    """The label sets of a name that an index lists at one precision.
+
+    `names()` reads their names, `join()` also the values that are stored under their keys. `size()`
+    counts them without reading them.
+    """
+
+    keys: Keys
+    #: The key of the index: `known:`, `gauges:` or `hists:`.
+    index: str
+    #: Interval width, seconds.
+    precision: int
+    #: A name without labels.
+    base: str
+
+    def names(self, limit: int, labels: Mapping[str, str] | None = None) -> list[Read]:
+        """Return the two reads whose replies found() takes.
+
+        Args:
+            limit: how many label sets are allowed.
+            labels: only label sets that have these labels.
+        """
+        count = (MAX_SCANNED if labels else limit) + 1
+        score = indexes.score(self.keys, self.index, self._entry)
+        return [indexes.members(self.keys, self.index, *self._ends(), count=count), score]
+
+    def found(
+        self, replies: Sequence[Reply], limit: int, labels: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Return the names as they are stored, the one without labels first.
+
+        Args:
+            replies: to names().
+            limit, labels: see names().
+
+        Raises:
+            LimitExceeded: there are more than the limit, or with a filter over MAX_SCANNED.
+            StoreError: a reply is an error.
+        """
+        members, score = map(raised, replies)
+        if labels and len(members) > MAX_SCANNED:
+            raise LimitExceeded("label sets", len(members), MAX_SCANNED, _NARROW)
+        names = [self.base] if score is not None else []
+        for member in members:
+            try:
+                names.append(member.decode().partition(":")[2])
+            except UnicodeDecodeError:
+                continue  # written by another program
+        if labels:
+            names = [name for name in names if has_labels(name, labels)]
+        if len(names) > limit:
+            raise LimitExceeded("label sets", len(names), limit, _NARROW)
+        return names
+
+    def join(self, asks: Sequence[Ask], count: int, after: bytes = b"") -> Read:
+        """Read label sets, with the values of their keys; the series without labels is left out.
+
+        Args:
+            asks: what to read of each: see redmeter.reading.join.
+            count: how many label sets to read.
+            after: the index entry to continue after.
+        """
+        first, last = self._ends()
+        cut = len(entry(self.precision, ""))
+        ends = (b"(" + after if after else first, last)
+        return join(self.keys, self.index, ends, cut, asks, count=count)
+
+    def join_base(self, asks: Sequence[Ask]) -> Read:
+        """Read the same of the series without labels; nothing if the index does not list it."""
+        ends, cut = (f"[{self._entry}", f"[{self._entry}"), len(entry(self.precision, ""))
+        return join(self.keys, self.index, ends, cut, asks, count=1)
+
+    def size(self) -> Read:
+        """Read how many label sets there are; the series without labels is not counted."""
+        return indexes.size_between(self.keys, self.index, *self._ends())
+
+    @property
+    def _entry(self) -> str:
+        return entry(self.precision, self.base)
+
+    def _ends(self) -> tuple[str, str]:
+        return f"[{self._entry}{{", f"({self._entry}|"
+
+
+# --- Counts within a window ----------------------------------------------------------------
+
+#: Label sets whose counts are read, and those that are merged into one curve.
+MAX_COUNTED, MAX_MERGED = 500, 50
+
+
+class Counts(NamedTuple):
+    """Events of label sets within a window."""
+
+    #: Those that were read, up to a limit.
+    by_name: dict[str, int]
+    #: How many label sets there are.
+    total: int
+
+    def busiest(self, limit: int = MAX_MERGED) -> list[str]:
+        """Return the label sets with the most events, the busiest first."""
+        return sorted(self.by_name, key=lambda name: (-self.by_name[name], name))[:limit]
+
+
+def counter_reads(keys: Keys, base: str, window: Window, limit: int = MAX_COUNTED) -> list[Read]:
+    """Return the two reads whose replies counter_counts() takes.
+
+    Args:
+        base: a name without labels.
+        window: of counters.
+        limit: how many label sets are read.
+    """
+    label_sets = LabelSets(keys, keys.known, window.fine, base)
+    return [label_sets.join([of_window(keys.count_of(""), window)], limit), label_sets.size()]
+
+
+def counter_counts(replies: Sequence[Reply]) -> Counts:
+    """Read the counts of a counter's label sets."""
+    joined, total = _joined(replies)
+    return Counts({name: sum(counts_of(reply).values()) for name, reply in joined.items()}, total)
+
+
+def histogram_reads(keys: Keys, base: str, window: Window, limit: int = MAX_COUNTED) -> list[Read]:
+    """Return the two reads whose replies histogram_counts() takes.
+
+    Args:
+        base: a name without labels.
+        window: of histograms.
+        limit: how many label sets are read.
+    """
+    label_sets = LabelSets(keys, keys.hists, window.fine, base)
+    return [label_sets.join([of_window(keys.moments_of(""), window)], limit), label_sets.size()]
+
+
+def histogram_counts(replies: Sequence[Reply]) -> Counts:
+    """Read how many values a histogram's label sets have."""
+    joined, total = _joined(replies)
+    parsed = {name: map(parse_moments, reply[1::2]) for name, reply in joined.items()}
+    return Counts({name: sum(m.count for m in some if m) for name, some in parsed.items()}, total)
+
+
+def _joined(replies: Sequence[Reply]) -> tuple[dict[str, Sequence[bytes]], int]:
+    joined = Joined(replies[0], 1, needed=False)
+    by_name = {
+        member.decode(errors="replace").partition(":")[2]: values
+        for member, (values,) in joined.readable()
+    }
+    return by_name, there(replies[1], 0)
+
+
+# --- Labels of stored names ----------------------------------------------------------------
+
+
+def base_of(name: str) -> str:
+    """Return a stored name without its labels; a name of another form is returned as it is."""
+    try:
+        return parse_name(name).base
+    except InvalidName:
+        return name
+
+
+def label_of(name: str, label: str) -> str | None:
+    """Return the value of a label of a stored name; None if it lacks the label.
+
+    The series that stands for those beyond the limit of label sets has lost its labels: OTHER.
+    """
+    try:
+        parsed = parse_name(name)
+    except InvalidName:
+        return None
+    value = parsed.label(label)
+    return OTHER if value is None and parsed.label("overflow") == "true" else value
+
+
+def has_labels(name: str, labels: Mapping[str, str]) -> bool:
+    """Return whether a stored name has certain labels; it may have others, too."""
+    try:
+        own = dict(parse_name(name).labels)
+    except InvalidName:
+        return False
+    return all(own.get(label) == value for label, value in labels.items())
+
+
+def check_labels(what: str, labels: object) -> None:
+    """Check a filter by labels; None is no filter.
+
+    Args:
+        what: the name of the argument, for the error.
+
+    Raises:
+        TypeError: it is not a mapping of strings to strings.
+    """
+    if labels is None:
+        return
+    if not isinstance(labels, Mapping):
+        kind = type(labels).__name__
+        raise TypeError(f'{what} takes labels and their values, e.g. {{"route": "/"}}, not {kind}')
+    for label, value in labels.items():
+        for part in (label, value):
+            if not isinstance(part, str):
+                raise TypeError(
+                    f"{what}: {shown(part, 40)} is of type {type(part).__name__}; labels and "
+                    "their values are text: str(…)"
+                )
