@@ -15,13 +15,13 @@ import redis
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.keys import Keys
-from redmeter.model import Batch, Operations
 from redmeter.store import Store
 from redmeter.store import open as open_store
 from redmeter.store.packing import pack
 from redmeter.store.partition import Partition
 from redmeter.store.replies import Command
 from redmeter.store.scripts import apply_script
+from redmeter.types import Batch, Operations
 
 #: What a batch of the kinds that are measured may have: the scripts that are loaded before.
 _CODES = (("slice", "add"), ("last",), ("hist", "moments", "stat"))

@@ -19,10 +19,10 @@ from redmeter import Meter
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
 from redmeter.kinds import counter, gauge, histogram, message
 from redmeter.kinds.message import Group, LogHour
-from redmeter.model import Operations
 from redmeter.store import publishing
 from redmeter.store.partition import Partition
 from redmeter.store.replies import Command, Reply
+from redmeter.types import Operations
 
 KEPT = Kept(DEFAULT_RETENTION, DEFAULT_HISTOGRAMS)
 

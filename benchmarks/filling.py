@@ -12,8 +12,8 @@ from batches import Bench
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge, histogram
 from redmeter.kinds.distribution import Distribution
-from redmeter.model import Operations
 from redmeter.store.partition import Partition
+from redmeter.types import Operations
 
 #: Values that a service observes in a second, of each series.
 VALUES_PER_SECOND = 600

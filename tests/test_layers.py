@@ -17,15 +17,15 @@ PACKAGE = SRC / "redmeter"
 #: A module imports from rows above its own in this list, and from its own folder. The pure row is
 #: in two parts, since settings and kinds are written in terms of names and keys.
 ROWS = (
-    {"errors", "model", "clock", "expressions"},
+    {"errors", "types", "clock", "expressions"},
     {"names", "keys", "extras"},
     {"partitions"},
     {"settings", "kinds", "analysis", "formats", "promql"},
     {"store"},
     {"spelling"},
     {"recording", "reading", "cleaning", "forgetting"},
-    {"answers"},
-    {"asking"},
+    {"backends"},
+    {"queries"},
     {"meter", "interrupts"},
     {"book", "integrations", "doors", "dashboard", "testing"},
     {"demo"},

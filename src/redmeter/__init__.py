@@ -23,16 +23,20 @@ from redmeter.errors import (
     UnknownPrecision,
 )
 from redmeter.meter import Meter
-from redmeter.model import (
+from redmeter.reading.spread import Spread, Summary
+from redmeter.recording.instruments import Counter, Gauge
+from redmeter.recording.observations import Histogram
+from redmeter.recording.timer import Timer
+from redmeter.types import (
     Anomaly,
     Change,
     Changes,
     Drop,
-    Expected,
     Forecast,
+    ForecastCheck,
+    ForecastPoint,
     Frequency,
-    Hour,
-    Judged,
+    HourlyStats,
     LogSource,
     Mark,
     Message,
@@ -43,10 +47,6 @@ from redmeter.model import (
     Series,
     Statistics,
 )
-from redmeter.reading.spread import Spread, Summary
-from redmeter.recording.instruments import Counter, Gauge
-from redmeter.recording.observations import Histogram
-from redmeter.recording.timer import Timer
 
 __version__ = "0.1.0"
 
@@ -59,17 +59,17 @@ __all__ = [
     "Counter",
     "Drop",
     "EmbeddedServerError",
-    "Expected",
     "Forecast",
+    "ForecastCheck",
+    "ForecastPoint",
     "Frequency",
     "Gauge",
     "Histogram",
-    "Hour",
+    "HourlyStats",
     "IncompatibleStore",
     "InvalidName",
     "InvalidSetting",
     "InvalidValue",
-    "Judged",
     "LimitExceeded",
     "LogSource",
     "Mark",

@@ -33,7 +33,6 @@ from redmeter.kinds import counter, distribution, statistics
 from redmeter.kinds import message as message_kind
 from redmeter.kinds.hourly import THIS_HOUR
 from redmeter.kinds.moments import MAX_DOUBLE, Moments
-from redmeter.model import Operations, Outcome
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
 from redmeter.recording.messages.coalesce import TEXT_LIMIT
@@ -42,6 +41,7 @@ from redmeter.store import Store
 from redmeter.store.link import Link
 from redmeter.store.opening import check_client, check_pipeline, location_of
 from redmeter.store.replies import Command, Reply, raised
+from redmeter.types import Operations, Outcome
 
 #: Widths of the slices, seconds.
 PRECISION: Sequence[int] = [1, 5, 60, 300, 3600, 18000, 86400]

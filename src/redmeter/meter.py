@@ -1,4 +1,4 @@
-"""Meter: what an application uses. Records through recording/; what it answers is in asking.py."""
+"""Meter: what an application uses. Records through recording/; its queries are in queries.py."""
 
 import time
 import weakref
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from redmeter import settings
 from redmeter import store as stores
-from redmeter.asking import Asking
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.kinds.message import check_logger, check_severity, severity_of
-from redmeter.model import RecorderHealth
+from redmeter.queries import Queries
 from redmeter.recording.instruments import Counter, Gauge
 from redmeter.recording.marks import label_of
 from redmeter.recording.messages.fingerprint import Fingerprint, with_place
@@ -23,6 +22,7 @@ from redmeter.recording.observations import Histogram
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.sync import SyncRecorder
 from redmeter.recording.timer import Timer
+from redmeter.types import RecorderHealth
 
 if TYPE_CHECKING:
     import redis
@@ -43,7 +43,7 @@ class Helper(Protocol):
         ...
 
 
-class Meter(Asking):
+class Meter(Queries):
     """Counts what happens in an application, and answers how often it did.
 
     Recording touches memory only; a background thread stores what was recorded, once a second, and

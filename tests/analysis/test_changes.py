@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from redmeter.analysis.changes import KINDS, SETTLED, SPIKE_FACTOR, SPIKE_MESSAGES, changes
 from redmeter.keys import HOUR
-from redmeter.model import Frequency
+from redmeter.types import Frequency
 
 #: The start of an hour.
 NOON = 1700000000 - 1700000000 % HOUR

@@ -9,7 +9,7 @@ import pytest
 
 from redmeter.analysis.changes import KINDS, changes
 from redmeter.keys import HOUR, STEP, slice_start
-from redmeter.model import Frequency
+from redmeter.types import Frequency
 
 #: The start of an hour.
 NOON = 1700000000 - 1700000000 % HOUR

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from redmeter.analysis.forecast import FEWEST_SLICES, MOST_AHEAD, forecast
 from redmeter.demo import shape
-from redmeter.model import Forecast, Judged, Series
+from redmeter.types import Forecast, ForecastCheck, Series
 
 HOUR, DAY = 3600, 86400
 #: A Monday at midnight, Unix seconds.
@@ -56,7 +56,7 @@ def outside(found: Forecast) -> list[int]:
     return [(one.start - MONDAY) // found.precision for one in found.past if one.outside]
 
 
-def widths(judged: tuple[Judged, ...]) -> list[float]:
+def widths(judged: tuple[ForecastCheck, ...]) -> list[float]:
     """Return how wide each band is."""
     return [one.high - one.low for one in judged]
 

@@ -21,11 +21,11 @@ from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.kinds import counter, gauge
-from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
+from redmeter.types import Batch, Operations, Outcome, Rejection
 from support.servers import Server
 from support.stores import (
     HastyClock,

@@ -20,8 +20,8 @@ from redmeter.keys import DEFAULT_HISTOGRAMS, HOUR, Kept, slice_start
 from redmeter.kinds import counter, histogram
 from redmeter.kinds.distribution import RELATIVE_ERROR, Distribution
 from redmeter.kinds.packed import buckets_text, moments_text, parse
-from redmeter.model import Batch, Operations, Outcome
 from redmeter.store import Store
+from redmeter.types import Batch, Operations, Outcome
 from support.proxy import Proxy
 from support.realdata import real_log
 from support.servers import Server

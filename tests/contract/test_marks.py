@@ -18,10 +18,10 @@ from redmeter.clock import ManualClock
 from redmeter.forgetting import forget_mark
 from redmeter.kinds import mark
 from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS, Noted
-from redmeter.model import Batch, Outcome
 from redmeter.reading.marks import read_marks
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
+from redmeter.types import Batch, Outcome
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, exchanges, send, server_time
 

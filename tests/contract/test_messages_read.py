@@ -8,9 +8,9 @@ import pytest
 
 from redmeter import Meter, book
 from redmeter.keys import HOUR, slice_start
-from redmeter.model import Message
 from redmeter.reading import messages
 from redmeter.reading.messages import read_frequencies, read_recent
+from redmeter.types import Message
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 

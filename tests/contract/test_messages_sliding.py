@@ -15,12 +15,12 @@ from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.kinds import message
 from redmeter.kinds.message import OTHER, Group, LogHour
 from redmeter.kinds.steps import ALL, STEPS, is_complete, parse, windows
-from redmeter.model import Batch, Outcome
 from redmeter.partitions import SpreadKeys
 from redmeter.reading.messages import read_changes
 from redmeter.reading.talk import read_talk
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
+from redmeter.types import Batch, Outcome
 from support.fixed_time import FixedTime
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, send, server_time

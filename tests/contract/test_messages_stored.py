@@ -10,8 +10,8 @@ from redmeter.keys import HOUR
 from redmeter.kinds import message
 from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.message import MAX_PATTERNS, OTHER, Group, LogHour
-from redmeter.model import Batch, Outcome
 from redmeter.store import Store
+from redmeter.types import Batch, Outcome
 from support.stores import OpenMeter, OpenStore, exchanges, send, server_time
 
 KEY = "redmeter:common:app:info"

@@ -9,9 +9,9 @@ import pytest
 from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.model import Outcome
 from redmeter.reading.health import examine
 from redmeter.store.answers import RetentionChanged
+from redmeter.types import Outcome
 from support.stores import (
     OpenMeter,
     OpenStore,

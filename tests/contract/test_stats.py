@@ -25,9 +25,9 @@ from redmeter.keys import HOUR, Kept
 from redmeter.kinds import statistics
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.moments import MAX_DOUBLE, Moments
-from redmeter.model import Operations, Outcome
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
+from redmeter.types import Operations, Outcome
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server

@@ -7,8 +7,8 @@ import pytest
 
 from redmeter import AccessDenied
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.model import Outcome
 from redmeter.store.partition import WATERMARK_SECONDS
+from redmeter.types import Outcome
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from redmeter.clock import ManualClock
 from redmeter.keys import slice_start
-from redmeter.model import Outcome
+from redmeter.types import Outcome
 from support.stores import (
     OpenMeter,
     OpenStore,

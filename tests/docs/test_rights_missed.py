@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from redmeter import AccessDenied, Meter, StoreRefused
-from redmeter.model import RecorderHealth
+from redmeter.types import RecorderHealth
 from support.rights import USERS
 from support.servers import Server
 

@@ -18,7 +18,6 @@ from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.hourly import hour_of
 from redmeter.kinds.message import format_entry, parse_entry
 from redmeter.kinds.statistics import MEMBERS, merged
-from redmeter.model import Frequency
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import counts_of
 from redmeter.reading.messages import frequencies_of, seen_of, sources_of
@@ -27,6 +26,7 @@ from redmeter.reading.series import Grid, slices_of, whole
 from redmeter.reading.sliding import slid
 from redmeter.reading.writers import answers
 from redmeter.store.binding import read_meta
+from redmeter.types import Frequency
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,

@@ -11,8 +11,8 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.integrations.logging import RedmeterHandler, install
-from redmeter.model import Frequency
 from redmeter.testing import MemoryMeter
+from redmeter.types import Frequency
 from support.logs import patterns, texts
 from support.programs import Programs
 from support.servers import Server

@@ -12,7 +12,7 @@ from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
 from redmeter.kinds.counter import MAX_COUNT, check_amount, event, operations
 from redmeter.kinds.slices import parse
-from redmeter.model import Operations
+from redmeter.types import Operations
 
 KEYS = Keys()
 

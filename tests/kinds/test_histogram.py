@@ -11,7 +11,7 @@ from redmeter.kinds import histogram
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import parse
 from redmeter.kinds.slices import parse as parse_runs
-from redmeter.model import Operations
+from redmeter.types import Operations
 
 KEYS = Keys()
 RETENTION = {5: 24, 7: 3, 60: 120, 3600: 120}

@@ -27,7 +27,7 @@ from redmeter.kinds.message import (
     parse_name,
     severity_of,
 )
-from redmeter.model import Operation
+from redmeter.types import Operation
 
 KEYS = Keys("p:")
 NOON = 1700000000 - 1700000000 % HOUR

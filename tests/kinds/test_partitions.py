@@ -7,7 +7,7 @@ import pytest
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, HOUR, Keys
 from redmeter.kinds import counter, gauge, histogram, mark, message, statistics
 from redmeter.kinds.distribution import Distribution
-from redmeter.model import Operations
+from redmeter.types import Operations
 
 KEYS = Keys()
 NOW = 1_700_000_000 // HOUR * HOUR

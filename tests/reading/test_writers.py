@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.analysis.patterns import VERSION
-from redmeter.model import Drop, RecorderHealth
 from redmeter.reading import reports
 from redmeter.reading.findings import Finding
 from redmeter.reading.health import examine
 from redmeter.reading.writers import Writer, answers, read_writers
 from redmeter.store import Store
+from redmeter.types import Drop, RecorderHealth
 from support.servers import Server
 from support.stores import opened_store
 from support.waiting import eventually

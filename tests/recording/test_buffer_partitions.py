@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from redmeter.keys import Kept, Keys
 from redmeter.kinds.message import Group, LogHour
-from redmeter.model import Mark
 from redmeter.partitions import PARTITIONS, partition_of
 from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, BatchContents, Buffer
 from redmeter.recording.instance import with_instance
@@ -17,6 +16,7 @@ from redmeter.recording.marks import PendingMarks
 from redmeter.recording.messages.logs import PendingLog
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
 from redmeter.recording.stats import RecorderStats
+from redmeter.types import Mark
 
 KEYS = Keys()
 NOW = 1_700_000_000.0

@@ -3,8 +3,8 @@
 import pytest
 
 from redmeter.errors import StoreRefused, StoreUnavailable
-from redmeter.model import Outcome, Rejection
 from redmeter.recording.sync import check_written
+from redmeter.types import Outcome, Rejection
 
 
 def test_being_late_or_early_is_no_error() -> None:

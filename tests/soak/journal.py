@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from redmeter.keys import HOUR
-from redmeter.model import RecorderHealth
+from redmeter.types import RecorderHealth
 
 ENDING = ".journal"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.model import Drop
+from redmeter.types import Drop
 from soak import asked, explained, readings
 from soak.checks import Ledger, Window
 from soak.crew import Seen

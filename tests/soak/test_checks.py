@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, cleaning
-from redmeter.model import RecorderHealth
+from redmeter.types import RecorderHealth
 from soak import checks, report
 from soak.checks import Ledger, Window
 from soak.crew import Seen

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from redmeter import Meter
-from redmeter.model import Operations, RecorderHealth
+from redmeter.types import Operations, RecorderHealth
 from support.waiting import eventually
 
 #: Seconds from one flush to the next, where a test is not to wait.

@@ -9,7 +9,6 @@ from redmeter import store as stores
 from redmeter.clock import SystemClock
 from redmeter.keys import Kept, slice_start
 from redmeter.kinds import counter, gauge
-from redmeter.model import Batch, Operations, Outcome, RecorderHealth
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
@@ -17,6 +16,7 @@ from redmeter.store.cluster import ClusterLink
 from redmeter.store.link import Link
 from redmeter.store.scatter import Scatter
 from redmeter.store.steps import drive
+from redmeter.types import Batch, Operations, Outcome, RecorderHealth
 from support.servers import Server
 
 #: What the fixtures `open_store` and `open_meter` give: call them with the options of either.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from redmeter.model import Outcome
+from redmeter.types import Outcome
 
 DAY = 86400
 

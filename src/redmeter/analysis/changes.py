@@ -36,7 +36,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from redmeter.keys import HOUR, STEP
-from redmeter.model import Change, Frequency
+from redmeter.types import Change, Frequency
 
 NEW: Final = "new"
 SPIKING: Final = "spiking"

@@ -43,7 +43,7 @@ from redmeter.analysis.seasons import Season
 from redmeter.analysis.smoothing import Smoothing
 from redmeter.analysis.ticks import Ticks
 from redmeter.keys import span
-from redmeter.model import Anomaly, Expected, Forecast, Judged, Series, Unmarked
+from redmeter.types import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series, Unmarked
 
 #: Finished slices that a forecast needs.
 FEWEST_SLICES: Final = 12
@@ -95,14 +95,14 @@ def forecast(
         least=scale.least,
         noise=scale.noise,
     )
-    past, anomalies, before = list[Judged](), list[Anomaly](), list[float]()
+    past, anomalies, before = list[ForecastCheck](), list[Anomaly](), list[float]()
     ticks = Ticks()
     for start, value in series[: len(finished)]:
         found = state.expected(1)
         band = scale.out(*found) if found is not None else None
         if band is not None and value is not None:
             usual = ticks.widen(band, learned=season.known) if counts else band
-            kind = Judged if len(before) >= UNMARKED else Unmarked
+            kind = ForecastCheck if len(before) >= UNMARKED else Unmarked
             past.append(kind(start, value, *usual))
             if past[-1].outside:
                 anomalies.append(Anomaly(*past[-1], _strength(value, before)))
@@ -117,7 +117,7 @@ def forecast(
         assert found is not None, "so many slices have errors to tell a width by"
         band = scale.out(*found)
         usual = ticks.widen(band, learned=season.known) if counts else band
-        coming.append(Expected(end + step * series.precision, *usual))
+        coming.append(ForecastPoint(end + step * series.precision, *usual))
     anomalies.sort(key=lambda one: -one.strength)
     return told._replace(past=tuple(past), ahead=tuple(coming), anomalies=tuple(anomalies))
 

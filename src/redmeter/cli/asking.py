@@ -23,13 +23,13 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.suggesting import suggestion
 from redmeter.errors import InvalidSetting
-from redmeter.model import Mark, Series
 from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
 from redmeter.reading.marks import read_marks
 from redmeter.reading.series import read_series, stored_totals
 from redmeter.spelling import spelled
 from redmeter.store import Store
+from redmeter.types import Mark, Series
 
 #: Samples listed below a chart.
 _LISTED = 10

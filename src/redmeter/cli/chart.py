@@ -11,7 +11,7 @@ from rich.text import Text
 
 from redmeter.cli import output
 from redmeter.kinds.distribution import Distribution, upper_edge
-from redmeter.model import Mark, Series
+from redmeter.types import Mark, Series
 
 V = TypeVar("V")
 

@@ -21,12 +21,12 @@ from redmeter.cli.app import (
     seconds,
 )
 from redmeter.cli.suggesting import suggestion
-from redmeter.model import Expected, Forecast, Judged
 from redmeter.reading import catalogue
 from redmeter.reading.forecasts import check_ahead, read_forecast
 from redmeter.reading.series import read_totals
 from redmeter.spelling import spelled
 from redmeter.store import Store
+from redmeter.types import Forecast, ForecastCheck, ForecastPoint
 
 #: Lines that the chart takes.
 _HEIGHT = 12
@@ -172,7 +172,7 @@ def _chart(found: Forecast, write: units.Writer, columns: int) -> Text:
     return _framed(cells, (write(high), write(low)), axis)
 
 
-def _ends(past: Sequence[Judged], found: Forecast) -> tuple[float, float]:
+def _ends(past: Sequence[ForecastCheck], found: Forecast) -> tuple[float, float]:
     """Return the lowest and the highest value of a chart; 0 is always in it."""
     ends = [0.0, found.running or 0.0]
     for *rest, low, _, high in (*past, *found.ahead):
@@ -180,13 +180,15 @@ def _ends(past: Sequence[Judged], found: Forecast) -> tuple[float, float]:
     return min(ends), max(ends)
 
 
-def _column(one: Judged | Expected | None, low: float, high: float) -> list[tuple[str, str]]:
+def _column(
+    one: ForecastCheck | ForecastPoint | None, low: float, high: float
+) -> list[tuple[str, str]]:
     """Return the cells of a slice with their styles, the lowest first."""
     if one is None:
         return [(" ", "")] * _HEIGHT
     bottom, top = _row(one.low, low, high), _row(one.high, low, high)
     cells = [("░" if bottom <= row <= top else " ", "dim") for row in range(_HEIGHT)]
-    if isinstance(one, Judged):
+    if isinstance(one, ForecastCheck):
         sign = "•" if not one.outside else "▲" if one.value > one.high else "▼"
         cells[_row(one.value, low, high)] = sign, "bold red" if one.outside else "cyan"
     else:

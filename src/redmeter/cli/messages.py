@@ -26,9 +26,9 @@ from redmeter.cli.app import (
 )
 from redmeter.errors import InvalidSetting, InvalidValue
 from redmeter.kinds.message import SEVERITY, check_logger, severity_of
-from redmeter.model import Change, Frequency, LogSource, Message
 from redmeter.reading import messages as reading
 from redmeter.store import Store
+from redmeter.types import Change, Frequency, LogSource, Message
 
 _HOW_TO_LOG = "redmeter.integrations.logging records what an application logs"
 #: Messages that are shown where nobody says how many.

@@ -26,11 +26,11 @@ from redmeter.cli.app import (
 from redmeter.cli.suggesting import labels_of, stored, suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
-from redmeter.model import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 from redmeter.reading import catalogue, rankings
 from redmeter.reading.observed import CANDIDATES, MAX_READ, MAX_SERIES
 from redmeter.reading.rankings import ORDERS, Order
 from redmeter.store import Store
+from redmeter.types import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 
 #: Columns of a terminal from which on a ranking has bars.
 _ROOM_FOR_BARS = 60

@@ -21,13 +21,13 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.suggesting import suggestion
 from redmeter.errors import InvalidSetting
-from redmeter.model import Mark, Series
 from redmeter.reading import catalogue
 from redmeter.reading.marks import read_marks
 from redmeter.reading.spread import Spread, Summary
 from redmeter.reading.summaries import read_merged, read_summaries
 from redmeter.spelling import spelled
 from redmeter.store import Store
+from redmeter.types import Mark, Series
 
 #: Slices listed below a chart.
 _LISTED = 10

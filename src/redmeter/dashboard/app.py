@@ -21,7 +21,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from redmeter import store as stores
-from redmeter.asking import Asking
 from redmeter.dashboard import api
 from redmeter.dashboard.access import Given, check_access
 from redmeter.dashboard.caching import Body, Shared, as_json
@@ -32,6 +31,7 @@ from redmeter.dashboard.refusals import Refusal
 from redmeter.dashboard.safety import Guard, Hosts, refused, route_path
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
+from redmeter.queries import Queries
 from redmeter.store import Store
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _there(answers: api.Answers | None) -> api.Answers:
 
 def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
     """Return the store of what was given, and whether it is ours to close."""
-    if isinstance(source, Asking):
+    if isinstance(source, Queries):
         return source._store, False
     if isinstance(source, Store):
         return source, False

@@ -21,7 +21,7 @@ from redmeter.dashboard.parameters import (
     number,
     whole,
 )
-from redmeter.model import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES
+from redmeter.types import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES
 
 #: Most names of one request: of series, of summaries, and on the overview.
 MAX_SERIES, MAX_SUMMARIES, MAX_CHARTED = 200, 50, 20

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from redmeter import model
+from redmeter import types
 from redmeter.analysis.forecast import forecast
 from redmeter.dashboard import answers, words
 from redmeter.reading import curves, listing
@@ -127,7 +127,7 @@ def detail(store: Store, values: Values) -> answers.DetailAnswer:
 def _expected(curve: curves.Curve) -> answers.Forecast:
     """Return what is expected of a curve of a counter or a gauge, which is read already."""
     values: Any = tuple(curve.values)
-    series: Any = model.Series(
+    series: Any = types.Series(
         curve.name, curve.precision, curve.start, values, partial=curve.partial
     )
     return words.of_forecast(forecast(series, counts=curve.kind == "counter"))

@@ -6,11 +6,10 @@ Each is asked in two round trips at most; what is here knows which parameters go
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from redmeter import model
+from redmeter import types
 from redmeter.dashboard import answers, words
 from redmeter.dashboard.refusals import Refusal
 from redmeter.keys import Kept
-from redmeter.model import Ranking
 from redmeter.reading import catalogue, gauges
 from redmeter.reading.forecasts import expecting
 from redmeter.reading.labelled import by_label, summaries_of
@@ -22,6 +21,7 @@ from redmeter.reading.talk import talk
 from redmeter.reading.tallied import by_sums
 from redmeter.store import Store
 from redmeter.store.query import Query, run
+from redmeter.types import Ranking
 
 #: Most values of a label that are told apart.
 MAX_VALUES = 50
@@ -47,7 +47,7 @@ def series(store: Store, values: Values) -> answers.SeriesAnswer:
     found: list[answers.LabelledSeries] = [
         {
             **words.of_series(
-                read.get(name, model.Series(name, precision, end, (), partial=False)),
+                read.get(name, types.Series(name, precision, end, (), partial=False)),
                 values["kind"],
             ),
             "label": None,

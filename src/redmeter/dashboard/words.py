@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from redmeter import model
+from redmeter import types
 from redmeter.analysis.changes import passed_of
 from redmeter.dashboard import answers
 from redmeter.keys import HOUR
@@ -17,7 +17,7 @@ from redmeter.reading.rows import Row
 _UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
 
 
-def of_series(series: model.Series[Any], kind: Any) -> answers.Series:
+def of_series(series: types.Series[Any], kind: Any) -> answers.Series:
     """Word samples."""
     return {
         "name": series.name,
@@ -68,7 +68,7 @@ def of_summary(
 
 
 def _over_time(
-    slices: model.Series[spreads.Spread | None], wanted: Sequence[float]
+    slices: types.Series[spreads.Spread | None], wanted: Sequence[float]
 ) -> answers.OverTime:
     columns = [
         [None] * len(wanted) if one is None else one.quantiles(wanted) for one in slices.values
@@ -88,7 +88,7 @@ def _quantiles(wanted: Sequence[float], found: Sequence[float | None]) -> dict[s
     return {f"{q:.15g}": value for q, value in zip(wanted, found, strict=True)}
 
 
-def of_frequency(one: model.Frequency, now: float) -> answers.Frequency:
+def of_frequency(one: types.Frequency, now: float) -> answers.Frequency:
     """Word how often messages come."""
     return {
         "logger": one.logger,
@@ -104,13 +104,13 @@ def of_frequency(one: model.Frequency, now: float) -> answers.Frequency:
     }
 
 
-def of_change(change: model.Change, now: float) -> answers.Change:
+def of_change(change: types.Change, now: float) -> answers.Change:
     """Word a change."""
     what: Any = change.what
     return {"what": what, **of_frequency(change.frequency, now)}
 
 
-def of_marks(marks: Sequence[model.Mark]) -> list[answers.Mark]:
+def of_marks(marks: Sequence[types.Mark]) -> list[answers.Mark]:
     """Word marks."""
     return [{"time": mark.time, "label": mark.label} for mark in marks]
 
@@ -165,7 +165,7 @@ def of_row(row: Row) -> answers.CounterRow:
     }
 
 
-def of_forecast(found: model.Forecast) -> answers.Forecast:
+def of_forecast(found: types.Forecast) -> answers.Forecast:
     """Word a forecast."""
     return {
         "precision": found.precision,

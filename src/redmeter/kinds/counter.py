@@ -12,7 +12,7 @@ from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
 from redmeter.kinds.packed import Numbers
 from redmeter.kinds.slices import Runs, by_precision, heads, multiples, single, stems, told
-from redmeter.model import Operation, Operations
+from redmeter.types import Operation, Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.
 MAX_COUNT = 2**63 - 1

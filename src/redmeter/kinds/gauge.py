@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from redmeter.errors import InvalidValue
 from redmeter.keys import Keys
 from redmeter.kinds.slices import Runs, by_precision, multiples, told
-from redmeter.model import Operation, Operations
+from redmeter.types import Operation, Operations
 
 #: When it was measured, Unix seconds, and the value.
 Measured = tuple[float, float]

@@ -16,7 +16,7 @@ from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.moments import Moments
 from redmeter.kinds.packed import buckets_text, moments_text
 from redmeter.kinds.slices import Runs, by_precision, by_slice, multiples, told
-from redmeter.model import Operation, Operations
+from redmeter.types import Operation, Operations
 
 #: What can be merged.
 M = TypeVar("M", Distribution, Moments)

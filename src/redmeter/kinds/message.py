@@ -25,8 +25,8 @@ from redmeter.expressions import late
 from redmeter.keys import HOUR, STEP, Keys, slice_start
 from redmeter.kinds import steps
 from redmeter.kinds.hourly import THIS_HOUR
-from redmeter.model import Operation, Operations
 from redmeter.names import check_text, cleaned
+from redmeter.types import Operation, Operations
 
 #: The levels of logging that have a severity of their own.
 SEVERITY = {

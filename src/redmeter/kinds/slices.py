@@ -166,7 +166,7 @@ def parse(text: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def told(text: str, events: Callable[[str], int]) -> list[tuple[str, int]]:
-    """Return for each key of an operation on slices its start and events: see model.Operation.
+    """Return for each key of an operation on slices its start and events: see types.Operation.
 
     Args:
         text: the runs.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from redmeter.keys import Keys
 from redmeter.kinds.moments import Moments, held
-from redmeter.model import Operation, Operations
+from redmeter.types import Operation, Operations
 
 #: How long an hour's statistics are kept after it began, seconds.
 LIFE = 7 * 86400

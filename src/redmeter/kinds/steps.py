@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from redmeter.keys import HOUR, STEP, Keys, slice_start
-from redmeter.model import Operation
+from redmeter.types import Operation
 
 #: How many steps are kept: an hour, the hour before it, and the step that is running.
 STEPS = 2 * HOUR // STEP + 1

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from redmeter.keys import Keys, Retention
-from redmeter.model import Series
 from redmeter.reading import label_sets
 from redmeter.reading.gauges import value_of
 from redmeter.reading.series import slices_of
@@ -18,6 +17,7 @@ from redmeter.reading.windows import Window
 from redmeter.store import View
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
+from redmeter.types import Series
 
 #: The percentile of a curve of observed values.
 QUANTILE = 0.95

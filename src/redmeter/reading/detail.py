@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from redmeter.errors import InvalidName
 from redmeter.keys import Kept, Keys
-from redmeter.model import Mark
 from redmeter.names import parse_name
 from redmeter.reading import marks as marking
 from redmeter.reading.curves import (
@@ -37,6 +36,7 @@ from redmeter.reading.windows import Window, histogram_window, whole_window, win
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, Reply
+from redmeter.types import Mark
 
 _KINDS = ("counter", "gauge", "histogram")
 

@@ -7,13 +7,13 @@ told is in analysis/forecast.py.
 from redmeter.analysis.forecast import MOST_AHEAD, forecast
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys
-from redmeter.model import Forecast, Series
 from redmeter.reading.gauges import laid
 from redmeter.reading.partly import readable
 from redmeter.reading.series import Grid, window
 from redmeter.reading.summaries import check_whole
 from redmeter.store import Store
 from redmeter.store.query import Query
+from redmeter.types import Forecast, Series
 
 
 def read_forecast(store: Store, name: str, precision: int, *, ahead: int | None = None) -> Forecast:

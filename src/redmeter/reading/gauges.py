@@ -6,10 +6,10 @@ Only the newest samples of the retention count, as for counters; see series.py.
 from collections.abc import Sequence
 
 from redmeter.kinds import gauge
-from redmeter.model import Series
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.store import Store
 from redmeter.store.replies import Reply, pairs
+from redmeter.types import Series
 
 
 def read_gauges(

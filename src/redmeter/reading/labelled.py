@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys
-from redmeter.model import Series
 from redmeter.reading.curves import asked_spreads
 from redmeter.reading.label_sets import LabelSets, label_of
 from redmeter.reading.partly import readable
@@ -17,6 +16,7 @@ from redmeter.reading.spread import Summary
 from redmeter.reading.summaries import SummaryGrid
 from redmeter.store.query import Query
 from redmeter.store.replies import Reply
+from redmeter.types import Series
 
 #: Most label sets whose samples are added up by one request, and those that are merged.
 MAX_ADDED, MAX_MERGED = 2_000, 500

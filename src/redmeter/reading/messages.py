@@ -21,12 +21,12 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds.hourly import hours_of
 from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, name_of, parse_entry, parse_name
-from redmeter.model import Changes, Frequency, LogSource, Message
 from redmeter.reading.partly import readable
 from redmeter.reading.sliding import clock_hours, slid
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
+from redmeter.types import Changes, Frequency, LogSource, Message
 
 #: Most messages that one request may ask for.
 MAX_MESSAGES = 10_000

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Kept, Keys, slice_start
-from redmeter.model import Change, Frequency, Mark
 from redmeter.names import REQUESTS
 from redmeter.reading import marks as marking
 from redmeter.reading import reports, writers
@@ -28,6 +27,7 @@ from redmeter.reading.traffic import traffic
 from redmeter.reading.windows import Window, histogram_window, whole_window
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run, together
+from redmeter.types import Change, Frequency, Mark
 
 #: Rows of the panels.
 PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3

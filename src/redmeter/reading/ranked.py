@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from redmeter.keys import Kept, Keys
 from redmeter.kinds.distribution import Distribution
-from redmeter.model import RANKED_SLICES, Ranking
 from redmeter.reading import observed
 from redmeter.reading.join import Joined
 from redmeter.reading.observed import CANDIDATES, choose
@@ -17,6 +16,7 @@ from redmeter.reading.rankings import Order, check_limits, grouping, ranked_valu
 from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.windows import window_of
 from redmeter.store.query import Query
+from redmeter.types import RANKED_SLICES, Ranking
 
 #: Series whose moments are looked at, and those whose histograms are read.
 MAX_JOINED, MAX_READ = 2_000, 500

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
 from redmeter.keys import Retention
 from redmeter.kinds.counter import count_of
-from redmeter.model import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
 from redmeter.reading.label_sets import check_labels, has_labels, label_of
@@ -25,6 +24,7 @@ from redmeter.reading.partly import readable
 from redmeter.reading.summaries import check_whole, cover, window_of
 from redmeter.store import Store
 from redmeter.store.replies import Command
+from redmeter.types import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 
 #: Most series that are counted for one ranking.
 MAX_CANDIDATES = 20_000

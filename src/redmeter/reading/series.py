@@ -13,10 +13,10 @@ from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.keys import Retention, slice_start
 from redmeter.kinds import counter
 from redmeter.kinds.counter import MAX_COUNT, count_of
-from redmeter.model import Series
 from redmeter.reading.partly import readable, warn_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.replies import Command, Reply, mapped, pairs, raised
+from redmeter.types import Series
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds.steps import ALL, Steps, is_complete, parse, windows
-from redmeter.model import Frequency
+from redmeter.types import Frequency
 
 
 def slid(

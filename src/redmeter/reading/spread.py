@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import merged, parse
-from redmeter.model import Series
+from redmeter.types import Series
 
 #: Buckets and moments of a slice, as they are stored; None where there is none.
 Texts = tuple[bytes | None, bytes | None]

@@ -7,9 +7,9 @@ written too: see kinds/statistics.py.
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds.hourly import hours_of
 from redmeter.kinds.statistics import merged
-from redmeter.model import Hour, Statistics
 from redmeter.store import Store
 from redmeter.store.replies import Reply, raised, scored
+from redmeter.types import HourlyStats, Statistics
 
 
 def read_statistics(store: Store, name: str) -> Statistics:
@@ -39,12 +39,12 @@ def read_statistics(store: Store, name: str) -> Statistics:
     return Statistics(name, None, newest)
 
 
-def _hour(reply: Reply, start: int | None) -> Hour | None:
+def _hour(reply: Reply, start: int | None) -> HourlyStats | None:
     members = {name.decode(errors="replace"): n for name, n in scored(raised(reply))}
     found = merged(members)
     if start is None or not found.count:
         return None
-    return Hour(
+    return HourlyStats(
         start,
         found.count,
         found.low,

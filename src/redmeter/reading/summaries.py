@@ -16,13 +16,13 @@ from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys, Retention, slice_start
 from redmeter.kinds.distribution import Distribution
 from redmeter.kinds.packed import merged
-from redmeter.model import Series
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.partly import readable
 from redmeter.reading.series import window
 from redmeter.reading.spread import Spread, Summary, Texts, spread_of
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, pairs
+from redmeter.types import Series
 
 #: Most series that are summed up by one request, each by itself.
 MAX_SERIES = 500

@@ -14,7 +14,6 @@ from redmeter.analysis.changes import passed_of
 from redmeter.keys import HOUR, Keys
 from redmeter.kinds.message import SEVERITY, name_of, parse_name
 from redmeter.kinds.steps import ALL, is_complete, parse
-from redmeter.model import Change, Frequency, LogSource, Message
 from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.messages import (
     Source,
@@ -30,6 +29,7 @@ from redmeter.reading.sliding import clock_hours, slid, slid_one
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
+from redmeter.types import Change, Frequency, LogSource, Message
 
 #: Loggers and severities that are looked at, and those of which the newest messages are read.
 MAX_SOURCES, MAX_RECENT_SOURCES = 100, 20

@@ -7,7 +7,6 @@ rankings.py spends on them. What it does meanwhile holds up others: no more than
 from collections.abc import Mapping
 
 from redmeter.keys import Kept, Keys, Retention
-from redmeter.model import RANKED_SLICES, Ranking
 from redmeter.reading.join import counts_of
 from redmeter.reading.rankable import Rankable, summed
 from redmeter.reading.rankings import (
@@ -21,6 +20,7 @@ from redmeter.reading.rankings import (
 )
 from redmeter.reading.windows import window_of
 from redmeter.store.query import Query, Read
+from redmeter.types import RANKED_SLICES, Ranking
 
 #: Series that are summed up.
 MAX_SUMMED = 5_000

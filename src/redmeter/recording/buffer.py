@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from redmeter.keys import MAX_TIME, Kept, Keys
-from redmeter.model import Operation, Operations
 from redmeter.recording.instance import needs_instance, with_instance
 from redmeter.recording.pending import IntervalFull, PendingSeries
 from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import AGED, MEMORY, RETENTION, TOTAL, RecorderStats
+from redmeter.types import Operation, Operations
 
 #: Fields written by one batch: about 3 ms of the server's time.
 FIELDS_PER_BATCH = 500

@@ -8,7 +8,6 @@ import math
 from threading import Lock
 
 from redmeter.kinds.distribution import Distribution
-from redmeter.model import RecorderHealth
 from redmeter.recording.backoff import chance, is_passing
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
@@ -17,6 +16,7 @@ from redmeter.recording.observations import PendingHistogram
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
+from redmeter.types import RecorderHealth
 
 
 class BulkWriter:

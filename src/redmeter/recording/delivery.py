@@ -22,7 +22,6 @@ from functools import partial
 from redmeter.analysis import patterns
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept
-from redmeter.model import Outcome
 from redmeter.recording.backoff import is_passing, is_soon_over
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.instance import InstanceLease
@@ -31,6 +30,7 @@ from redmeter.recording.shard_sender import ShardSender
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from redmeter.store.steps import drive_all
+from redmeter.types import Outcome
 
 #: Answers that a server gives whichever partition is asked for.
 _OF_ALL = {

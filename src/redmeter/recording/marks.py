@@ -11,9 +11,9 @@ from redmeter.errors import InvalidValue
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import mark
 from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
-from redmeter.model import Operations
 from redmeter.recording.instruments import Event, Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
+from redmeter.types import Operations
 
 #: Estimate of what a mark takes, bytes.
 _BYTES = 400

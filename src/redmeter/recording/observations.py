@@ -19,9 +19,9 @@ from redmeter.keys import HOUR, Kept, Keys
 from redmeter.kinds import histogram
 from redmeter.kinds.distribution import Distribution, check_value
 from redmeter.kinds.packed import MAX_COUNT
-from redmeter.model import Operations
 from redmeter.recording.instruments import Event, Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
+from redmeter.types import Operations
 
 #: Why values are lost that are no finite numbers.
 NOT_FINITE = "not-finite"

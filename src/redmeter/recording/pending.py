@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge
 from redmeter.kinds.counter import MAX_COUNT
-from redmeter.model import Operations
 from redmeter.recording.stats import OVERFLOW
+from redmeter.types import Operations
 
 #: What a slice of a run holds.
 V = TypeVar("V")

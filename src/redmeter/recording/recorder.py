@@ -25,7 +25,6 @@ from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
 from redmeter.kinds.mark import Noted
-from redmeter.model import RecorderHealth
 from redmeter.recording import process
 from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
@@ -42,6 +41,7 @@ from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
 from redmeter.recording.ticket_lock import TicketLock
 from redmeter.store import Store
+from redmeter.types import RecorderHealth
 
 #: How long an answer is waited for at least when a process ends, seconds.
 SHORTEST = 0.1

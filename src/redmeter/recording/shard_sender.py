@@ -12,7 +12,6 @@ from functools import partial
 from redmeter.clock import Clock
 from redmeter.errors import AccessDenied
 from redmeter.keys import Kept
-from redmeter.model import Operations, Outcome
 from redmeter.recording.backoff import Backoff
 from redmeter.recording.buffer import NOTHING, BatchContents, Buffer
 from redmeter.recording.stats import RETENTION, RecorderStats
@@ -20,6 +19,7 @@ from redmeter.store.parcel import Parcel
 from redmeter.store.partition import Partition
 from redmeter.store.producers import Producer
 from redmeter.store.steps import Steps
+from redmeter.types import Operations, Outcome
 
 #: A producer that was silent for so long becomes another one, seconds: its watermark may be gone
 #: by the time that a lost reply makes one ask for it, and then nobody could tell.

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from redmeter.keys import Keys
-from redmeter.model import Drop, RecorderHealth, Rejection
+from redmeter.types import Drop, RecorderHealth, Rejection
 
 #: What the grand total is called among the precisions.
 TOTAL = 0

@@ -15,7 +15,6 @@ from redmeter.kinds import counter, distribution, gauge, histogram, mark, messag
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.gauge import check_value
 from redmeter.kinds.message import name_of
-from redmeter.model import Operations, Outcome, RecorderHealth
 from redmeter.names import canonical
 from redmeter.recording.instance import (
     RENEW_SECONDS,
@@ -33,6 +32,7 @@ from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import AGED, RecorderStats
 from redmeter.store import Store
 from redmeter.store.partition import Partition
+from redmeter.types import Operations, Outcome, RecorderHealth
 
 #: Why a slice may be left out without anything being wrong.
 _BY_TIME = ("aged", "future")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from redmeter.errors import StoreRefused
-from redmeter.model import Batch, Operations, Outcome, Rejection
 from redmeter.store.replies import SCRIPT, Reply, error_code, raised
+from redmeter.types import Batch, Operations, Outcome, Rejection
 
 
 class RetentionChanged(StoreRefused):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from redmeter.clock import Clock
 from redmeter.keys import Kept
-from redmeter.model import Batch, Operations
 from redmeter.store.producers import Producer
+from redmeter.types import Batch, Operations
 
 
 class Parcel:

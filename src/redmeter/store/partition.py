@@ -14,7 +14,6 @@ from random import SystemRandom
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept, Keys
-from redmeter.model import Batch, Operations, Outcome
 from redmeter.store import binding as bindings
 from redmeter.store.answers import RetentionChanged, outcome_of
 from redmeter.store.binding import Binding, Wish
@@ -25,6 +24,7 @@ from redmeter.store.producers import Producers
 from redmeter.store.replies import Command, Reply
 from redmeter.store.scripts import Script, apply_script
 from redmeter.store.steps import Steps, drive
+from redmeter.types import Batch, Operations, Outcome
 
 #: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
 #: that a server that evicts what expires next takes those first. A batch that was first sent half

@@ -1,4 +1,4 @@
-"""The meter of tests: records into lists. What it answers from them is in answers.py."""
+"""The meter of tests: records into lists. Its queries read them through backend.py."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,7 +9,7 @@ from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.meter import Meter, _plain
 from redmeter.names import canonical
 from redmeter.recording.sync import SyncRecorder
-from redmeter.testing.answers import MemoryAnswers
+from redmeter.testing.backend import MemoryBackend
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
 
 
@@ -43,7 +43,7 @@ class MemoryMeter(Meter):
         self._memory = MemoryRecorder(self.clock, self._recorder.rules)
         self._recorder = self._memory
         self._by_name = {}
-        self._answering = MemoryAnswers(
+        self._backend = MemoryBackend(
             self._memory,
             self.clock,
             # As code gives them; the environment is of no concern to a test.

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.kinds.distribution import Distribution
-from redmeter.model import Frequency, Hour, LogSource, Message, Ranking, Statistics
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.messages import ordered
 from redmeter.reading.observed import Sum
 from redmeter.reading.rankings import Group, Order, ranked_values
 from redmeter.reading.spread import Spread, Summary
 from redmeter.testing.recorder import Event, Logged
+from redmeter.types import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
 
 #: Precision, start and end of a window, Unix seconds.
 Window = tuple[int, int, int]
@@ -46,7 +46,7 @@ def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
         found = summed(observed, series, [series], (HOUR, start, start + HOUR), now)
         m = found.distribution.moments
         told = m.exact_total, m.exact_mean, m.exact_stddev
-        hours[start] = Hour(start, m.count, m.low, m.high, *told)
+        hours[start] = HourlyStats(start, m.count, m.low, m.high, *told)
     before = [hour for start, hour in hours.items() if start < this]
     return Statistics(series, hours.get(this), before[-1] if before else None)
 

@@ -9,7 +9,6 @@ from redmeter.keys import check_time
 from redmeter.kinds.counter import check_amount
 from redmeter.kinds.distribution import check_value
 from redmeter.kinds.mark import Noted
-from redmeter.model import Message
 from redmeter.names import canonical
 from redmeter.recording.instance import with_instance
 from redmeter.recording.messages.coalesce import message_event
@@ -17,6 +16,7 @@ from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 from redmeter.recording.observations import NOT_FINITE
 from redmeter.recording.sync import SyncMessages, SyncRecorder
+from redmeter.types import Message
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from redmeter.keys import HOUR, Kept, Keys
 from redmeter.kinds.message import MAX_PATTERNS, OTHER, Group, LogHour
-from redmeter.model import Drop
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.messages.logs import PendingLog
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.stats import RecorderStats
+from redmeter.types import Drop
 from support.messages import NOON, digest
 
 

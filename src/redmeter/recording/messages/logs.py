@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import message
 from redmeter.kinds.message import HOURS, LogHour
-from redmeter.model import Operations
 from redmeter.recording.pending import PendingByInterval
+from redmeter.types import Operations
 
 
 class PendingLog(PendingByInterval[LogHour]):

@@ -1,16 +1,20 @@
-"""What a Meter may be asked: every question once, with the checks of its names and times.
+"""The query API of a Meter: every query once, with the checks of its names and times.
 
-Who answers is in answers.py, or in testing/. A question is added here, in Answers, and in those
-that know more than nothing. What a Meter records is in meter.py.
+Backends execute the queries: of a store, in backends.py; in memory, in testing/. A new query is a
+method here and in each backend. The recording half of a Meter is in meter.py.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.keys import check_times
 from redmeter.kinds.message import check_logger, check_severity, severity_of
-from redmeter.model import (
+from redmeter.names import canonical
+from redmeter.reading.spread import Summary
+from redmeter.store import Store
+from redmeter.types import (
     RANKED_ROWS,
     Changes,
     Forecast,
@@ -24,12 +28,9 @@ from redmeter.model import (
     Statistics,
     Top,
 )
-from redmeter.names import canonical
-from redmeter.reading.spread import Summary
-from redmeter.store import Store
 
 if TYPE_CHECKING:
-    from redmeter.answers import Answers
+    from redmeter.backends import Backend
 
 #: What names() tells apart.
 KINDS = ("counters", "gauges", "histograms")
@@ -47,25 +48,22 @@ def spellings(names: Iterable[str]) -> list[str]:
     return [canonical(name) for name in names]
 
 
-class Asking:
-    """Questions to a store.
+class Queries:
+    """The query methods of a Meter.
 
     Args:
-        store: None answers that there is nothing.
+        store: the store to read; None: every query returns an empty result.
     """
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
-        self._answering: Answers | None = None
 
-    @property
-    def _answers(self) -> "Answers":
-        if self._answering is None:
-            # Not before the first question: who only records need not wait for all the readings.
-            from redmeter.answers import Answers, StoreAnswers
+    @cached_property
+    def _backend(self) -> "Backend":
+        # Imported with the first query: a process that only records does not load the readings.
+        from redmeter.backends import Backend, StoreBackend
 
-            self._answering = Answers() if self._store is None else StoreAnswers(self._store.reader)
-        return self._answering
+        return Backend() if self._store is None else StoreBackend(self._store.reader)
 
     def series(
         self,
@@ -108,7 +106,7 @@ class Asking:
             LimitExceeded: over 5,000 names.
             TypeError: the names are a text.
         """
-        return self._answers.series(spellings(names), _period(precision, since, until))
+        return self._backend.series(spellings(names), _period(precision, since, until))
 
     def gauge_series(
         self,
@@ -123,7 +121,7 @@ class Asking:
 
         Args, Raises: see series().
         """
-        return self._answers.gauge(canonical(name, labels), _period(precision, since, until))
+        return self._backend.gauge(canonical(name, labels), _period(precision, since, until))
 
     def forecast(
         self,
@@ -153,7 +151,7 @@ class Asking:
             TypeError: their number is no whole one.
             UnknownPrecision, InvalidName, StoreError: see series().
         """
-        return self._answers.forecast(canonical(name, labels), precision, ahead)
+        return self._backend.forecast(canonical(name, labels), precision, ahead)
 
     def summary(
         self,
@@ -187,12 +185,12 @@ class Asking:
         period = _period(precision, since, until, slices)
         if not all_labels:
             wanted = canonical(name, labels)
-            return self._answers.summaries([wanted], period)[wanted]
+            return self._backend.summaries([wanted], period)[wanted]
         base = canonical(name)
         if "{" in base:
             raise InvalidName(name, "with all_labels, labels are given beside the name")
         canonical(base, labels)
-        return self._answers.merged(base, labels, period)
+        return self._backend.merged(base, labels, period)
 
     def summaries(
         self,
@@ -211,7 +209,7 @@ class Asking:
             LimitExceeded: over 500 names.
             TypeError: the names are a text.
         """
-        return self._answers.summaries(spellings(names), _period(precision, since, until, slices))
+        return self._backend.summaries(spellings(names), _period(precision, since, until, slices))
 
     def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
         """Return count, ends, mean and spread of what was observed, by the hour.
@@ -221,7 +219,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see count().
         """
-        return self._answers.statistics(canonical(name, labels))
+        return self._backend.statistics(canonical(name, labels))
 
     def marks(self, *, since: float | None = None, until: float | None = None) -> list[Mark]:
         """Return what was noted by mark(), the oldest first, the newest 1,000 at most.
@@ -233,7 +231,7 @@ class Asking:
             StoreError: see count().
         """
         check_times(since, until)
-        return self._answers.marks(since, until)
+        return self._backend.marks(since, until)
 
     def recent(
         self, logger: str, *, severity: int | str | None = None, limit: int = 100
@@ -249,7 +247,7 @@ class Asking:
             InvalidName, InvalidValue, LimitExceeded, TypeError: an argument cannot be used.
             StoreError: see count().
         """
-        return self._answers.recent(check_logger(logger), _severity(severity), limit)
+        return self._backend.recent(check_logger(logger), _severity(severity), limit)
 
     def common(self, logger: str, *, severity: int | str | None = None) -> list[Frequency]:
         """Return how often each pattern of a logger's messages came, the most frequent first.
@@ -262,7 +260,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see recent().
         """
-        return self._answers.common(check_logger(logger), _severity(severity))
+        return self._backend.common(check_logger(logger), _severity(severity))
 
     def loggers(self) -> list[LogSource]:
         """Return the loggers and severities that messages came with, the newest first.
@@ -270,7 +268,7 @@ class Asking:
         Raises:
             StoreError: see count().
         """
-        return self._answers.loggers()
+        return self._backend.loggers()
 
     def changes(self, logger: str | None = None) -> Changes:
         """Return which messages are new, come far more often than an hour ago, or stopped.
@@ -284,7 +282,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see recent().
         """
-        return self._answers.changes(None if logger is None else check_logger(logger))
+        return self._backend.changes(None if logger is None else check_logger(logger))
 
     def total(self, name: str, *, labels: Mapping[str, str] | None = None) -> int:
         """Return everything ever counted of a series, also what no slice holds any more.
@@ -292,7 +290,7 @@ class Asking:
         Raises:
             InvalidName, StoreError: see count().
         """
-        return self._answers.total(canonical(name, labels))
+        return self._backend.total(canonical(name, labels))
 
     def names(self, pattern: str = "*", *, kind: str = "counters") -> list[str]:
         """Return the names of all counters that match, sorted, or of another kind.
@@ -309,7 +307,7 @@ class Asking:
         _check_text("a pattern", pattern)
         if kind not in KINDS:
             raise InvalidValue(kind, f"there are names of {', '.join(KINDS)}")
-        return self._answers.names(pattern, kind)
+        return self._backend.names(pattern, kind)
 
     def top(
         self,
@@ -352,7 +350,7 @@ class Asking:
         if by is not None:
             _check_text("a label", by)
         check_times(since, until)
-        return self._answers.top(
+        return self._backend.top(
             Top(name, precision, by, slices, limit, order, where, failing, since, until)
         )
 

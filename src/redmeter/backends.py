@@ -1,26 +1,13 @@
-"""What the questions of asking.py are answered from: nothing, or a store. Memory: see testing/.
+"""The backends of the query API: an empty one, and one that reads a store. In memory: testing/.
 
-The names and times that come here are checked, and names are in their stored spelling. The rest
-is checked by whoever answers.
+Names and times are checked by queries.py, and names are in their stored spelling. A backend checks
+the rest.
 """
-# ruff: noqa: ARG002 - what is asked does not matter where nothing is known
+# ruff: noqa: ARG002 - the empty backend ignores its arguments
 
 from collections.abc import Mapping
 
 from redmeter.kinds.distribution import Distribution
-from redmeter.model import (
-    Changes,
-    Forecast,
-    Frequency,
-    LogSource,
-    Mark,
-    Message,
-    Period,
-    Ranking,
-    Series,
-    Statistics,
-    Top,
-)
 from redmeter.reading import (
     catalogue,
     forecasts,
@@ -35,10 +22,23 @@ from redmeter.reading import (
 from redmeter.reading import series as reading
 from redmeter.reading.spread import Summary
 from redmeter.store import Store
+from redmeter.types import (
+    Changes,
+    Forecast,
+    Frequency,
+    LogSource,
+    Mark,
+    Message,
+    Period,
+    Ranking,
+    Series,
+    Statistics,
+    Top,
+)
 
 
-class Answers:
-    """Answers of nothing, as a meter gives that is off; whoever knows more overrides them."""
+class Backend:
+    """The backend of a meter that is off: every query returns an empty result."""
 
     def series(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         return {name: Series(name, period.precision, 0, (), partial=False) for name in names}
@@ -88,8 +88,8 @@ class Answers:
         return Ranking()
 
 
-class StoreAnswers(Answers):
-    """Answers from a store, through reading/."""
+class StoreBackend(Backend):
+    """Reads a store, through reading/."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

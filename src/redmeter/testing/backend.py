@@ -1,28 +1,15 @@
-"""What a meter of tests answers from its lists, as a store would; how it is found: readings.py."""
+"""The backend of the meter of tests: queries over lists of events; see readings.py."""
 
 import math
 from collections import Counter as Multiset
 from collections.abc import Iterable, Mapping
 
 from redmeter.analysis.changes import changes
-from redmeter.answers import Answers
+from redmeter.backends import Backend
 from redmeter.clock import ManualClock
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Retention, slice_start
 from redmeter.kinds.mark import distinct
-from redmeter.model import (
-    Changes,
-    Frequency,
-    LogSource,
-    Mark,
-    Message,
-    Period,
-    Ranking,
-    Sample,
-    Series,
-    Statistics,
-    Top,
-)
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import matching
 from redmeter.reading.label_sets import check_labels
@@ -50,10 +37,23 @@ from redmeter.testing.readings import (
     summed,
 )
 from redmeter.testing.recorder import MemoryRecorder
+from redmeter.types import (
+    Changes,
+    Frequency,
+    LogSource,
+    Mark,
+    Message,
+    Period,
+    Ranking,
+    Sample,
+    Series,
+    Statistics,
+    Top,
+)
 
 
-class MemoryAnswers(Answers):
-    """Answers from what was recorded.
+class MemoryBackend(Backend):
+    """Reads recorded events.
 
     Args:
         memory: what was.

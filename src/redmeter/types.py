@@ -1,12 +1,6 @@
-"""The values that pass between the layers, all of them immutable but for two.
+"""The values that pass between the layers. Imports nothing of ours.
 
-Named tuples as far as they can be: making a dataclass takes four times as long, at every import.
-Ranking and Changes are lists, which whoever asked may sort and cut; nobody else holds them.
-
-Upwards: Sample, Series, Ranked, Ranking, Hour, Statistics, Message, Frequency, Change, Changes,
-LogSource, Mark, Expected, Judged, Unmarked, Anomaly, Forecast.
-Downwards: Period, Top; Operation, Batch, Rejection, Outcome.
-What a recorder knows of itself: Drop, RecorderHealth. Imports nothing of ours.
+Named tuples where they can be: a dataclass takes four times as long to define, at every import.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -111,7 +105,7 @@ class Ranking(list[Ranked]):
         self.left_out: tuple[str | None, ...] = ()
 
 
-class Hour(NamedTuple):
+class HourlyStats(NamedTuple):
     """What was observed within an hour of UTC."""
 
     #: Start of the hour, Unix seconds.
@@ -132,9 +126,9 @@ class Statistics(NamedTuple):
 
     name: str
     #: The hour that is running; None where nothing was observed in it.
-    this: Hour | None
+    this: HourlyStats | None
     #: The last hour before it in which something was; None where none is known.
-    before: Hour | None
+    before: HourlyStats | None
 
 
 class Message(NamedTuple):
@@ -254,7 +248,7 @@ class Top(NamedTuple):
     until: float | None = None
 
 
-class Expected(NamedTuple):
+class ForecastPoint(NamedTuple):
     """What is to be expected of a slice that is not over."""
 
     #: Start of the slice, Unix seconds.
@@ -266,7 +260,7 @@ class Expected(NamedTuple):
     high: float
 
 
-class Judged(NamedTuple):
+class ForecastCheck(NamedTuple):
     """A finished slice, and what was to be expected of it before it began."""
 
     #: Start of the slice, Unix seconds.
@@ -282,7 +276,7 @@ class Judged(NamedTuple):
         return not self.low <= self.value <= self.high
 
 
-class Unmarked(Judged):
+class Unmarked(ForecastCheck):
     """One of the first finished intervals of a series, which are never marked."""
 
     __slots__ = ()
@@ -321,9 +315,9 @@ class Forecast(NamedTuple):
     #: What the running slice holds so far, which is not judged; None where none runs.
     running: float | None = None
     #: Finished slices, oldest first: those before which enough was known. Gaps are left out.
-    past: tuple[Judged, ...] = ()
+    past: tuple[ForecastCheck, ...] = ()
     #: The next slices, the running one first.
-    ahead: tuple[Expected, ...] = ()
+    ahead: tuple[ForecastPoint, ...] = ()
     #: Why there is no band; "" where there is one.
     reason: str = ""
     #: Intervals of `past` outside their range, the strongest first.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.model import Batch, Operation, Outcome, Ranked, Rejection, Sample, Series
+from redmeter.types import Batch, Operation, Outcome, Ranked, Rejection, Sample, Series
 
 series = st.builds(
     lambda precision, first, values: Series(
