@@ -308,7 +308,7 @@ def test_another_database_needs_one_command_more(any_server: Server, admin: Any,
 
 def test_a_pass_of_the_cleaner_needs_less(any_server: Server, admin: Any) -> None:
     """What the docs say may be left out of it."""
-    said = re.search(r"For passes alone leave out (.*?)\.\n", rights.DOC.read_text(), re.DOTALL)
+    said = re.search(r"For passes alone omit (.*?)\.\n", rights.DOC.read_text(), re.DOTALL)
     assert said
     user = USERS["cleaner"]
     for word in re.findall(r"`(.*?)`", said[1]):

@@ -61,7 +61,7 @@ class Result:
             "events stored, by the recorders' books": f"{ledger.stored:,}",
             "counted and in the grand totals": f"{self.counted:,}",
             "counted and missing there": f"{self.missing:,}",
-            "lost by the finest slices": lost or "0",
+            "dropped from the finest precisions": lost or "0",
             "uncertain": f"{ledger.uncertain:,}",
             "in memory of killed processes, at most": f"{ledger.killed:,}",
             "missing, at most": f"{ledger.most_missing:,}",
