@@ -66,7 +66,7 @@ def without(server: Server, admin: Any, command: str, *, new: bool) -> tuple[Rec
     meter = Meter(WRITER.url(server), flush_interval=3600)
     if not new:
         record(meter, 1)
-        assert meter.flush(5.0)
+        assert meter.flush(60.0)
     WRITER.without(f"+{command}").let_in(admin)
     record(meter, 2)
     meter.flush(5.0)

@@ -36,6 +36,13 @@ def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "BACKOFF_SECONDS", 0.001)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again for a minute, however busy the machine is."""
+    monkeypatch.setattr(partition, "ATTEMPTS", 1000)
+    monkeypatch.setattr(partition, "SHORT_SECONDS", 60.0)
+
+
 @pytest.fixture(params=["the client's own retries", "no retries"])
 def retries(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Options of the caller's client."""
@@ -69,7 +76,7 @@ def loss(request: pytest.FixtureRequest) -> Fault:
 
 
 def test_sixty_updates_of_the_book_are_stored_sixty_times(
-    proxy: Proxy, conn: Any, callers: redis.Redis, loss: Fault, brisk: None
+    proxy: Proxy, conn: Any, callers: redis.Redis, loss: Fault, brisk: None, patient: None
 ) -> None:
     """Whatever is lost on the way, and whatever the caller's client would do about it."""
     loss(proxy)
@@ -258,10 +265,9 @@ def test_a_callers_client_out_of_reach_is_an_error_too(
 
 
 def test_a_network_that_heals_between_two_tries_is_not_noticed(
-    proxy: Proxy, conn: Any, monkeypatch: pytest.MonkeyPatch
+    proxy: Proxy, conn: Any, patient: None
 ) -> None:
     """The call takes longer, that is all."""
-    monkeypatch.setattr(partition, "SHORT_SECONDS", 60.0)  # a busy machine is no slow server
     healed = []
 
     def heal() -> None:
