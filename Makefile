@@ -53,6 +53,8 @@ test: check $(PAGE) ## all checks and tests but the nightly ones
 nightly: $(READY) $(PAGE) fuzz ## what takes too long for `make test`: a short soak, long runs, tests of the tests
 	$(BIN)/python tests/support/chromium.py
 	$(PYTEST) -m nightly
+	export REDMETER_TEST_SERVERS=redis-8.2,valkey-8.1; \
+		$(PYTEST) -m "not nightly" -k 'redis-8.2 or valkey-8.1'
 
 quick: WORKERS = 2
 quick: check $(PAGE) ## checks, unit and contract tests: one server, few examples, no clusters, nothing slow

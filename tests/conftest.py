@@ -2,8 +2,7 @@
 
 REDMETER_TEST_SERVERS names what `any_server`, `any_cluster` and the tests of faults run on: a comma
 list of names out of `support.binaries.BINARIES`, or "all". Else they are the default and the oldest
-supported, in CI the oldest and the newest of each engine. `cluster` and `group` are of the default,
-or of the first that is named.
+supported. `cluster` and `group` are of the default, or of the first that is named.
 """
 
 import logging

@@ -426,7 +426,7 @@ def losses_of_counters(health: RecorderHealth) -> dict[int, int]:
 @pytest.mark.parametrize(
     "examples",
     [
-        pytest.param(30, marks=pytest.mark.timeout(300)),
+        pytest.param(10, marks=pytest.mark.timeout(300)),
         pytest.param(300, marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
     ],
 )
