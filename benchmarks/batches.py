@@ -18,9 +18,9 @@ from redmeter.keys import Keys
 from redmeter.store import Store
 from redmeter.store import open as open_store
 from redmeter.store.packing import pack
-from redmeter.store.partition import Partition
 from redmeter.store.replies import Command
 from redmeter.store.scripts import apply_script
+from redmeter.store.shard import Shard
 from redmeter.types import Batch, Operations
 
 #: What a batch of the kinds that are measured may have: the scripts that are loaded before.
@@ -64,18 +64,18 @@ class Bench:
             assert isinstance(text, bytes), "it is sent whole"
             self.conn.script_load(text)
 
-    def part(self, tag: str = "", clock: Clock = SYSTEM) -> Partition:
-        """Return a partition of a store, bound; with a tag one that a store on a cluster has."""
+    def shard(self, tag: str = "", clock: Clock = SYSTEM) -> Shard:
+        """Return a shard of a store, bound; with a tag one that a store on a cluster has."""
         store = open_store(f"unix://{self.path}", clock=clock)
         assert store is not None, "the URL is not off"
         self._opened.append(store)
-        (part,) = store.parts
+        (part,) = store.shards
         if tag:
-            part = Partition(
+            part = Shard(
                 part.link,
                 Keys(part.keys.prefix, tag),
-                wish=part._wish,
-                partitions=1,
+                wanted=part._wanted,
+                shards=1,
                 timeout=part.timeout,
                 clock=part.clock,
             )
@@ -144,10 +144,12 @@ def exchange(wires: Sequence[Wire], all_packed: Iterable[Packed]) -> None:
         sender.receive(sent)
 
 
-def command_of(part: Partition, producer: str, number: int, operations: Operations) -> bytes:
+def command_of(part: Shard, producer: str, number: int, operations: Operations) -> bytes:
     """Return the command by which a batch is applied, as it goes over the wire."""
-    assert part.bound is not None, "see Bench.part"
-    steps = part.applying(Batch(producer, number, operations), part.bound.version, must_exist=False)
+    assert part.config is not None, "see Bench.shard"
+    steps = part.applying(
+        Batch(producer, number, operations), part.config.version, must_exist=False
+    )
     command = next(steps)
     steps.close()
     return packed(command)

@@ -3,7 +3,7 @@
 The problem: nobody has sixty masters at hand to try. The idea: what a process sends is a number of
 batches and, within them, slices; each costs the server so many microseconds, so many bytes on the
 wire and so many in memory, which scaling.py measures. The rest is counting how many of them come to
-the busiest master, by the names of the series and the table of partitions. What one node does with
+the busiest master, by the names of the series and the table of shards. What one node does with
 the batches of 10,000 processes is measured as well, and held against what is computed here.
 
 The bound: a master is busy when its one thread is. So a cluster is full when its busiest master is,
@@ -19,9 +19,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION
-from redmeter.partitions import PARTITIONS, TAGS, partition_of
 from redmeter.recording.buffer import FIELDS_PER_BATCH
 from redmeter.recording.status import REPORT_SECONDS
+from redmeter.shards import SHARDS, TAGS, shard_of
 
 #: How much of the time of a master's thread recording may take. The rest is for readers, for the
 #: cleaner, for a failover, and for the hour in which everybody comes.
@@ -100,8 +100,8 @@ class Capacity(NamedTuple):
     """What so many masters do for a workload."""
 
     masters: int
-    #: Partitions of the master that has most.
-    partitions: int
+    #: Shards of the master that has most.
+    shards: int
     #: Batches of a flush, and the time of all masters together for it, microseconds.
     batches: float
     flush: float
@@ -210,9 +210,9 @@ def _with_own(work: Workload) -> float:
     return min(1.0, work.interval / work.own_every)
 
 
-def master_of(partition: int, masters: int) -> int:
-    """Return which of some masters that share the slots evenly has a partition."""
-    return (partition * 2 + 1) * masters // (2 * PARTITIONS)
+def master_of(shard: int, masters: int) -> int:
+    """Return which of some masters that share the slots evenly has a shard."""
+    return (shard * 2 + 1) * masters // (2 * SHARDS)
 
 
 class _Load(NamedTuple):
@@ -240,7 +240,7 @@ def _load(work: Workload, masters: int, spread: bool) -> _Load:
         found: dict[str, set[int]] = {kind: set() for kind in kinds}
         for kind, names in shared_names(service, work).items():
             for name in names:
-                part = partition_of(name) if spread else 0
+                part = shard_of(name) if spread else 0
                 load.series[kind][master_of(part, masters)] += work.sharing
                 found[kind].add(part)
         for kind, places in found.items():
@@ -253,7 +253,7 @@ def _load(work: Workload, masters: int, spread: bool) -> _Load:
         for master in spoken:
             load.alone[master] += work.sharing
         for process in range(service * work.sharing, (service + 1) * work.sharing):
-            own = [partition_of(name) if spread else 0 for name in own_names(process, work)]
+            own = [shard_of(name) if spread else 0 for name in own_names(process, work)]
             for part in own:
                 load.series["own"][master_of(part, masters)] += 1
             for part in {*own} - found["gauge"]:
@@ -279,7 +279,7 @@ def capacity(costs: Costs, work: Workload, masters: int, *, spread: bool | None 
 
     Args:
         masters: that share the slots evenly.
-        spread: whether there are partitions; None: if there are several masters.
+        spread: whether there are shards; None: if there are several masters.
     """
     spread = masters > 1 if spread is None else spread
     load = _load(work, masters, spread)
@@ -288,19 +288,19 @@ def capacity(costs: Costs, work: Workload, masters: int, *, spread: bool | None 
     for master in range(masters):
         time = _time(costs, work, load, master) / work.interval
         size = _size(costs, work, load, master, spread=spread) / work.interval
-        if master == 0:  # the first partition has what processes tell of themselves
+        if master == 0:  # the first shard has what processes tell of themselves
             time += flushing * (costs.report + costs.alone) / REPORT_SECONDS
             size += flushing * costs.report_bytes / REPORT_SECONDS
         times.append(time)
         bits.append(8 * size)
     processes = BUSY * 1e6 * flushing / max(times)
     reports = flushing * (costs.report + costs.alone) / REPORT_SECONDS
-    most = max(Counter(master_of(part, masters) for part in range(PARTITIONS)).values())
+    most = max(Counter(master_of(part, masters) for part in range(SHARDS)).values())
     batches = sum(load.batches) / flushing
-    share = most / PARTITIONS
+    share = most / SHARDS
     return Capacity(
         masters=masters,
-        partitions=most,
+        shards=most,
         batches=batches,
         flush=(sum(times) - reports) * work.interval / flushing,
         busiest=max(times) / sum(times),
@@ -373,7 +373,7 @@ def checked(costs: Costs, *, spread: bool) -> tuple[float, float]:
     """Return what a flush costs one server: its time, microseconds, and the bytes sent.
 
     Args:
-        spread: whether the server has all 64 partitions of a cluster.
+        spread: whether the server has all 64 shards of a cluster.
     """
     sent = _size(costs, USUAL, _load(USUAL, 1, spread), 0, spread=spread)
     flush = capacity(costs, USUAL, 1, spread=spread).flush

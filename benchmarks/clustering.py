@@ -14,13 +14,13 @@ import redis
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.partitions import partition_of
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
+from redmeter.shards import shard_of
 from support.clusters import Cluster
 from support.history import check
-from support.progress import at_risk, goes_on, partitions_on, replicated
+from support.progress import at_risk, goes_on, replicated, shards_on
 from support.progress import read as read_all
 from support.writers import Writers
 from table import Row, milli, sized
@@ -88,7 +88,7 @@ def _past(url: str) -> Iterator[Callable[[], float]]:
     """Yield what stores events of the past, and returns the seconds that it takes."""
     store = stores.open(url)
     assert store is not None, "it is not off"
-    store.binding()
+    store.config()
 
     def write() -> float:
         bulk, now = BulkWriter(store), int(time.time())
@@ -108,10 +108,10 @@ def losing(_conn: redis.Redis, _url: str) -> Iterator[Row]:
     for how in ("paused", "killed"):
         with masters() as cluster, Meter(cluster.url, flush_interval=3600, timeout=2) as meter:
             node = cluster.nodes[1]
-            here = partitions_on(cluster, node)
+            here = shards_on(cluster, node)
             names = [f"n{number}" for number in range(SERIES)]
-            others = [name for name in names if partition_of(name) not in here]
-            rest = [name for name in names if partition_of(name) in here]
+            others = [name for name in names if shard_of(name) not in here]
+            rest = [name for name in names if shard_of(name) in here]
             _until_stored(meter, others, rest)
             usual = [_until_stored(meter, others, rest) for _ in range(ROUNDS)]
             cluster.pause(node) if how == "paused" else cluster.kill(node)
@@ -136,14 +136,12 @@ def failover(_conn: redis.Redis, _url: str) -> Iterator[Row]:
         goes_on(cluster)
         died: list[tuple[frozenset[int], dict[str, int], float]] = []
         for master in cluster.masters()[:KILLED]:
-            died.append(
-                (partitions_on(cluster, master), replicated(cluster, master), time.monotonic())
-            )
+            died.append((shards_on(cluster, master), replicated(cluster, master), time.monotonic()))
             started = time.perf_counter()
             cluster.kill(master)
             cluster.wait_failover(master)
             served = time.perf_counter() - started
-            goes_on(cluster)  # each partition has stored something new
+            goes_on(cluster)  # each shard has stored something new
             until.append((served, time.perf_counter() - started))
             cluster.start_again(master)
             cluster.wait_ok()

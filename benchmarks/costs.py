@@ -19,9 +19,9 @@ from redmeter import Meter
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
 from redmeter.kinds import counter, gauge, histogram, message
 from redmeter.kinds.message import Group, LogHour
-from redmeter.store import publishing
-from redmeter.store.partition import Partition
+from redmeter.store import writer_reports
 from redmeter.store.replies import Command, Reply
+from redmeter.store.shard import Shard
 from redmeter.types import Operations
 
 KEPT = Kept(DEFAULT_RETENTION, DEFAULT_HISTOGRAMS)
@@ -45,7 +45,7 @@ class Shape:
         kept: Mapping[int, int] = KEPT.histograms if kind == "histogram" else KEPT.series
         self.kept = dict(list(kept.items())[-precisions:])
 
-    def operations(self, part: Partition, names: Sequence[str], second: int) -> Operations:
+    def operations(self, part: Shard, names: Sequence[str], second: int) -> Operations:
         """Return what a batch does, of one second."""
         if not names:
             return ()
@@ -68,7 +68,7 @@ class Series:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         bench.empty()
-        self.part = bench.part()
+        self.part = bench.shard()
         #: The second that is written; the slices it is in are not there yet.
         self.second = int(time.time()) - 2
         many = {"counter": 2800, "gauge": 1000, "histogram": 800}
@@ -223,33 +223,33 @@ def memory(bench: Bench, many: int) -> dict[str, float]:
     """
     second = int(time.time()) - 2
 
-    def taken(write: Callable[[Partition, list[str]], object], kind: str) -> float:
+    def taken(write: Callable[[Shard, list[str]], object], kind: str) -> float:
         bench.empty()
-        part, names = bench.part(), _names(kind, many)[1:]
+        part, names = bench.shard(), _names(kind, many)[1:]
         write(part, names)
         return bench.used() / many
 
-    def newest(part: Partition, names: list[str]) -> None:
+    def newest(part: Shard, names: list[str]) -> None:
         counts = {name: {second: 4} for name in names}
         part.write(lambda _: counter.operations(part.keys, KEPT.series, counts))
 
     def full(kind: str) -> float:
         return taken(lambda part, names: fill(part, KEPT, kind, names, second), kind)
 
-    def totals(part: Partition, names: list[str]) -> None:
+    def totals(part: Shard, names: list[str]) -> None:
         part.write(lambda _: counter.operations(part.keys, {}, {name: {0: 1} for name in names}))
 
-    def logs(part: Partition, names: list[str]) -> None:
+    def logs(part: Shard, names: list[str]) -> None:
         hour = {second // 3600 * 3600: _hour(second)}
         each = {f"shop.orders_{number}:warning": hour for number in range(len(names))}
         part.write(lambda _: message.operations(part.keys, each))
 
-    def send_one(part: Partition, producer: str) -> None:
+    def send_one(part: Shard, producer: str) -> None:
         with bench.wires(1) as wires:
             exchange(wires, [together([command_of(part, producer, 1, ())])])
 
     bench.empty()
-    part = bench.part()
+    part = bench.shard()
     send_one(part, "a" * 32)
     watermark = bench.conn.memory_usage(part.keys.batch("a" * 32))
     assert watermark is not None, "it is there"
@@ -281,7 +281,7 @@ def reports(bench: Bench, processes: int) -> dict[str, float]:
     needs a number; microseconds.
     """
     bench.empty()
-    part = bench.part()
+    part = bench.shard()
     with Meter(f"unix://{bench.path}") as meter:
         health = meter.health().as_dict()
     told = {**health, "patterns": "1", "host": "shop-web-17.example", "pid": "1234567"}
@@ -290,10 +290,10 @@ def reports(bench: Bench, processes: int) -> dict[str, float]:
         producer = f"{process:032x}"
         report = json.dumps({**told, "producer": producer, "recorded": 10**6 + process})
         sent = _Sent()
-        publishing.publish(sent, part.keys, producer, report, instance=True, ended=False)
+        writer_reports.publish(sent, part.keys, producer, report, instance=True, ended=False)
         return Packed(sent.command, 1, applied=False)
 
-    publishing.publish(part.link, part.keys, "0" * 32, "{}", instance=False, ended=False)
+    writer_reports.publish(part.link, part.keys, "0" * 32, "{}", instance=False, ended=False)
     before = bench.used()
     numbers = {f"{process:032x}": process for process in range(processes)}
     bench.conn.hset(part.keys.instances, mapping=numbers)  # type: ignore[arg-type]

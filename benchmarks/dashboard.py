@@ -219,7 +219,7 @@ def _cpu(conn: redis.Redis) -> float:
 def _opened(url: str) -> Iterator[Store]:
     store = stores.open(url)
     assert store is not None
-    store.bind()  # as the first write does
+    store.load_config()  # as the first write does
     try:
         yield store
     finally:

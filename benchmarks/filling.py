@@ -12,7 +12,7 @@ from batches import Bench
 from redmeter.keys import Kept, Keys
 from redmeter.kinds import counter, gauge, histogram
 from redmeter.kinds.distribution import Distribution
-from redmeter.store.partition import Partition
+from redmeter.store.shard import Shard
 from redmeter.types import Operations
 
 #: Values that a service observes in a second, of each series.
@@ -67,7 +67,7 @@ def history(keys: Keys, kept: Kept, kind: str, name: str, before: int) -> list[O
     return made
 
 
-def fill(part: Partition, kept: Kept, kind: str, names: Iterable[str], before: int) -> None:
+def fill(part: Shard, kept: Kept, kind: str, names: Iterable[str], before: int) -> None:
     """Fill series, one after the other."""
     for name in names:
         for operations in history(part.keys, kept, kind, name, before):
@@ -83,7 +83,7 @@ def copy(
     template: str,
     targets: Sequence[tuple[Keys, str]],
 ) -> None:
-    """Make series like one that is there, each with the keys of its partition."""
+    """Make series like one that is there, each with the keys of its shard."""
     families, index = FAMILIES[kind]
     retention = kept.histograms if kind == "histogram" else kept.series
     pipe = bench.conn.pipeline(transaction=False)

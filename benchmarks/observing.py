@@ -195,7 +195,7 @@ def summary(conn: redis.Redis, url: str) -> Iterator[Row]:
     """Fifty series of 120 slices, of a hundred values each."""
     names = _observed(conn, [f"took_seconds:{number}" for number in range(50)], 60, 100)
     store = _store(url)
-    store.bind()  # as the first write does
+    store.load_config()  # as the first write does
     trips = _round_trips(lambda: read_summaries(store, names, 60))
     whole = seconds(lambda: read_summaries(store, names, 60), 3)
     each = seconds(
@@ -226,7 +226,7 @@ def ranking(conn: redis.Redis, url: str) -> Iterator[Row]:
     names = [f'http_seconds{{route="/page/{number}"}}' for number in range(ROUTES)]
     _observed(conn, names, 60, 20)
     store = _store(url)
-    store.bind()
+    store.load_config()
     for order in ("p95", "total", "count"):
 
         def run(order: str = order) -> object:

@@ -44,7 +44,7 @@ def measure(bench: Bench, processes: int, rounds: int) -> tuple[capacity.Costs, 
 
 
 def check(bench: Bench, processes: int) -> tuple[list[tuple[float, float]], list[str]]:
-    """Let processes flush, on one server and on one with partitions; return what was seen."""
+    """Let processes flush, on one server and on one with shards; return what was seen."""
     measured, told = [], []
     for spread, count in ((False, processes), (True, max(100, processes // 5))):
         some = simulation.Processes(bench, capacity.USUAL, count, spread=spread)

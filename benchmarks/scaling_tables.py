@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from capacity import MEMORY, USUAL, Costs, Workload, capacity, checked
-from redmeter.partitions import PARTITIONS
+from redmeter.shards import SHARDS
 
 #: Numbers of primaries in the tables.
 PRIMARIES = (1, 3, 6, 32, 60, 64)
@@ -107,7 +107,7 @@ def capacity_table(costs: Costs) -> str:
         found = capacity(costs, USUAL, primaries)
         cells = [
             f"{primaries}",
-            "all, 1" if primaries == 1 else f"{found.partitions} of {PARTITIONS}",
+            "all, 1" if primaries == 1 else f"{found.shards} of {SHARDS}",
             f"{found.batches:.0f}",
             f"{found.flush / 1e3:.2f} ms",
             rounded(found.processes),
@@ -124,7 +124,7 @@ def check_table(costs: Costs, measured: Sequence[tuple[float, float]]) -> str:
     """Write what a flush was computed to cost, and what it cost in the simulation.
 
     Args:
-        measured: as checked() returns it, of one server, and of one with 64 partitions.
+        measured: as checked() returns it, of one server, and of one with 64 shards.
     """
     lines = ["| one flush of a process | computed | measured |", "|---|---|---|"]
     for spread, (time, sent) in enumerate(measured):

@@ -22,11 +22,11 @@ from capacity import Workload, own_names, shared_names
 from costs import KEPT, VALUES
 from filling import copy, fill, observed
 from redmeter.clock import ManualClock
-from redmeter.partitions import TAGS, partition_of
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.observations import PendingHistogram
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
 from redmeter.recording.stats import RecorderStats
+from redmeter.shards import TAGS, shard_of
 
 #: Connections over which batches come, and seconds by which the time that is set is late.
 CONNECTIONS, LATE = 16, 60
@@ -51,7 +51,7 @@ class Processes:
 
     Args:
         count: how many processes; SHARING of them are a service.
-        spread: whether the store has the partitions of a cluster.
+        spread: whether the store has the shards of a cluster.
     """
 
     def __init__(self, bench: Bench, work: Workload, count: int, *, spread: bool) -> None:
@@ -63,13 +63,13 @@ class Processes:
         # Away from where a minute begins: that is seldom.
         self._clock = ManualClock((int(time.time()) - LATE) // 60 * 60 + 20)
         self._begun = int(self._clock.wall())
-        self.parts = [bench.part(tag, self._clock) for tag in (TAGS if spread else ("",))]
+        self.parts = [bench.shard(tag, self._clock) for tag in (TAGS if spread else ("",))]
         self.names = [shared_names(number, work) for number in range(-(-count // work.sharing))]
         self._fill()
         self._number = [0] * count
 
     def _part_of(self, name: str) -> int:
-        return partition_of(name) if self.spread else 0
+        return shard_of(name) if self.spread else 0
 
     def _fill(self) -> None:
         """Have all series with their retention full."""
@@ -87,7 +87,7 @@ class Processes:
         """Return the batches by which a process stores what happened in a second."""
         now = self._begun + process % 5
         self._clock.set_wall(now)
-        buffer = Buffer(KEPT, RecorderStats(0.0), 1e9, partition_of if self.spread else None)
+        buffer = Buffer(KEPT, RecorderStats(0.0), 1e9, shard_of if self.spread else None)
         shared = self.names[process // self.work.sharing]
         # A flush comes at some moment within a second.
         for at in (now - 1, now):

@@ -13,7 +13,7 @@ import pytest
 import redis
 from hypothesis import Phase, settings
 
-from redmeter.store import link
+from redmeter.store import connection
 from redmeter.store.packing import pack
 from redmeter.store.replies import Command
 from support.clusters import Cluster, Clusters
@@ -79,7 +79,7 @@ def no_numbers_are_packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             strays.append(command)
         return pack(command)
 
-    monkeypatch.setattr(link, "pack", noting)
+    monkeypatch.setattr(connection, "pack", noting)
     yield
     assert strays == []
 

@@ -35,7 +35,7 @@ from redmeter.errors import (
     UnknownPrecision,
     shown,
 )
-from redmeter.store.answers import RetentionChanged
+from redmeter.store.outcome import RetentionChanged
 
 SRC = Path(errors.__file__).parent
 

@@ -19,7 +19,7 @@ PACKAGE = SRC / "redmeter"
 ROWS = (
     {"errors", "types", "clock", "expressions"},
     {"names", "keys", "extras"},
-    {"partitions"},
+    {"shards"},
     {"settings", "kinds", "analysis", "formats", "promql"},
     {"store"},
     {"spelling"},

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from redmeter.partitions import TAGS, partition_of
+from redmeter.shards import TAGS, shard_of
 from support.history import OBSERVED, TOTAL, Event, Ledger, Stored, check, check_exact
 from support.servers import Server
 from support.waiting import eventually
@@ -31,7 +31,7 @@ def stored(events: list[Event]) -> Stored:
         for precision in found.precisions(event.series):
             start = event.second // precision * precision if precision else 0
             found.slices[precision, event.series][start] += event.amount
-        found.tags[event.series].add(TAGS[partition_of(event.series)])
+        found.tags[event.series].add(TAGS[shard_of(event.series)])
     return found
 
 
@@ -104,10 +104,10 @@ def test_fine_slices_that_do_not_add_up_are_found() -> None:
         check(Ledger(recorded()), there, missing=lambda _: 1)
 
 
-def test_a_series_in_a_partition_that_is_not_its_own_is_found() -> None:
+def test_a_series_in_a_shard_that_is_not_its_own_is_found() -> None:
     """Or one that nobody recorded."""
     there = stored(recorded())
-    there.tags["load.1"].add(TAGS[partition_of("load.1") - 1])
+    there.tags["load.1"].add(TAGS[shard_of("load.1") - 1])
     with pytest.raises(AssertionError):
         check(Ledger(recorded()), there)
     with pytest.raises(AssertionError, match="nobody recorded"):

@@ -38,7 +38,7 @@ from redmeter.reading.series import slices_of
 from redmeter.recording.messages.coalesce import TEXT_LIMIT
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.opening import check_client, check_pipeline, location_of
 from redmeter.store.replies import Command, Reply, raised
 from redmeter.types import Operations, Outcome
@@ -101,7 +101,7 @@ def update_counter(
         raise InvalidValue(count, "what is added is within 2^63 - 1 of zero")
     second = slice_start(check_time(now) if now else time.time(), 1)
     store = _store(conn)
-    (part,) = store.parts
+    (part,) = store.shards
     outcome = part.write(
         lambda kept: counter.event(part.keys, kept.series, name, second, count, totals=False),
         kept=_chosen(PRECISION),
@@ -202,7 +202,7 @@ def clean_counters(conn: "redis.Redis") -> None:
         return QUIT
 
     check_client(conn)
-    link = Link(lambda: conn, location_of(conn), owned=False)
+    link = ServerLink(lambda: conn, location_of(conn), owned=False)
     with contextlib.closing(_opened(link)) as store:
         cleaning.run(store, quit=quit_, samples=samples)
 
@@ -399,7 +399,7 @@ def _apply(store: Store, operations: Operations, within: float | None = None) ->
     Raises:
         StoreError: a part of them was refused, or all.
     """
-    outcome = store.part("").write(lambda _: operations, kept=_NOTHING, within=within)
+    outcome = store.shard("").write(lambda _: operations, kept=_NOTHING, within=within)
     check_written(outcome, store.location)
     return outcome
 
@@ -410,7 +410,7 @@ def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
     pool = pipe.connection_pool
     store = _pools.get(pool)
     if store is None:
-        link = Link(lambda: None, "the caller's pipeline", owned=False)
+        link = ServerLink(lambda: None, "the caller's pipeline", owned=False)
         store = _pools.setdefault(pool, _opened(link))
 
     def call(command: Command) -> Reply:
@@ -418,10 +418,10 @@ def _queue(pipe: "redis.client.Pipeline", operations: Operations) -> None:
         replies = pipe.execute()
         return replies[-1] if reply is pipe else reply  # what watches carries out at once
 
-    check_written(store.part("").write_by(call, operations), store.location)
+    check_written(store.shard("").write_by(call, operations), store.location)
 
 
-def _opened(link: Link) -> Store:
+def _opened(link: ServerLink) -> Store:
     return Store(link, prefix="", retention=Retention({1: 1}), timeout=_TIMEOUT)
 
 
@@ -434,7 +434,7 @@ def _store(conn: "redis.Redis") -> Store:
     if found is None:
         check_client(conn)
         # The reference is weak, or the entry would keep its own key alive.
-        link = Link(weakref.ref(conn), location_of(conn), owned=False)
+        link = ServerLink(weakref.ref(conn), location_of(conn), owned=False)
         found = _stores.setdefault(conn, _opened(link))
         # What was connected for calls with a timeout is not in the client's own pool.
         weakref.finalize(conn, link.close).atexit = False

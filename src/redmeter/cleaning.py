@@ -4,7 +4,7 @@ Writers trim what they write, and their hashes expire; left for the cleaner are 
 other programs write, the entries of those that nobody writes any more, and hashes that grew large.
 
 A pass walks the index of counters once, then those of gauges and of histograms; on a cluster those
-of each partition in turn, and a server that is away holds up only what lies there. By the book's
+of each shard in turn, and a server that is away holds up only what lies there. By the book's
 schedule a pass is made every minute, and a precision of N minutes is looked at in every Nth. Work
 is cut into calls of a millisecond or two with pauses between them, so that no other client waits; a
 time budget ends a pass early, and the next goes on from there. Looking and removing are one atomic
@@ -45,7 +45,7 @@ OTHER_SAMPLES = 120
 #: Entries that are none of which a report has the text.
 STRANGE_SHOWN = 100
 
-#: Indexes of hashes that a partition has.
+#: Indexes of hashes that a shard has.
 _INDEXES = 3
 #: Most index entries handled by one call, and fields of a large hash.
 _PAGE, _FIELDS = 400, 500
@@ -115,14 +115,14 @@ def clean(
     report = Report(cursor=cursor)
     indexes = [
         index
-        for part in store.parts
+        for part in store.shards
         for index in (part.keys.known, part.keys.gauges, part.keys.hists)
     ]
-    view, sizes = store.partly().read([("ZCARD", index) for index in indexes])
+    view, sizes = store.best_effort().read([("ZCARD", index) for index in indexes])
     _check_clock(view.now - store.clock.wall())
     kept = view.retention if samples is None else samples
     walks = []
-    for part in store.parts:
+    for part in store.shards:
         keys = part.keys
         heads = (keys.count_of(""),), (keys.gauge_of(""),), (keys.hist_of(""), keys.moments_of(""))
         walks += [
@@ -196,7 +196,7 @@ class _Left:
         if isinstance(error, StoreRefused):
             del self._sizes[number]
             return
-        lane = next(lane for lane in self._store.lanes().values() if number // _INDEXES in lane)
+        lane = next(lane for lane in self._store.by_server().values() if number // _INDEXES in lane)
         for other in list(self._sizes):
             if other // _INDEXES in lane:
                 del self._sizes[other]

@@ -12,7 +12,7 @@
         ├── StoreUnavailable               no answer: refused, reset, timed out
         ├── StoreRefused                   an answer that says no: out of memory, read-only, …
         ├── AccessDenied                   wrong password, or an ACL that forbids it
-        ├── IncompatibleStore              another format version or number of partitions
+        ├── IncompatibleStore              another format version or number of shards
         └── EmbeddedServerError            the embedded server cannot be started or joined
 
 Each message says what was asked, what is possible and what mends it; the data behind the
@@ -256,7 +256,7 @@ class AccessDenied(StoreError):
 
 
 class IncompatibleStore(StoreError):
-    """The store was made with another format version or number of partitions.
+    """The store was made with another format version or number of shards.
 
     Attributes:
         found: what the store says.

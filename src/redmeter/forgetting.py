@@ -44,7 +44,7 @@ def forget(store: Store, name: str) -> bool:
     """
     series = meant(store, name)
     view, _ = store.read()
-    keys = store.part(series).keys
+    keys = store.shard(series).keys
     # Also at precisions that are no longer kept, or that another program chose.
     commands: list[Command] = [("HDEL", keys.total, series), ("UNLINK", *keys.stats(series))]
     for index, retention, keys_of in (
@@ -73,7 +73,7 @@ def forget_logger(store: Store, logger: str) -> bool:
         StoreError: the server cannot be reached or refuses.
     """
     name = check_logger(logger)
-    keys = store.part(name).keys
+    keys = store.shard(name).keys
     # Also of those that other programs write, which have no entry in the index.
     severities = dict.fromkeys(SEVERITY.values())
     for member in _members(store, keys.messages):

@@ -29,7 +29,7 @@ Everything that other programs may rely on is decided here and told in docs/stor
 PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
 and `redmeter:bare:` where PREFIX is empty: nothing of ours lies bare in a user's database, and two
 stores on one database share neither totals nor retention. On a cluster a hash tag follows PREFIX,
-which says in which partition a key lies: see partitions.py.
+which says in which shard a key lies: see shards.py.
 
 Pure: no I/O, no clock.
 """
@@ -257,11 +257,11 @@ def check_prefix(prefix: str) -> str:
 
 
 class Keys:
-    """The names of the keys of one store, or of one partition of it.
+    """The names of the keys of one store, or of one shard of it.
 
     Args:
         prefix: what stands before `count:` and `known:`; may be empty.
-        tag: the hash tag of a partition; "" where there is one partition.
+        tag: the hash tag of a shard; "" where there is one shard.
     """
 
     def __init__(self, prefix: str = DEFAULT_PREFIX, tag: str = "") -> None:
@@ -396,7 +396,7 @@ class Keys:
         return key.startswith((self._hist, self._moments, f"{self.head}stats:"))
 
     def in_each(self, key: str) -> list[str]:
-        """Return one that all partitions have, as it is in each of them."""
+        """Return one that all shards have, as it is in each of them."""
         return [key]
 
     def batch(self, producer: str) -> str:

@@ -12,12 +12,12 @@ import pytest
 
 from redmeter import Meter
 from redmeter import store as stores
-from redmeter.partitions import TAGS, partition_of
+from redmeter.shards import TAGS, shard_of
 from support.clusters import Cluster
 from support.commands import Done, Home
 from support.invoking import Run
 from support.nodes import Node
-from support.progress import partitions_on, slot_of
+from support.progress import shards_on, slot_of
 from support.waiting import eventually
 
 NAMES = [f"n{number}" for number in range(40)]
@@ -52,7 +52,7 @@ def run(redmeter: Run, cluster: Cluster) -> Run:
 
 
 @pytest.fixture
-def away(filled: Cluster) -> Iterator[Node]:
+def unreachable(filled: Cluster) -> Iterator[Node]:
     """A node that stands still."""
     node = filled.nodes[1]
     filled.pause(node)
@@ -85,7 +85,7 @@ def test_what_is_read_is_read_of_all_partitions(filled: Cluster, run: Run) -> No
     assert "v1" in run("mark", "--list").out
 
 
-def test_what_changes_something_reaches_its_partition(filled: Cluster, run: Run) -> None:
+def test_what_changes_something_reaches_its_shard(filled: Cluster, run: Run) -> None:
     """A mark, a pass of the cleaner, what is to be forgotten."""
     assert run("mark", "v2").code == 0
     assert "v2" in run("mark", "--list").out
@@ -118,7 +118,7 @@ def test_a_log_is_replayed_to_all_partitions(cluster: Cluster, run: Run, tmp_pat
 
 
 def test_a_change_of_the_retention_reaches_all_partitions(filled: Cluster, run: Run) -> None:
-    """Whoever writes goes by it, whichever partition it is."""
+    """Whoever writes goes by it, whichever shard it is."""
     assert told(run("retention", "60=77", "--json"))["retention"]["60"] == 77
     for node in filled.masters():
         for key in node.client.scan_iter("redmeter:*meta:", count=1000):
@@ -137,9 +137,9 @@ def test_the_doctor_tells_of_the_masters(filled: Cluster, run: Run) -> None:
         for one in found["server"]
     )
     assert "ask a replica of each master" in found["replicas"][0]["text"]
-    # A process is another producer in each partition.
+    # A process is another producer in each shard.
     assert json.loads(done.out)["producers"] is None
-    assert found["cluster"][0]["text"] == "3 masters, 21 to 22 of 64 partitions each"
+    assert found["cluster"][0]["text"] == "3 masters, 21 to 22 of 64 shards each"
     (memory,) = (one for one in found["memory"] if one["level"] != "ok")
     assert memory["text"].startswith(filled.nodes[2].address)
     (coverage,) = found["coverage"]
@@ -223,9 +223,9 @@ def test_a_command_that_needs_a_node_that_is_away_names_it(
 
 
 def test_what_lies_elsewhere_is_read_and_written(away: Node, filled: Cluster, run: Run) -> None:
-    """A series and a mark need their own partition alone."""
-    gone = partitions_on(filled, away)
-    there = [name for name in NAMES if partition_of(name) not in gone][:3]
+    """A series and a mark need their own shard alone."""
+    gone = shards_on(filled, away)
+    there = [name for name in NAMES if shard_of(name) not in gone][:3]
     assert 0 not in gone
     assert run("series", *there).code == 0
     assert run("mark", "v3").code == 0
@@ -236,8 +236,8 @@ def test_partly_shows_what_there_is_and_says_what_is_missing(
     away: Node, filled: Cluster, run: Run
 ) -> None:
     """Where one asks for that."""
-    gone = partitions_on(filled, away)
-    there = {name for name in NAMES if partition_of(name) not in gone}
+    gone = shards_on(filled, away)
+    there = {name for name in NAMES if shard_of(name) not in gone}
     warning = f"warning: {away.address} does not answer: what lies there is missing"
     names = run("names", "n*", "--partly", "--json")
     assert {row["name"] for row in told(names)["names"]} == there
@@ -255,8 +255,8 @@ def test_partly_shows_what_there_is_and_says_what_is_missing(
 def test_partly_does_not_take_what_lies_elsewhere_for_nothing(cluster: Cluster, run: Run) -> None:
     """Where all of it lies on a node that is away, nobody knows whether there is any."""
     node = cluster.nodes[1]
-    gone = partitions_on(cluster, node)
-    there = next(name for name in NAMES if partition_of(name) in gone)
+    gone = shards_on(cluster, node)
+    there = next(name for name in NAMES if shard_of(name) in gone)
     with Meter(cluster.url, sync=True) as meter:
         meter.count(there)
         meter.log(there, "late")
@@ -330,12 +330,12 @@ def test_the_doctor_fails_where_a_node_is_away_and_examines_the_rest(away: Node,
     assert f"{away.address} does not answer" in run("doctor").out
 
 
-def test_a_partition_that_missed_a_change_follows_when_it_is_used_again(
+def test_a_shard_that_missed_a_change_follows_when_it_is_used_again(
     filled: Cluster, run: Run
 ) -> None:
     """As if its node had gone away in the middle of the change."""
     assert run("retention", "60=66").code == 0
-    part = stores.open(filled.url).parts[30]  # type: ignore[union-attr]
+    part = stores.open(filled.url).shards[30]  # type: ignore[union-attr]
     node = filled.node_of(part.keys.meta)
     before = node.client.hgetall(part.keys.meta)
     assert run("retention", "60=77").code == 0

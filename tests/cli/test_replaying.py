@@ -20,8 +20,8 @@ import pytest
 from redmeter import Meter
 from redmeter.names import parse_name
 from redmeter.reading import catalogue
-from redmeter.store.parcel import Parcel
-from redmeter.store.partition import Partition
+from redmeter.store.producers import InFlightBatch
+from redmeter.store.shard import Shard
 from support.commands import Done, Home, is_clean
 from support.proxy import Proxy
 from support.realdata import OWN_LOG, real_log
@@ -463,18 +463,18 @@ def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
     log.write_text("".join(line_at(now - n, f"/{'abcdefgh'[n % 8]}") for n in range(3000)))
     batches = 0
 
-    sending = Partition.sending
+    sending = Shard.sending
 
-    def counted(part: Partition, parcel: Parcel, **options: Any) -> Any:
+    def counted(part: Shard, in_flight: InFlightBatch, **options: Any) -> Any:
         nonlocal batches
-        batches = parcel.number
+        batches = in_flight.number
         if batches == 3 and how == "refused":
             proxy.refuse()
         if batches == 3 and how == "unanswered":
             proxy.drop_replies(10**6)
-        return sending(part, parcel, **options)
+        return sending(part, in_flight, **options)
 
-    monkeypatch.setattr(Partition, "sending", counted)
+    monkeypatch.setattr(Shard, "sending", counted)
     done = redmeter("replay", str(log), "--json", "--url", proxy.url, REDMETER_TIMEOUT="0.1")
     report = report_of(done)
     assert done.code == 3

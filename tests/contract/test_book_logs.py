@@ -25,7 +25,7 @@ from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.keys import HOUR
 from redmeter.kinds.message import parse_entry
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from support import listings
 from support.proxy import Proxy
 from support.servers import Server
@@ -319,7 +319,7 @@ def test_no_pause_between_two_tries_is_longer_than_what_is_left(
         store = stores.open(client=conn, clock=clock)
         assert store is not None
         with pytest.raises(StoreUnavailable):
-            store.part("").write(lambda _: (), within=timeout)
+            store.shard("").write(lambda _: (), within=timeout)
     assert timeout / 2 < clock.monotonic() <= timeout
 
 
@@ -342,7 +342,7 @@ def test_the_callers_client_keeps_its_own_timeouts(any_server: Server) -> None:
     assert client.connection_pool.connection_kwargs == before
     assert client.get_connection_kwargs() == before
     link = book._store(client).link
-    assert isinstance(link, Link)
+    assert isinstance(link, ServerLink)
     (connection,) = link._bounded
     assert connection._sock is not None
     client.close()

@@ -169,7 +169,7 @@ def test_precisions_that_the_store_does_not_name_keep_as_many_as_told(
     """The store's retention holds for its own, `other_samples` for those of other programs."""
     now = int(server_time(client))
     store = open_store(retention={60: 10})
-    store.binding()
+    store.config()
     for precision in (60, 7):
         key = f"redmeter:count:{precision}:x"
         client.hset(key, mapping={str(now - i * precision): 1 for i in range(50)})

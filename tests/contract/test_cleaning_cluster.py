@@ -1,4 +1,4 @@
-"""Cleaning and forgetting on a cluster: all partitions, and none waits for a node that is away."""
+"""Cleaning and forgetting on a cluster: all shards, and none waits for a node that is away."""
 
 import logging
 import time
@@ -9,18 +9,18 @@ import pytest
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
 from redmeter.keys import entry
-from redmeter.partitions import partition_of
 from redmeter.reading.catalogue import read_names
+from redmeter.shards import shard_of
 from redmeter.store import Store
 from redmeter.store import cluster as clusters
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Command
 from support.clusters import Cluster
 from support.nodes import Node
-from support.progress import partitions_on
+from support.progress import shards_on
 from support.stores import OpenStore, opened_stores
 
-#: Counters of long ago, in all partitions and on all masters, and those that are alive.
+#: Counters of long ago, in all shards and on all masters, and those that are alive.
 OLD = [f"old{number}" for number in range(200)]
 LIVE = [f"live{number}" for number in range(100)]
 
@@ -36,21 +36,21 @@ def dirty(store: Store) -> None:
     now, commands = int(time.time()) // 60 * 60, list[Command]()
     for names, start in ((OLD, 60), (LIVE, now)):
         for name in names:
-            keys = store.part(name).keys
+            keys = store.shard(name).keys
             commands.append(("ZADD", keys.known, "0", entry(60, name), "0", entry(300, name)))
             commands.append(("HSET", keys.count(60, name), str(start), "1", str(start - 60), "1"))
-    assert set(map(type, store.parts[0].link.collect(commands))) == {int}
+    assert set(map(type, store.shards[0].link.collect(commands))) == {int}
 
 
 def left(store: Store) -> dict[str, int]:
     """Return how many names there are of each kind."""
-    names = read_names(store.partly())
+    names = read_names(store.best_effort())
     return {kind: sum(name.startswith(kind) for name in names) for kind in ("old", "live")}
 
 
 def on(cluster: Cluster, node: Node, names: list[str]) -> int:
     """Return how many of some names lie on a node."""
-    return sum(partition_of(name) in partitions_on(cluster, node) for name in names)
+    return sum(shard_of(name) in shards_on(cluster, node) for name in names)
 
 
 def test_a_pass_walks_all_partitions(open_store: OpenStore) -> None:
@@ -69,7 +69,7 @@ def test_a_pass_walks_all_partitions(open_store: OpenStore) -> None:
 
 
 def test_a_pass_that_runs_out_of_time_goes_on_where_it_stopped(open_store: OpenStore) -> None:
-    """Index by index, partition by partition; and ends."""
+    """Index by index, shard by shard; and ends."""
     store = open_store()
     dirty(store)
     passes = cursor = removed = 0
@@ -112,14 +112,14 @@ def test_a_node_that_goes_away_during_a_pass_holds_up_nothing(
     cluster.keep_masters()
     node = cluster.nodes[2]
     kept, waited, asked = on(cluster, node, OLD), list[int](), list[str]()
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def noted(self: Link, *args: Any, **options: Any) -> Any:
+    def noted(self: ServerLink, *args: Any, **options: Any) -> Any:
         if node.server.paused:
             asked.append(self.location.partition(" ")[0])
         return whole(self, *args, **options)
 
-    monkeypatch.setattr(Link, "exchange", noted)
+    monkeypatch.setattr(ServerLink, "exchange", noted)
     monkeypatch.setattr(clusters, "LEFT_ALONE", 0.0)
 
     def went_on(report: cleaning.Report, size: int) -> None:
@@ -161,7 +161,7 @@ def test_an_index_that_is_another_programs_holds_up_no_other(open_store: OpenSto
     """It is told at the end."""
     store = open_store()
     dirty(store)
-    part = store.parts[partition_of(LIVE[0])]
+    part = store.shards[shard_of(LIVE[0])]
     store.link.exchange([("DEL", part.keys.known), ("SET", part.keys.known, "a text")])
     with pytest.raises(StoreRefused, match="something else"):
         cleaning.clean(store)
@@ -169,9 +169,7 @@ def test_an_index_that_is_another_programs_holds_up_no_other(open_store: OpenSto
     assert left(store)["old"] == 0
 
 
-def test_what_is_forgotten_is_gone_from_its_partition(
-    open_store: OpenStore, cluster: Cluster
-) -> None:
+def test_what_is_forgotten_is_gone_from_its_shard(open_store: OpenStore, cluster: Cluster) -> None:
     """A series with all that belongs to it, a logger, a mark; nothing else, and no key is left."""
     store = open_store()
     with Meter(cluster.url, sync=True) as meter:
@@ -208,9 +206,9 @@ def test_a_series_is_forgotten_though_another_node_is_away(
     dirty(store)
     cluster.keep_masters()
     node = cluster.nodes[1]
-    away = partitions_on(cluster, node)
-    gone = next(name for name in LIVE if partition_of(name) in away)
-    there = next(name for name in LIVE if partition_of(name) not in away)
+    away = shards_on(cluster, node)
+    gone = next(name for name in LIVE if shard_of(name) in away)
+    there = next(name for name in LIVE if shard_of(name) not in away)
     cluster.pause(node)
     assert forgetting.forget(store, there)
     with pytest.raises(StoreUnavailable, match=node.address):

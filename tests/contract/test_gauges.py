@@ -113,7 +113,7 @@ def test_a_text_that_is_no_value_of_its_slice_is_nobodys(
     store = open_store()
     now = server_time(client)
     start = slice_start(now, DAY)
-    store.binding()
+    store.config()
     client.hset(key(DAY), str(start), theirs.format(t=float(start + DAY - 1)))
     client.zadd("redmeter:gauges:", {f"{DAY}:x": 0})
     assert values(store, DAY) == []
@@ -125,9 +125,9 @@ def test_a_batch_of_gauges_sent_again_changes_nothing(client: Any, open_store: O
     """Also where another value came in between."""
     store = open_store()
     now = server_time(client)
-    version = store.binding().version
+    version = store.config().version
     entries = {"x": {int(now): (now, 1.0)}}
-    made = gauge.operations(store.keys, store.binding().retention, entries)
+    made = gauge.operations(store.keys, store.config().retention, entries)
     batch = Batch("p" * 32, 1, made)
     assert send(store, batch, version, must_exist=False) == Outcome()
     measure(store, {"x": 2.0}, now)
@@ -150,7 +150,7 @@ def test_counters_and_gauges_go_in_one_batch(client: Any, open_store: OpenStore)
         return counts + gauge.operations(store.keys, kept.series, set_to)
 
     start = str(slice_start(now, 60))
-    found = [(r.key, r.reason, r.field, r.amount) for r in store.part("").write(build).rejections]
+    found = [(r.key, r.reason, r.field, r.amount) for r in store.shard("").write(build).rejections]
     assert found == [
         ("redmeter:count:60:bad", "WRONGTYPE", start, 3),
         ("redmeter:gauge:60:bad", "WRONGTYPE", start, 1),
@@ -288,7 +288,7 @@ def test_slices_without_a_value_are_gaps(client: Any, open_store: OpenStore) -> 
 def test_only_the_newest_samples_of_a_gauge_count(client: Any, open_store: OpenStore) -> None:
     """Neither what has left the retention nor what lies ahead; since and until cut slices."""
     store = open_store(retention={DAY: 3})
-    store.binding()
+    store.config()
     newest = slice_start(server_time(client), DAY)
     days = {newest + day * DAY: f"{float(day)} {newest + day * DAY}" for day in range(-5, 3)}
     client.hset(key(DAY), mapping={str(start): text for start, text in days.items()})
@@ -366,7 +366,7 @@ def test_gauges_are_kept_by_the_stores_retention_whatever_the_listings_keep(
 ) -> None:
     """The samples that a caller wants kept are those of counters."""
     store = open_store(prefix="", retention={60: 10})
-    store.binding()
+    store.config()
     now = slice_start(server_time(client), 60)
     for family in ("redmeter:bare:gauge:60:x", "count:60:x"):
         client.hset(family, mapping={str(now - 60 * i): f"1.0 {now - 60 * i}" for i in range(50)})
@@ -381,7 +381,7 @@ def test_a_pass_that_runs_out_of_time_among_the_gauges_goes_on_there(
 ) -> None:
     """The cursor says where; only a whole pass is noted as one."""
     store = open_store()
-    store.binding()
+    store.config()
     now = slice_start(server_time(client), 60)
     live = {f"60:n{number:04}": 0 for number in range(1000)}
     client.zadd("redmeter:known:", dict(itertools.islice(live.items(), 3)))
@@ -407,7 +407,7 @@ def test_a_pass_that_runs_out_of_time_among_the_gauges_goes_on_there(
 def test_a_large_gauge_is_cleaned_in_steps(client: Any, open_store: OpenStore) -> None:
     """And brought back to the compact form, as a counter is."""
     store = open_store()
-    store.binding()
+    store.config()
     now = slice_start(server_time(client), 60)
     texts = {str(now - 60 * i): f"1.0 {now - 60 * i}" for i in range(1500)}
     client.hset(key(60), mapping=texts)

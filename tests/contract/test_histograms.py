@@ -64,7 +64,7 @@ def observe(
     def build(kept: Kept) -> Operations:
         return histogram.operations(store.keys, kept.histograms, slices)
 
-    return store.part("").write(build, **options)
+    return store.shard("").write(build, **options)
 
 
 def check_same(found: Distribution | None, expected: Distribution) -> None:
@@ -176,14 +176,14 @@ def test_many_processes_give_what_one_would(client: Any, any_server: Server) -> 
 def test_a_batch_sent_three_times_counts_once(client: Any, open_store: OpenStore) -> None:
     """Histograms and statistics alike, also when another one came in between."""
     store, now = open_store(), server_time(client)
-    binding = store.binding()
+    config = store.config()
     slices = {"x": {int(now): of([1.0, 2.0])}}
-    made = histogram.operations(store.keys, binding.histograms, slices)
+    made = histogram.operations(store.keys, config.histograms, slices)
     batch = Batch("p" * 32, 1, made)
-    assert send(store, batch, binding.version, must_exist=False) == Outcome()
+    assert send(store, batch, config.version, must_exist=False) == Outcome()
     observe(store, {"x": [5.0]}, now)
     for _ in range(2):
-        found = send(store, batch, binding.version, must_exist=True)
+        found = send(store, batch, config.version, must_exist=True)
         assert found == Outcome(applied=False)
     for precision in DEFAULT_HISTOGRAMS:
         check_same(stored(client, precision)[slice_start(now, precision)], of([1.0, 2.0, 5.0]))
@@ -343,7 +343,7 @@ def test_a_text_that_is_none_is_nobodys(client: Any, open_store: OpenStore, thei
     """The next value takes its place, in both hashes."""
     store, now = open_store(histogram_retention={60: 5}), server_time(client)
     start = slice_start(now, 60)
-    store.binding()
+    store.config()
     for key in keys(60):
         client.hset(key, str(start), theirs)
     assert observe(store, {"x": [5.0, -1.0]}, now) == Outcome()
@@ -381,7 +381,7 @@ def test_counters_and_histograms_of_one_name_go_in_one_batch(
             store.keys, kept.histograms, {"x": {second: of([1.0])}}
         )
 
-    assert store.part("").write(build) == Outcome()
+    assert store.shard("").write(build) == Outcome()
     assert client.zrange("redmeter:known:", 0, -1) == [b"60:x"]
     assert client.zrange("redmeter:hists:", 0, -1) == [b"60:x"]
     assert client.hvals("redmeter:count:60:x") == [b"3"]
@@ -440,7 +440,7 @@ def test_a_changed_retention_holds_for_a_writer_that_runs(
 def test_the_cleaner_sweeps_histograms(client: Any, open_store: OpenStore) -> None:
     """Slices that went out, whole series, and entries without a hash; nothing that lives."""
     store = open_store(histogram_retention={60: 10})
-    store.binding()
+    store.config()
     now = slice_start(server_time(client), 60)
     text, sums = buckets_text(of([1.0])), moments_text(of([1.0]))
     for name, agos in (("live", range(5)), ("half", range(5, 40)), ("gone", range(10, 40))):
@@ -463,7 +463,7 @@ def test_the_cleaner_sweeps_histograms(client: Any, open_store: OpenStore) -> No
 def test_large_and_strange_histograms_stop_no_pass(client: Any, open_store: OpenStore) -> None:
     """Hashes of very many fields are cleaned in steps; keys of another type are left alone."""
     store = open_store(histogram_retention={60: 10})
-    store.binding()
+    store.config()
     now = slice_start(server_time(client), 60)
     many = {str(now - 60 * ago): "x" * 100 for ago in range(1500)}
     for key in keys(60, "large"):
@@ -488,7 +488,7 @@ def test_a_pass_that_runs_out_of_time_goes_on_in_the_index_where_it_stopped(
 ) -> None:
     """Counters, gauges, histograms; each entry is looked at once."""
     store = open_store()
-    store.binding()
+    store.config()
     now = slice_start(server_time(client), 60)
     numbers = {"known": 3, "gauges": 2, "hists": 1000}
     families = {"known": ("count",), "gauges": ("gauge",), "hists": ("hist", "moments")}

@@ -137,7 +137,7 @@ def test_a_question_is_made_again_where_the_store_keeps_something_else(
     open_store: OpenStore, monkeypatch: Any
 ) -> None:
     """Who only reads learns it from the first answer, at the price of one more round trip."""
-    open_store(retention="60=10 3600=24").binding()
+    open_store(retention="60=10 3600=24").config()
     made: list[dict[int, int]] = []
 
     def make(kept: Any) -> Query[Reply]:

@@ -31,7 +31,7 @@ KEY = "redmeter:marks:"
 def note(store: Store, *marks: tuple[float, str], release: bool = False) -> list[str]:
     """Note marks in one batch; return what the script says of each: 1, it is new."""
     noted = [Noted(time, label, release) for time, label in marks]
-    outcome = store.part("").write(lambda _: mark.operations(store.keys, noted))
+    outcome = store.shard("").write(lambda _: mark.operations(store.keys, noted))
     assert outcome.rejections == ()
     return [answer for _, answer in outcome.answers]
 
@@ -271,7 +271,7 @@ def test_processes_that_mark_at_their_start_make_one_mark(
 def test_a_batch_of_marks_sent_again_changes_nothing(client: Any, open_store: OpenStore) -> None:
     """And is told what it was told before."""
     store, now = open_store(), server_time(client)
-    version = store.binding().version
+    version = store.config().version
     batch = Batch("p" * 32, 1, mark.operations(store.keys, [Noted(now, "v1")]))
     told = Outcome(answers=((KEY, "1"),))
     assert send(store, batch, version, must_exist=False) == told

@@ -65,7 +65,7 @@ def test_no_more_patterns_are_read_than_fit(
     monkeypatch.setattr(messages, "MAX_READ", 25)
     monkeypatch.setattr(messages, "SEEN_PAGE", 7)
     store = open_store()
-    store.binding()
+    store.config()
     put(client, [f"other{n}:info" for n in range(60)], last=server_time(client))
     with exchanges(monkeypatch) as seen:
         found = read_frequencies(store)

@@ -15,9 +15,9 @@ from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.kinds import message
 from redmeter.kinds.message import OTHER, Group, LogHour
 from redmeter.kinds.steps import ALL, STEPS, is_complete, parse, windows
-from redmeter.partitions import SpreadKeys
 from redmeter.reading.messages import read_changes
 from redmeter.reading.talk import read_talk
+from redmeter.shards import ShardedKeys
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
@@ -57,7 +57,7 @@ def hours_of(*events: Event) -> dict[int, LogHour]:
 def write(store: Store, *events: Event, name: str = "app:info") -> Outcome:
     """Store messages in one batch."""
     operations = message.operations(store.keys, {name: hours_of(*events)})
-    return store.part("").write(lambda _: operations)
+    return store.shard("").write(lambda _: operations)
 
 
 def stored(client: Any, key: str = KEY) -> dict[str, str]:
@@ -106,7 +106,7 @@ def test_a_batch_that_is_sent_again_counts_once(
     """As all that a batch writes."""
     operations = message.operations(store.keys, {"app:info": hours_of((NOON, "a"), (NOON, "a"))})
     batch = Batch("p" * 32, 1, operations)
-    version = store.binding().version
+    version = store.config().version
     assert send(store, batch, version, must_exist=False).applied
     for _ in range(2):
         assert not send(store, batch, version, must_exist=False).applied
@@ -240,7 +240,7 @@ def test_a_hash_is_forgotten_with_its_logger_and_left_by_cleaners(
 
 def test_a_hash_is_in_the_shard_of_its_logger() -> None:
     """With all that the same batch writes; of no entry it is what all begin with."""
-    keys = SpreadKeys()
+    keys = ShardedKeys()
     part = keys.of("web:shop")
     assert keys.steps_of("web:shop:info") == part.steps_of("web:shop:info")
     assert part.steps_of("web:shop:info") == f"{part.head}steps:web:shop:info"

@@ -44,7 +44,7 @@ def write(store: Store, name: str, *messages: tuple[float, str], **options: Any)
     for at, text in messages:
         hours.setdefault(int(at // HOUR) * HOUR, []).append((at, text))
     made = {start: an_hour(*some, **options) for start, some in hours.items()}
-    return store.part("").write(lambda _: message.operations(store.keys, {name: made}))
+    return store.shard("").write(lambda _: message.operations(store.keys, {name: made}))
 
 
 def counted(client: Any, key: str = KEY) -> dict[str, int]:
@@ -285,7 +285,7 @@ def test_severities_of_one_batch_share_the_bound(
     starts = (hour - HOUR, hour)
     hours = {start: an_hour(*((start, f"p{n}") for n in range(700))) for start in starts}
     made = {"app:info": hours, "app:error": hours}
-    assert store.part("").write(lambda _: message.operations(store.keys, made)) == Outcome()
+    assert store.shard("").write(lambda _: message.operations(store.keys, made)) == Outcome()
     for which in ("", ":last"):
         assert patterns_of(client, which) == {"info": 700, "error": 300, "odd": 0}
         assert counted(client, f"redmeter:common:app:error{which}")[OTHER] == 400
@@ -401,7 +401,7 @@ def test_what_is_known_of_a_pattern_grows(open_store: OpenStore, client: Any, ho
     def see(first: float, last: float, sample: str) -> bytes:
         made = LogHour(1)
         made.add("p", Group(1, first, last, sample))
-        store.part("").write(lambda _: message.operations(store.keys, {"app:info": {hour: made}}))
+        store.shard("").write(lambda _: message.operations(store.keys, {"app:info": {hour: made}}))
         return bytes(client.hget(PATTERNS, "p"))
 
     store = open_store()
@@ -496,7 +496,7 @@ def test_a_batch_that_is_sent_twice_counts_once(
     client.set(f"{KEY}:start", hour - HOUR)
     made = {hour: an_hour((hour, "a")), hour - HOUR: an_hour((hour - 1, "b"))}
     batch = Batch("p" * 32, 1, message.operations(store.keys, {"app:info": made}))
-    version = store.binding().version
+    version = store.config().version
     assert send(store, batch, version, must_exist=False).applied
     before = {key: client.dump(key) for key in client.keys("*")}
     assert not send(store, batch, version, must_exist=False).applied
@@ -513,7 +513,7 @@ def test_what_was_refused_is_told_again_to_who_did_not_hear_it(
     client.set(key, "theirs")
     operations = message.operations(store.keys, {"app:info": {hour: an_hour((hour, "a"))}})
     batch = Batch("p" * 32, 1, operations)
-    version = store.binding().version
+    version = store.config().version
     first, again = (send(store, batch, version, must_exist=False) for _ in range(2))
     assert first.rejections == again.rejections
     assert {(r.key, "WRONGTYPE" in r.detail) for r in first.rejections} == {(key, True)}
@@ -668,5 +668,5 @@ def test_a_sample_that_was_given_up_leaves_the_one_that_is_there(
     write(store, "app:info", (hour, "a"))
     made = LogHour(9)
     made.add("a", Group(1, hour + 5, hour + 5, ""))
-    store.part("").write(lambda _: message.operations(store.keys, {"app:info": {hour: made}}))
+    store.shard("").write(lambda _: message.operations(store.keys, {"app:info": {hour: made}}))
     assert client.hget(PATTERNS, "a").decode() == f"{hour}.000000 {hour + 5}.000000 sample of a"

@@ -10,7 +10,7 @@ from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.reading.health import examine
-from redmeter.store.answers import RetentionChanged
+from redmeter.store.outcome import RetentionChanged
 from redmeter.types import Outcome
 from support.stores import (
     OpenMeter,
@@ -74,7 +74,7 @@ def test_the_version_of_what_is_kept_is_the_time_of_the_change(
     """By the store's own clock, in microseconds: even at first, odd where somebody chose."""
     clock = ManualClock(1_000_000_000.5)
     store = open_store(clock=clock)
-    store.bind()
+    store.load_config()
     assert client.hget("redmeter:meta:", "version") == b"1000000000500000"
     clock.advance(10)
     store.change_retention([(60, 7)])
@@ -120,7 +120,7 @@ def test_a_batch_for_another_retention_is_not_applied(client: Any, open_store: O
     """Nothing of it is written, not even the watermark, so the same number may come again."""
     store = open_store()
     now = int(server_time(client))
-    old = store.binding().version
+    old = store.config().version
     open_store().change_retention([(60, 7)])
     batch = batch_of(store, 1, "x", now)
     with pytest.raises(RetentionChanged):
@@ -131,7 +131,7 @@ def test_a_batch_for_another_retention_is_not_applied(client: Any, open_store: O
 def test_a_retention_out_of_range_changes_nothing(client: Any, open_store: OpenStore) -> None:
     """Nor does one that is the store's already: its version stays."""
     store = open_store()
-    store.binding()
+    store.config()
     made = client.hgetall("redmeter:meta:")
     for wrong in ([(60, 255)], [(0, 5)], [(p, 0) for p in DEFAULT_RETENTION]):
         with pytest.raises(InvalidSetting):
@@ -152,7 +152,7 @@ def test_two_changes_at_once_are_both_made(client: Any, open_store: OpenStore) -
         thread.start()
     for thread in threads:
         thread.join()
-    found = open_store().binding().retention
+    found = open_store().config().retention
     assert {100, 101, 102, 103} <= found.keys()
 
 
@@ -167,8 +167,8 @@ def test_after_flushall_the_next_writer_restores_what_the_store_kept(
     count(store, "x", now)
     client.flushall()
     assert count(store, "x", now, 4) == Outcome()
-    assert client.hget("redmeter:meta:", "retention") == str(store.binding().retention).encode()
-    assert store.binding().retention[60] == 7
+    assert client.hget("redmeter:meta:", "retention") == str(store.config().retention).encode()
+    assert store.config().retention[60] == 7
     assert samples(client, key(1)) == {now: 4}
     assert client.hget("redmeter:total:", "x") == b"4"
 
@@ -179,7 +179,7 @@ def test_a_version_however_it_is_spelled_is_kept_to(
 ) -> None:
     """Someone wrote it by hand: it is compared as it stands, or a writer would never agree."""
     store = open_store()
-    store.binding()
+    store.config()
     client.hset("redmeter:meta:", "version", version)
     count(store, "x", int(server_time(client)))
     assert client.hget("redmeter:total:", "x") == b"1"
@@ -228,7 +228,7 @@ def test_fields_and_keys_of_other_versions_are_ignored(
     assert meter.total("x") == 3
     assert meter.names() == ["x"]
     store = open_store()
-    assert store.binding().retention == {60: 120}
+    assert store.config().retention == {60: 120}
     assert examine(store).level != "fail"
     assert client.hgetall("redmeter:moving:") == {
         name.encode(): text.encode() for name, text in others.items()

@@ -11,8 +11,8 @@ from redmeter import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavail
 from redmeter import store as stores
 from redmeter.keys import BARE_OWN, DEFAULT_PREFIX
 from redmeter.reading.writers import MAX_WRITERS, Writer, read_writers
-from redmeter.store import Store, publishing
-from redmeter.store.link import Link
+from redmeter.store import Store, writer_reports
+from redmeter.store.connection import ServerLink
 from support.servers import Server
 from support.stores import OpenStore, exchanges, server_time
 
@@ -108,7 +108,7 @@ def test_programs_that_come_and_go_do_not_fill_the_store(store: Store, client: A
     client.zadd(WRITERS, {f"gone{n:04}": now - 1000 - n for n in range(990)})
     client.zadd(WRITERS, {f"alive{n:04}": now for n in range(30)})
     publish(store, "ada")
-    assert client.zcard(WRITERS) == publishing.KEPT
+    assert client.zcard(WRITERS) == writer_reports.KEPT
     assert client.zscore(WRITERS, "gone0968") is not None
     assert client.zscore(WRITERS, "gone0969") is None
     client.zadd(WRITERS, {f"more{n:04}": now for n in range(1200)})
@@ -201,9 +201,9 @@ def test_a_report_whose_reply_was_lost_is_sent_again(
 ) -> None:
     """Once; the number is the one that the first try was given."""
     publish(store, "ada")
-    whole, breaks = Link.exchange, 1
+    whole, breaks = ServerLink.exchange, 1
 
-    def breaking(self: Link, commands: Any, take: Any = None, **options: Any) -> Any:
+    def breaking(self: ServerLink, commands: Any, take: Any = None, **options: Any) -> Any:
         nonlocal breaks
         if breaks:
             breaks -= 1
@@ -211,7 +211,7 @@ def test_a_report_whose_reply_was_lost_is_sent_again(
             raise StoreUnavailable(self.location, "reset")
         return whole(self, commands, take, **options)
 
-    monkeypatch.setattr(Link, "exchange", breaking)
+    monkeypatch.setattr(ServerLink, "exchange", breaking)
     assert publish(store, "bob") == 1
     assert numbers(client) == {b"ada": 0, b"bob": 1}
     breaks = 2

@@ -14,7 +14,7 @@ from redmeter.reading.rowcurves import MAX_POINTS, MAX_READ, few_series, point_w
 from redmeter.reading.rows import Row, RowGroup
 from redmeter.reading.windows import Window, window_of
 from redmeter.store import Store
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.query import run
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenStore, exchanges, server_time
@@ -106,9 +106,9 @@ def test_what_is_read_is_bounded(
     many = {f'many{{n="{n:03}"}}': [(now, 1.0)] for n in range(MAX_READ + 1)}
     put_observed(client, {name: [(now, 0.5), (now - 5_000, 0.7)] for name in names} | many)
     read: list[tuple[str, int]] = []
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def seen(self: Link, commands: Any, *take: Any, **options: Any) -> Any:
+    def seen(self: ServerLink, commands: Any, *take: Any, **options: Any) -> Any:
         replies = whole(self, commands, *take, **options)
         for command, reply in zip(commands, replies, strict=True):
             if len(command) > 1 and ":hist:" in str(command[1]):
@@ -116,7 +116,7 @@ def test_what_is_read_is_bounded(
                 read.append((str(command[1]), len(texts)))
         return replies
 
-    monkeypatch.setattr(Link, "exchange", seen)
+    monkeypatch.setattr(ServerLink, "exchange", seen)
     found = histograms(store, pattern="took_*", limit=200).rows
     assert [row.name for row in found if row.p95 is not None] == names[:MAX_READ]
     assert [row.count for row in found] == [2] * len(names)

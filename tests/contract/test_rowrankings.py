@@ -24,7 +24,7 @@ from redmeter.reading.rowrankings import (
 )
 from redmeter.reading.rows import MAX_DRAWN
 from redmeter.store import Store
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from support.observed import put_observed
 from support.stores import OpenStore, count_all, exchanges, server_time
 
@@ -86,9 +86,9 @@ def watched(store: Store) -> Watched:
 def pages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record how many series each exchange of a ranking is about, as the server replies."""
     seen: list[int] = []
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def counted(self: Link, commands: Any, *take: Any, **options: Any) -> Any:
+    def counted(self: ServerLink, commands: Any, *take: Any, **options: Any) -> Any:
         replies = whole(self, commands, *take, **options)
         seen.extend(
             len(reply[2])
@@ -97,7 +97,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         )
         return replies
 
-    monkeypatch.setattr(Link, "exchange", counted)
+    monkeypatch.setattr(ServerLink, "exchange", counted)
     return seen
 
 
@@ -155,15 +155,15 @@ def test_pages_are_smaller_where_the_server_takes_longer(
     """At a tenth of a millisecond for each series, no page is above 10 ms."""
     each, clock = 0.0001, store.clock
     assert isinstance(clock, ManualClock)
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def slow(self: Link, commands: Any, *take: Any, **options: Any) -> Any:
+    def slow(self: ServerLink, commands: Any, *take: Any, **options: Any) -> Any:
         before = len(pages)
         replies = whole(self, commands, *take, **options)
         clock.advance(0.02 + each * sum(pages[before:]))  # the network takes its time, too
         return replies
 
-    monkeypatch.setattr(Link, "exchange", slow)
+    monkeypatch.setattr(ServerLink, "exchange", slow)
     ranked, spent = rank_all(store, BUSIEST)
     assert ranked.rows[0].row.name == "zzz_orders"
     assert sum(pages) == OTHERS + 1
@@ -217,7 +217,7 @@ def test_a_ranking_that_fails_leaves_the_last_one(
     watched.clock.advance(RANK_SECONDS)
     watched.panel()
     with monkeypatch.context() as patch:
-        patch.setattr(Link, "exchange", lambda *_, **__: 1 / 0)
+        patch.setattr(ServerLink, "exchange", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             watched.rank()
     then = watched.panel()

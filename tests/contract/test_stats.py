@@ -55,7 +55,7 @@ def take(store: Store, values: list[float], time: float, *, tell: bool = False) 
     def build(_: Kept) -> Operations:
         return statistics.operations(store.keys, hours, tell=tell)
 
-    return store.part("").write(build)
+    return store.shard("").write(build)
 
 
 def read(client: Any, key: str = KEY) -> Moments:

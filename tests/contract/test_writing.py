@@ -7,7 +7,7 @@ import pytest
 
 from redmeter import AccessDenied
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.store.partition import WATERMARK_SECONDS
+from redmeter.store.shard import WATERMARK_SECONDS
 from redmeter.types import Outcome
 from support.proxy import Proxy
 from support.servers import Server
@@ -35,7 +35,7 @@ def test_a_batch_sent_three_times_counts_once(client: Any, open_store: OpenStore
     store = open_store()
     second = int(server_time(client))
     batch = batch_of(store, 1, "x", second, 5)
-    version = store.binding().version
+    version = store.config().version
     first = send(store, batch, version, must_exist=False)
     again = [send(store, batch, version, must_exist=True) for _ in range(2)]
     assert first == Outcome(applied=True)
@@ -50,7 +50,7 @@ def test_a_lower_number_than_the_watermark_is_taken_as_applied(
     """A batch that comes late, after its successor, was given up: it changes nothing."""
     store = open_store()
     second = int(server_time(client))
-    version = store.binding().version
+    version = store.config().version
     for number in (7, 6, 9):
         send(store, batch_of(store, number, "x", second), version, must_exist=False)
     assert samples(client, key(1)) == {second: 2}
@@ -61,7 +61,7 @@ def test_numbers_are_compared_as_numbers(client: Any, open_store: OpenStore) -> 
     """Batch 10 comes after batch 9, although its text sorts before it."""
     store = open_store()
     second = int(server_time(client))
-    version = store.binding().version
+    version = store.config().version
     for number in (9, 10, 9, 10, 11):
         send(store, batch_of(store, number, "x", second), version, must_exist=False)
     assert samples(client, key(1)) == {second: 3}
@@ -124,7 +124,7 @@ def test_the_first_batch_of_a_producer_may_be_sent_again_without_a_watermark(
     with Proxy(any_server.port) as proxy:
         store = open_store(proxy.url, clock=HastyClock())
         second = int(server_time(client))
-        store.binding()
+        store.config()
         # Half a request is never applied.
         proxy.reset_after(100, of="requests")
         assert count(store, "x", second) == Outcome(applied=True)
@@ -138,7 +138,7 @@ def test_must_exist_looks_for_the_watermark_before_anything_is_written(
     """A batch that was in doubt is applied where the watermark is lower, at any age, else not."""
     store = open_store()
     second = int(server_time(client))
-    version = store.binding().version
+    version = store.config().version
     assert send(store, batch_of(store, 2, "x", second), version, must_exist=True).uncertain
     assert not client.exists(key(1), "redmeter:total:", "redmeter:batch:" + "p" * 32)
     assert send(store, batch_of(store, 2, "x", second), version, must_exist=False).applied
@@ -206,7 +206,7 @@ def test_a_key_of_another_type_is_rejected_and_the_rest_applied_once(
     store = open_store()
     second = int(server_time(client))
     client.rpush(key(60), "theirs")
-    version = store.binding().version
+    version = store.config().version
     batch = batch_of(store, 1, "x", second, 4)
     outcome = send(store, batch, version, must_exist=False)
     assert reasons(outcome) == [(key(60), "WRONGTYPE")]

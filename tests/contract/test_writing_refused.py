@@ -48,7 +48,7 @@ def test_the_same_batch_number_goes_through_once_memory_is_back(
     """A refused batch is not marked as applied."""
     store = open_store()
     now = int(server_time(client))
-    version = store.binding().version
+    version = store.config().version
     batch = batch_of(store, 1, "x", now, 6)
     client.config_set("maxmemory", "1")
     with pytest.raises(StoreRefused):
@@ -65,7 +65,7 @@ def test_memory_that_runs_out_within_a_batch_does_not_cut_it_in_half(
     """Once the watermark is written the script goes on to its end."""
     store = open_store(retention={1: 120})
     now = int(server_time(client))
-    store.binding()
+    store.config()
     names = [f"series-{i}" + "x" * 150 for i in range(150)]
     used = client.info("memory")["used_memory"]
     outcomes = []

@@ -10,14 +10,14 @@ from dashboard.conftest import error_of
 from dashboard.test_api import ASKED, validator
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, app
-from redmeter.partitions import partition_of
 from redmeter.reading import rowrankings
 from redmeter.reading.listing import Listing
-from redmeter.store import scatter
-from redmeter.store.link import Link
+from redmeter.shards import shard_of
+from redmeter.store import fan_out
+from redmeter.store.connection import ServerLink
 from support.asking import asking
 from support.clusters import Cluster
-from support.progress import partitions_on, slot_of
+from support.progress import shards_on, slot_of
 from support.stores import opened_store
 from support.waiting import eventually
 
@@ -32,7 +32,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client(cluster: Cluster) -> Iterator[httpx.Client]:
-    """A client of the page of a store that has something of everything, in all partitions."""
+    """A client of the page of a store that has something of everything, in all shards."""
     with Meter(cluster.url, sync=True) as meter:
         for number, name in enumerate(NAMES):
             meter.count(name, number + 1)
@@ -76,8 +76,8 @@ def test_with_a_node_away_the_page_shows_what_there_is(
     assert len(counters(client)["rows"]) == len(NAMES)
     node = cluster.nodes[1]
     cluster.pause(node)
-    away = partitions_on(cluster, node)
-    there = {name for name in NAMES if partition_of(name) not in away}
+    away = shards_on(cluster, node)
+    there = {name for name in NAMES if shard_of(name) not in away}
     told = [f"{node.address} does not answer"]
     found = counters(client)
     assert {row["name"] for row in found["rows"]} == there
@@ -110,13 +110,13 @@ def test_a_node_that_stands_still_holds_up_no_other_question(
     """It is waited for once; while it is left alone, it is not even asked."""
     counters(client)
     asked: list[str] = []
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def noted(self: Link, *args: Any, **options: Any) -> Any:
+    def noted(self: ServerLink, *args: Any, **options: Any) -> Any:
         asked.append(self.location.partition(" ")[0])
         return whole(self, *args, **options)
 
-    monkeypatch.setattr(Link, "exchange", noted)
+    monkeypatch.setattr(ServerLink, "exchange", noted)
     node = cluster.nodes[2]
     cluster.pause(node)
 
@@ -138,7 +138,7 @@ def test_a_slot_that_nobody_serves_is_named(
     client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What lies there is missing, and the rest is shown."""
-    monkeypatch.setattr(scatter, "MOVING_TRIES_PARTLY", 1)
+    monkeypatch.setattr(fan_out, "MOVING_TRIES_PARTLY", 1)
     slot = slot_of(63)
     home = cluster.node_of(slot)
     cluster.drop_slot(slot)
@@ -159,10 +159,10 @@ def test_all_nodes_away_is_a_503(client: httpx.Client, cluster: Cluster) -> None
     assert client.get("/healthz").status_code == 503
 
 
-def test_series_of_all_partitions_are_ranked(
+def test_series_of_all_shards_are_ranked(
     client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Page by page, each of series from several partitions: none is missed, none comes twice."""
+    """Page by page, each of series from several shards: none is missed, none comes twice."""
     monkeypatch.setattr(rowrankings, "MIN_PAGE", 7)
     monkeypatch.setattr(rowrankings, "MAX_PAGE", 7)
     with opened_store(cluster.url) as store:

@@ -147,10 +147,10 @@ def fill(cluster: Cluster) -> None:
     rights.fill(cluster)  # type: ignore[arg-type]  # of which it needs the address alone
     store, now = opened(cluster.url), int(time.time()) // 60 * 60
     for number in range(30):
-        keys = store.part(f"old{number}").keys
+        keys = store.shard(f"old{number}").keys
         store.ask([("ZADD", keys.known, "0", entry(60, f"old{number}"))])
         store.ask([("HSET", keys.count(60, f"old{number}"), "60", "1")])
-    keys = store.part("large").keys
+    keys = store.shard("large").keys
     some = [text for at in range(1200) for text in (str(now - 60 * at), "1")]
     store.ask([("ZADD", keys.known, "0", "60:large"), ("HSET", keys.count(60, "large"), *some)])
     store.ask([("EXPIRE", keys.count(60, "large"), "9000")])
@@ -202,8 +202,8 @@ def test_what_is_needed_besides_is_missed(guarded: Cluster) -> None:
     assert store.reader.read()
     denied = {one["object"] for node in guarded.nodes for one in node.client.acl_log()}
     assert denied <= ASKED_ANYWAY
-    part = store.part("hits")
-    slot = slot_of(store.number_of("hits"))
+    part = store.shard("hits")
+    slot = slot_of(store.shard_number("hits"))
     to = guarded.other_than(guarded.node_of(slot))
     guarded.open_slot(slot, to)
     guarded.move_keys(slot, to)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from redis.crc import key_slot
 
-from redmeter.partitions import PARTITIONS, TAGS
+from redmeter.shards import SHARDS, TAGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
@@ -82,16 +82,16 @@ def test_another_cost_makes_another_figure(capacity: Any, tables: Any, costs: An
         assert all(same) == (name in told), name
 
 
-def test_partitions_lie_where_a_cluster_puts_them(capacity: Any) -> None:
+def test_shards_lie_where_a_cluster_puts_them(capacity: Any) -> None:
     """Masters that share the slots evenly, one stretch each."""
     for masters in (1, 3, 6, 32, 60, 64):
         slots = [key_slot(tag.encode()) for tag in TAGS]
         lie = Counter(slot * masters // 16384 for slot in slots)
-        assert lie == Counter(capacity.master_of(part, masters) for part in range(PARTITIONS))
+        assert lie == Counter(capacity.master_of(part, masters) for part in range(SHARDS))
 
 
 def test_sixty_masters_have_no_more_room_than_thirty_two(capacity: Any, costs: Any) -> None:
-    """Two partitions of 64 are on the fullest in either case."""
+    """Two shards of 64 are on the fullest in either case."""
     found = {n: capacity.capacity(costs, capacity.USUAL, n) for n in (32, 60, 64)}
     assert [found[n].partitions for n in (32, 60, 64)] == [2, 2, 1]
     assert found[32].series == found[60].series == found[64].series / 2

@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redmeter import Meter, book
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from support.proxy import Proxy
 from support.recorders import OpenBuffered, check_whole
 from support.servers import Server
@@ -82,10 +82,10 @@ def keep_idle(client: "redis.Redis", number: int) -> None:
 
 
 @contextlib.contextmanager
-def opened(*args: Any, **options: Any) -> Iterator[Link]:
+def opened(*args: Any, **options: Any) -> Iterator[ServerLink]:
     """Open a store, and give its link."""
     with opened_store(*args, **options) as store:
-        assert isinstance(store.link, Link)
+        assert isinstance(store.link, ServerLink)
         yield store.link
 
 

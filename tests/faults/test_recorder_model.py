@@ -71,7 +71,7 @@ class Recording(RuleBasedStateMachine):
         self.clock = ManualClock(int(server_time(self.conn)) + 0.5)
         self.admin = self._store()
         self.keeper = self._store(clock=self.clock)
-        self.stored = Stored(dict(self.admin.binding().retention))
+        self.stored = Stored(dict(self.admin.config().retention))
         self.value = 0.0
         self._start(self.stored.retention)
 

@@ -13,7 +13,7 @@ from redis.exceptions import InvalidResponse
 from redmeter import Meter
 from redmeter.clock import ManualClock
 from redmeter.recording import backoff
-from redmeter.store.partition import WATERMARK_SECONDS
+from redmeter.store.shard import WATERMARK_SECONDS
 from support.proxy import Proxy
 from support.recorders import (
     INTERVAL,

@@ -1,6 +1,6 @@
 """Fuzz: what comes over sockets and lies in files beside the server: replies, states, locks.
 
-Beside tests/store/test_link.py, where each error of servers is told.
+Beside tests/store/test_connection.py, where each error of servers is told.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from redmeter.reading.servers import _info
 from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher, wire
 from redmeter.store.replies import error_code, mapped, pairs, scored
-from redmeter.store.slots import Slots
+from redmeter.store.topology import Slots
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -191,7 +191,7 @@ def test_what_a_node_says_of_its_slots_is_understood_or_told(reply: list[Any]) -
     """It may be no node at all."""
     with contextlib.suppress(StoreUnavailable):
         slots = Slots.read(reply, "127.0.0.1")
-        assert all(slots.shard(number) is None or slots.masters for number in (0, 1, 16383))
+        assert all(slots.range_of(number) is None or slots.masters for number in (0, 1, 16383))
 
 
 SAID = ("*2\r\n$9\r\n127.0.0.1\r\n$4\r\n6379\r\n", "*2\r\n+a\r\n+b\r\n", "*-1\r\n", "*1\r\n+a\r\n")

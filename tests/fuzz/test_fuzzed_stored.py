@@ -25,7 +25,7 @@ from redmeter.reading.observed import sum_of
 from redmeter.reading.series import Grid, slices_of, whole
 from redmeter.reading.sliding import slid
 from redmeter.reading.writers import answers
-from redmeter.store.binding import read_meta
+from redmeter.store.config import read_meta
 from redmeter.types import Frequency
 from support.fuzzing import (
     HOSTILE,

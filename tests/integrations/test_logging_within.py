@@ -9,7 +9,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.integrations.logging import install
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.testing import MemoryMeter
 from support.logs import patterns
 from support.servers import Server
@@ -117,13 +117,13 @@ def test_the_logs_of_the_client_library_come_to_an_end(
     server: Server, app_log: logging.Logger, monkeypatch: pytest.MonkeyPatch, sync: bool
 ) -> None:
     """One that logs each exchange logs none for having been logged, with two meters as well."""
-    exchange, chatty = Link.exchange, logging.getLogger("client")
+    exchange, chatty = ServerLink.exchange, logging.getLogger("client")
 
     def talkative(*args: Any, **options: Any) -> Any:
         chatty.warning("sending")
         return exchange(*args, **options)
 
-    monkeypatch.setattr(Link, "exchange", talkative)
+    monkeypatch.setattr(ServerLink, "exchange", talkative)
     with Meter(server.url, sync=sync) as one, Meter(server.url, prefix="two:", sync=sync) as two:
         install(one)
         install(two)

@@ -137,7 +137,7 @@ def test_too_few_replicas_fail_where_the_server_wants_some(any_server: Server) -
         assert not found(examine(store), "replicas")
         client.config_set("min-replicas-to-write", 2)
         with pytest.raises(StoreRefused, match="NOREPLICAS"):
-            store.bind()
+            store.load_config()
         (finding,) = found(examine(store), "replicas")
         assert finding.level == "fail"
         assert finding.text == (

@@ -77,7 +77,7 @@ def test_what_is_soon_over_is_tried_again_after_an_interval(time: Time) -> None:
 
 
 def test_it_can_be_waived_and_shared(time: Time) -> None:
-    """Partitions of one server are tried at the same moment; and failures stay known."""
+    """Shards of one server are tried at the same moment; and failures stay known."""
     backoff, other = Backoff(1.0), Backoff(1.0)
     backoff.failed(passing=True)
     other.like(backoff)

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from redmeter.partitions import TAGS, partition_of
+from redmeter.shards import TAGS, shard_of
 from soak.crew import Seen
 from soak.journal import Book, level
 from soak.place import LAG
@@ -36,13 +36,13 @@ class Window(NamedTuple):
     end: float
     #: Until when what was stored may be gone; None where nothing may.
     risk: float | None = None
-    #: The partitions of what may be gone; None: all.
-    partitions: frozenset[int] | None = None
+    #: The shards of what may be gone; None: all.
+    shards: frozenset[int] | None = None
 
     def may_cost(self, series: str) -> bool:
         """Whether something of a series may be gone."""
-        where = self.partitions
-        return self.risk is not None and (where is None or partition_of(series) in where)
+        where = self.shards
+        return self.risk is not None and (where is None or shard_of(series) in where)
 
     def touches(self, start: float, end: float) -> bool:
         """Whether it may have been noticed in a time."""
@@ -97,7 +97,7 @@ def sums(ledger: Ledger, stored: Stored) -> Iterator[str]:
         yield f"{series} is stored, and nobody recorded it"
     short: Counter[int] = Counter()
     for series, seconds in ledger.recorded.items():
-        if not stored.tags[series] <= {"", TAGS[partition_of(series)]}:
+        if not stored.tags[series] <= {"", TAGS[shard_of(series)]}:
             yield f"{series} lies in {stored.tags[series]}"
         for precision, samples in stored.precisions(series).items():
             oldest = stored.oldest(precision, samples)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from redmeter.partitions import TAGS
+from redmeter.shards import TAGS
 from soak.place import HANDED_OVER, Hold, Place
 from support.clusters import Cluster
 from support.nodes import Node
-from support.progress import partitions_on, slot_of
+from support.progress import shards_on, slot_of
 
 
 class Clustered(Place):
@@ -52,7 +52,7 @@ class Clustered(Place):
 
     def _master(self) -> Node:
         node = self._chance.choice(self._cluster.masters())
-        self.touched = partitions_on(self._cluster, node)
+        self.touched = shards_on(self._cluster, node)
         return node
 
     def _ask(self, *words: str) -> None:
@@ -100,8 +100,8 @@ class Clustered(Place):
         self._cluster.wait_ok()
 
     def _move(self) -> None:
-        for partition in self._chance.sample(range(len(TAGS)), 8):
-            slot = slot_of(partition)
+        for shard in self._chance.sample(range(len(TAGS)), 8):
+            slot = slot_of(shard)
             self._cluster.migrate_slot(slot, self._cluster.other_than(self._cluster.node_of(slot)))
             self._cluster.wait_ok()
 

@@ -31,7 +31,7 @@ class Place(abc.ABC):
     #: what is stored until they are over.
     lossy: frozenset[str]
     until_end: frozenset[str] = frozenset()
-    #: The partitions that the last fault was about; None: all.
+    #: The shards that the last fault was about; None: all.
     touched: frozenset[int] | None = None
 
     def __init__(self, chance: random.Random, hold: Hold) -> None:

@@ -154,7 +154,7 @@ def test_readers_are_told_what_is_settled_and_no_more_than_was_recorded(tmp_path
     assert wrong(3, last, last, before._replace(risk=None))
     assert not wrong(3, last, last, before)
     assert [wrong(n, later, later, before) for n in (0, 6)] == [False, True]
-    assert wrong(0, later, later, before._replace(partitions=frozenset()))
+    assert wrong(0, later, later, before._replace(shards=frozenset()))
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def a_stranger(there: Stored) -> None:
 
 
 def elsewhere(there: Stored) -> None:
-    """A series lies in a partition that is not its own."""
+    """A series lies in a shard that is not its own."""
     there.tags[COUNTED].add("none")
 
 
@@ -124,14 +124,14 @@ def test_of_a_killed_writer_what_was_in_memory_may_be_missing_and_no_more(book: 
 
 
 def test_a_fault_may_cost_what_was_stored_shortly_before(book: Book) -> None:
-    """Not what was stored long before, and of no partition but those it hit."""
+    """Not what was stored long before, and of no shard but those it hit."""
     there, last = stored(), book.looks[-1]
     for place in ((0, COUNTED), (1, COUNTED), (60, COUNTED)):
         there.slices[place][max(there.slices[place])] -= 1
     just_now = Window("killed", last.time, last.time, risk=last.time)
     assert wrong(book, there, just_now) == []
     assert wrong(book, there, just_now._replace(risk=None))
-    assert wrong(book, there, just_now._replace(partitions=frozenset()))
+    assert wrong(book, there, just_now._replace(shards=frozenset()))
     later = last.time + 60.0
     book.looks.append(last._replace(time=later))
     assert wrong(book, there, Window("killed", later, later, risk=later))

@@ -12,27 +12,27 @@ import pytest
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
 from redmeter.clock import ManualClock
-from redmeter.partitions import TAGS
 from redmeter.reading.catalogue import read_names
 from redmeter.reading.health import examine
 from redmeter.reading.join import Joined, join, of_field, of_window
 from redmeter.reading.series import read_totals
 from redmeter.reading.windows import whole_window
-from redmeter.store import Store, scatter
+from redmeter.shards import TAGS
+from redmeter.store import Store, fan_out
 from redmeter.store import cluster as clusters
 from redmeter.store.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Command
 from redmeter.store.urls import in_short
 from support.clusters import Cluster
 from support.names import one_in_each
 from support.nodes import Node
-from support.progress import errors, partitions_on, whereabouts
+from support.progress import errors, shards_on, whereabouts
 from support.servers import free_port
 from support.stores import OpenMeter, OpenStore, link_of, opened_stores
 from support.waiting import eventually
 
-#: One for each partition.
+#: One for each shard.
 NAMES = one_in_each()
 
 
@@ -54,23 +54,23 @@ def link(open_store: OpenStore) -> ClusterLink:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How many exchanges there were with each node, by its address."""
     seen: Counter[str] = Counter()
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def counted(self: Link, *args: Any, **options: Any) -> Any:
+    def counted(self: ServerLink, *args: Any, **options: Any) -> Any:
         seen[self.location.partition(" ")[0]] += 1
         return whole(self, *args, **options)
 
-    monkeypatch.setattr(Link, "exchange", counted)
+    monkeypatch.setattr(ServerLink, "exchange", counted)
     return seen
 
 
 def key_in(part: int, family: str = "total:") -> str:
-    """Return a key of a partition."""
+    """Return a key of a shard."""
     return f"redmeter:{{{TAGS[part]}}}{family}"
 
 
 def fill(store: Store) -> None:
-    """Count each of NAMES by one more than the partition it lies in."""
+    """Count each of NAMES by one more than the shard it lies in."""
     with Meter(store.location, sync=True) as meter:
         for number, name in enumerate(NAMES):
             meter.count(name, number + 1)
@@ -82,25 +82,25 @@ COUNTED = {name: number + 1 for number, name in enumerate(NAMES)}
 # --- To whom -------------------------------------------------------------------------------
 
 
-def test_a_reading_about_one_partition_asks_its_node_alone(
+def test_a_reading_about_one_shard_asks_its_node_alone(
     open_store: OpenStore, cluster: Cluster, asked: Counter[str]
 ) -> None:
     """And needs no other one, also to know what is kept."""
     store = open_store()
     fill(store)
-    version = store.binding().version
+    version = store.config().version
     asked.clear()
     for number in range(0, 64, 7):
-        key = store.parts[number].keys.count(60, NAMES[number])
+        key = store.shards[number].keys.count(60, NAMES[number])
         view, (found,) = store.read([("HGETALL", key)])
         assert len(found) == 2
         assert view.version == version
     assert sum(asked.values()) == 10
     other = cluster.nodes[1]
-    here = next(n for n in range(64) if n not in partitions_on(cluster, other))
+    here = next(n for n in range(64) if n not in shards_on(cluster, other))
     cluster.pause(other)
     asked.clear()
-    store.read([("HGETALL", store.parts[here].keys.count(60, NAMES[here]))])
+    store.read([("HGETALL", store.shards[here].keys.count(60, NAMES[here]))])
     assert other.address not in asked
 
 
@@ -117,7 +117,7 @@ def test_each_command_goes_to_the_master_that_has_its_key(
     assert isinstance(refused, StoreRefused)
     assert replies == [b"%d" % part for part in reversed(range(64))]
     for master in cluster.masters():
-        assert master.client.dbsize() == len(partitions_on(cluster, master))
+        assert master.client.dbsize() == len(shards_on(cluster, master))
         assert errors(master, "MOVED") == 0
 
 
@@ -125,23 +125,23 @@ def test_masters_are_asked_at_the_same_time(
     link: ClusterLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None waits until another one has answered."""
-    all_three, whole = threading.Barrier(3, timeout=10), Link.exchange
+    all_three, whole = threading.Barrier(3, timeout=10), ServerLink.exchange
 
-    def met(self: Link, *args: Any, **options: Any) -> Any:
+    def met(self: ServerLink, *args: Any, **options: Any) -> Any:
         all_three.wait()
         return whole(self, *args, **options)
 
-    monkeypatch.setattr(Link, "exchange", met)
+    monkeypatch.setattr(ServerLink, "exchange", met)
     assert link.exchange([("GET", key_in(part)) for part in range(64)]) == [None] * 64
 
 
-def test_lanes_are_the_partitions_of_each_master(open_store: OpenStore, cluster: Cluster) -> None:
-    """Each partition in one of them."""
-    lanes = open_store().lanes()
-    assert {name: set(lane) for name, lane in lanes.items()} == {
-        master.address: set(partitions_on(cluster, master)) for master in cluster.masters()
+def test_servers_have_the_shards_of_each_master(open_store: OpenStore, cluster: Cluster) -> None:
+    """Each shard in one of them."""
+    by_server = open_store().by_server()
+    assert {name: set(numbers) for name, numbers in by_server.items()} == {
+        master.address: set(shards_on(cluster, master)) for master in cluster.masters()
     }
-    assert sorted(map(len, lanes.values())) == [21, 21, 22]
+    assert sorted(map(len, by_server.values())) == [21, 21, 22]
 
 
 def test_what_no_key_is_about_is_asked_of_a_master_that_is_well(
@@ -153,7 +153,7 @@ def test_what_no_key_is_about_is_asked_of_a_master_that_is_well(
     with pytest.raises(StoreUnavailable):
         link.exchange([("PING",)])
     assert link.exchange([("PING",)]) == [b"PONG"]
-    assert link.away() == [cluster.nodes[0].address]
+    assert link.unreachable() == [cluster.nodes[0].address]
 
 
 # --- Slots that move -----------------------------------------------------------------------
@@ -164,7 +164,7 @@ def at_first_wait(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[],
     """What is done where one would wait for a slot to have moved; that it is, is checked."""
     todo: list[Callable[[], object]] = []
     waiting = SimpleNamespace(sleep=lambda _: todo and todo.pop()())
-    monkeypatch.setattr(scatter, "time", waiting)
+    monkeypatch.setattr(fan_out, "time", waiting)
     yield todo
     assert todo == []
 
@@ -221,7 +221,7 @@ def test_keys_of_which_some_have_moved_are_a_matter_of_waiting(
 
 
 def half_moved(cluster: Cluster, part: int, *families: str) -> Callable[[], object]:
-    """Move some keys of a partition to another node; return what moves the others, and the slot."""
+    """Move some keys of a shard to another node; return what moves the others, and the slot."""
     slot, source, to = whereabouts(cluster, part)
     cluster.open_slot(slot, to)
     keys = [k for f in families for k in source.client.scan_iter(key_in(part, f) + "*", count=1000)]
@@ -291,7 +291,7 @@ def test_a_slot_that_nobody_serves_is_said(
     fill(store)
     slot, source, _ = whereabouts(cluster, 9)
     cluster.drop_slot(slot)
-    monkeypatch.setattr(scatter, "MOVING_TRIES", 2)
+    monkeypatch.setattr(fan_out, "MOVING_TRIES", 2)
     try:
         link_of(store).recover()
         refused, value = link_of(store).exchange(
@@ -302,9 +302,9 @@ def test_a_slot_that_nobody_serves_is_said(
         with pytest.raises(StoreRefused, match="cluster is not complete"):
             read_names(store)
         assert read_totals(store, NAMES[:9]) == {name: COUNTED[name] for name in NAMES[:9]}
-        partly = store.partly()
+        partly = store.best_effort()
         assert read_names(partly) == sorted(set(NAMES) - {NAMES[9]})
-        assert partly.left_out() == [f"nobody serves slot {slot}"]
+        assert partly.skipped() == [f"nobody serves slot {slot}"]
         found = [f for f in examine(store).findings if f.topic == "cluster" and f.level == "fail"]
         assert "nobody serves 1 of 16,384 slots" in found[0].text
     finally:
@@ -323,7 +323,7 @@ def test_a_node_that_stands_still_is_named_and_the_others_are_read(
     fill(store)
     cluster.keep_masters()
     node = cluster.nodes[1]
-    away = partitions_on(cluster, node)
+    away = shards_on(cluster, node)
     there = [name for number, name in enumerate(NAMES) if number not in away]
     gone = [name for number, name in enumerate(NAMES) if number in away]
     cluster.pause(node)
@@ -332,25 +332,25 @@ def test_a_node_that_stands_still_is_named_and_the_others_are_read(
             ask(store)
         assert f"(a node of {in_short(cluster.url)})" in str(error.value)
     assert read_totals(store, there) == {name: COUNTED[name] for name in there}
-    assert store.link.away() == [node.address]
-    partly = store.partly()
+    assert store.link.unreachable() == [node.address]
+    partly = store.best_effort()
     assert read_names(partly) == sorted(there)
-    assert partly.left_out() == [f"{node.address} does not answer"]
-    assert store.left_out() == []
+    assert partly.skipped() == [f"{node.address} does not answer"]
+    assert store.skipped() == []
     assert read_totals(partly, NAMES) == {
         name: 0 if name in gone else COUNTED[name] for name in NAMES
     }
     cluster.resume(node)
     eventually(lambda: read_names(partly) == sorted(NAMES), 2 * LEFT_ALONE + 5)
     assert read_totals(store, NAMES) == COUNTED
-    assert store.link.away() == []
+    assert store.link.unreachable() == []
 
 
 def test_a_node_that_kept_us_waiting_is_left_alone_for_a_while(
     open_store: OpenStore, cluster: Cluster, asked: Counter[str]
 ) -> None:
     """At once it is said that it does not answer: it is not asked."""
-    partly = open_store(timeout=0.5).partly()
+    partly = open_store(timeout=0.5).best_effort()
     read_names(partly)
     cluster.keep_masters()
     node = cluster.nodes[2]
@@ -370,17 +370,17 @@ def test_a_reading_that_goes_on_without_those_away_asks_others_what_anybody_can_
     fill(store)
     assert read_names(store) == sorted(NAMES)
     cluster.keep_masters()
-    away = partitions_on(cluster, cluster.nodes[0])
+    away = shards_on(cluster, cluster.nodes[0])
     cluster.pause(cluster.nodes[0])
     there = [name for number, name in enumerate(NAMES) if number not in away]
-    assert read_names(store.partly()) == sorted(there)
+    assert read_names(store.best_effort()) == sorted(there)
 
 
 def test_all_nodes_away_is_an_error_also_where_one_goes_on_without_some(
     open_store: OpenStore, cluster: Cluster
 ) -> None:
     """There is nothing to show."""
-    partly = open_store(timeout=0.2).partly()
+    partly = open_store(timeout=0.2).best_effort()
     read_names(partly)
     for node in cluster.nodes:
         cluster.pause(node)
@@ -401,7 +401,7 @@ def test_another_master_is_found_in_place_of_one_that_died(
     cluster.wait_failover(cluster.nodes[0])
     assert read_totals(store, NAMES) == COUNTED
     assert read_names(store) == sorted(NAMES)
-    assert store.link.away() == []
+    assert store.link.unreachable() == []
 
 
 def test_any_of_the_nodes_of_the_url_will_do(cluster: Cluster, open_store: OpenStore) -> None:
@@ -433,11 +433,11 @@ def test_a_process_that_ends_waits_for_no_node_longer_than_told(
 ) -> None:
     """Also for those that it did not know before."""
     told: list[float] = []
-    monkeypatch.setattr(Link, "hurry", lambda _, seconds: told.append(seconds))
+    monkeypatch.setattr(ServerLink, "cap_timeout", lambda _, seconds: told.append(seconds))
     link = link_of(open_store(timeout=5.0))
     link.node(("127.0.0.1", 1))
-    link.hurry(0.7)
-    link.hurry(2.0)
+    link.cap_timeout(0.7)
+    link.cap_timeout(2.0)
     link.node(("127.0.0.1", 2))
     assert told == [0.7, 2.0, 0.7]
 
@@ -493,7 +493,7 @@ def test_a_replica_that_is_away_is_made_up_for_by_its_master(
     assert read_totals(store.reader, NAMES) == COUNTED
     cluster.pause(cluster.nodes[4])
     assert read_totals(store.reader, NAMES) == COUNTED
-    assert store.reader.link.away() == []
+    assert store.reader.link.unreachable() == []
 
 
 def test_what_is_written_at_once_is_waited_for_so_on_a_cluster(

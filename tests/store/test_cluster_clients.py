@@ -10,7 +10,7 @@ from redis.cluster import ClusterNode, LoadBalancingStrategy, RedisCluster
 from redmeter import Meter, StoreUnavailable
 from redmeter.reading.health import examine
 from redmeter.store import Store
-from redmeter.store.slots import slot_of
+from redmeter.store.topology import slot_of
 from support.clusters import Cluster
 from support.layout import SLOTS
 from support.names import one_in_each
@@ -20,7 +20,7 @@ from support.servers import Server
 from support.stores import link_of
 from support.waiting import eventually
 
-#: One for each partition.
+#: One for each shard.
 NAMES = one_in_each()
 
 
@@ -123,7 +123,7 @@ def test_as_many_threads_as_like_to_use_a_node_at_once(cluster: Cluster) -> None
         meter.close()
         theirs.close()
     assert {reply[0] for reply in replies} == {key.encode()}
-    assert link.away() == []
+    assert link.unreachable() == []
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_client_that_knows_another_way_to_the_nodes_brings_it_along(inner: Clu
         for name in NAMES:
             meter.count(name)
         assert meter.names() == sorted(NAMES)
-        part = store_of(meter).part(NAMES[0])
+        part = store_of(meter).shard(NAMES[0])
         slot = slot_of(part.keys.total)
         other = inner.other_than(inner.node_of(slot))
         inner.open_slot(slot, other)  # what is not there any more is asked for there: ASK

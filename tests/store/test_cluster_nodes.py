@@ -10,10 +10,9 @@ from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavail
 from redmeter.reading import health
 from redmeter.reading.catalogue import read_names
 from redmeter.store import Store
-from redmeter.store.link import Link
-from redmeter.store.redirects import place_in
+from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Reply
-from redmeter.store.slots import Address, Shard, Slots, key_of, name_of, slot_of
+from redmeter.store.topology import Address, SlotRange, Slots, key_of, name_of, place_in, slot_of
 from support.certificates import POSSIBLE
 from support.clusters import Cluster
 from support.layout import SLOTS
@@ -66,12 +65,12 @@ def test_slots_are_found_in_their_ranges() -> None:
     )
     assert slots.masters == [A, B]
     assert slots.nodes == [A, B, C]
-    assert slots.shard(0) == slots.shard(99) == Shard(0, 99, A, (C,))
-    assert slots.shard(150) == Shard(100, 199, B, ())
-    assert slots.shard(300) == Shard(300, 300, A, (C,))
+    assert slots.range_of(0) == slots.range_of(99) == SlotRange(0, 99, A, (C,))
+    assert slots.range_of(150) == SlotRange(100, 199, B, ())
+    assert slots.range_of(300) == SlotRange(300, 300, A, (C,))
     for nobodys in (200, 299, 301, SLOTS - 1):
-        assert slots.shard(nobodys) is None
-    assert Slots([]).shard(0) is None
+        assert slots.range_of(nobodys) is None
+    assert Slots([]).range_of(0) is None
 
 
 def test_a_node_is_where_a_remap_says() -> None:
@@ -195,7 +194,7 @@ def failure(url: str) -> StoreError:
 
 
 def test_a_cluster_of_one_node_that_announces_no_host(lone: Server) -> None:
-    """It has all partitions, and is where it was found; the doctor has no complaint of it."""
+    """It has all shards, and is where it was found; the doctor has no complaint of it."""
     clustered(lone)
     with Meter(url_of(lone), sync=True) as meter:
         meter.count("hits", 3)
@@ -203,7 +202,7 @@ def test_a_cluster_of_one_node_that_announces_no_host(lone: Server) -> None:
         assert meter._store is not None
         found = health.examine(meter._store)
     told = [(f.level, f.text) for f in found.findings if f.topic == "cluster"]
-    assert told[0] == ("ok", "1 masters, 64 of 64 partitions each")
+    assert told[0] == ("ok", "1 masters, 64 of 64 shards each")
 
 
 def test_of_addresses_that_are_gone_nothing_is_kept(lone: Server) -> None:
@@ -247,7 +246,7 @@ def test_a_cluster_that_is_taken_for_one_server_is_said(cluster: Cluster) -> Non
     for one in cluster.nodes[:3]:
         url = f"redis://127.0.0.1:{one.port}/0"
         with opened_store(url) as store:
-            told = [failure(url), *(refused(f) for f in (store.bind, change_of(store)))]
+            told = [failure(url), *(refused(f) for f in (store.load_config, change_of(store)))]
         for error in told:
             assert isinstance(error, StoreRefused)
             assert error.code == "CROSSSLOT"
@@ -273,17 +272,17 @@ def test_no_reading_takes_a_node_for_an_empty_store(cluster: Cluster, prefix: st
 def test_a_node_that_cannot_tell_yet_is_asked_again(lone: Server) -> None:
     """It may have no slots, and get some while we speak to it."""
     with opened_store(lone.url) as store:
-        link = store.parts[0].link
-        assert isinstance(link, Link)
+        link = store.shards[0].link
+        assert isinstance(link, ServerLink)
         ask = [("HGETALL", store.keys.count(60, "hits"))]
         for _ in range(2):
             (reply,) = store.ask(ask)
             assert isinstance(reply, StoreRefused)
-            assert not link.alone
+            assert not link.standalone
         refused(store.read)
         clustered(lone)
         eventually(lambda: store.ask(ask) == [[]], 10.0)
-        assert link.alone
+        assert link.standalone
 
 
 def test_a_store_is_told_from_a_node_within_the_first_exchange(
@@ -292,7 +291,7 @@ def test_a_store_is_told_from_a_node_within_the_first_exchange(
     """Whether the store is empty, the book's or ours; later ones ask for nothing more."""
     conn.hset("count:60:hits", "60", 1)
     with opened_store(server.url, prefix="ours:") as store:
-        store.bind()
+        store.load_config()
     for prefix in ("redmeter:", "", "ours:"):
         for ask in (Store.read, ask_one):
             with opened_store(server.url, prefix=prefix) as store, exchanges(monkeypatch) as seen:
@@ -329,7 +328,7 @@ def test_one_node_that_has_all_slots_and_is_taken_for_a_server_is_said(lone: Ser
     clustered(lone)
     with opened_store(lone.url) as store, lone.client() as client:
         eventually(lambda: client.cluster("INFO")["cluster_state"] == "ok", 10.0)
-        assert refused(store.bind).code == "CROSSSLOT"
+        assert refused(store.load_config).code == "CROSSSLOT"
         (found,) = [f for f in health.examine(store).findings if f.topic == "server"]
     assert (found.level, "is a cluster's node" in found.text) == ("warn", True)
     assert "redis+cluster://" in found.fix

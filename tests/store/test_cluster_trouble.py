@@ -12,15 +12,15 @@ import redis
 from redmeter import StoreRefused, StoreUnavailable
 from redmeter.errors import AccessDenied
 from redmeter.kinds import counter
-from redmeter.partitions import TAGS
 from redmeter.reading.health import examine
+from redmeter.shards import TAGS
 from redmeter.store import Store, indexes
 from redmeter.store import cluster as clustered
-from redmeter.store.redirects import ASKING, READONLY, answers
 from redmeter.store.replies import Command
+from redmeter.store.topology import ASKING, READONLY, answers
 from support.clusters import Cluster
 from support.nodes import Node
-from support.progress import partitions_on, slot_of
+from support.progress import shards_on, slot_of
 from support.stores import OpenStore, link_of, opened_stores
 from support.waiting import eventually
 
@@ -32,19 +32,19 @@ def open_store() -> Iterator[OpenStore]:
 
 
 def of_all() -> list[Command]:
-    """Return a question to each partition."""
+    """Return a question to each shard."""
     return [("EXISTS", f"redmeter:{{{tag}}}total:") for tag in TAGS]
 
 
 def count(store: Store, number: int) -> None:
-    """Count something in a partition, at once."""
-    part, counts = store.parts[number], {"hits": {int(store.clock.wall()): 1}}
+    """Count something in a shard, at once."""
+    part, counts = store.shards[number], {"hits": {int(store.clock.wall()): 1}}
     part.write(lambda kept: counter.operations(part.keys, kept.series, counts))
 
 
 def total(store: Store, number: int) -> int:
     """Return how often that was."""
-    (told,) = store.link.exchange([("HGET", store.parts[number].keys.total, "hits")])
+    (told,) = store.link.exchange([("HGET", store.shards[number].keys.total, "hits")])
     return int(told or 0)
 
 
@@ -71,7 +71,7 @@ def test_what_was_sent_is_tried_again_once_its_node_may_be_asked(
     """As often as on one server: that a node is left alone for a while is no try."""
     store = open_store(cluster.url, timeout=0.4)
     node = cluster.nodes[0]
-    number = min(partitions_on(cluster, node))
+    number = min(shards_on(cluster, node))
     count(store, number)
     cluster.keep_masters()
     cluster.pause(node)
@@ -96,7 +96,7 @@ def test_a_master_that_is_cut_off_from_the_others_is_not_believed(
     link.exchange(of_all())
     cluster.cut_off(node, clients=False)
     cluster.wait_failover(node)
-    part = store.parts[min(partitions_on(cluster, cluster.nodes[number + 3]))]
+    part = store.shards[min(shards_on(cluster, cluster.nodes[number + 3]))]
 
     def is_found() -> bool:
         store.ask([("EXISTS", part.keys.meta)])
@@ -114,13 +114,13 @@ def test_a_node_that_is_busy_is_left_out_and_named(
     for part in range(64):
         count(store, part)
     node = cluster.nodes[number]
-    gone = partitions_on(cluster, node)
+    gone = shards_on(cluster, node)
     node.ask("CONFIG", "SET", "lua-time-limit", "20")
     with script_that_never_ends(node):
-        partly = store.partly()
+        partly = store.best_effort()
         _, replies = partly.read([indexes.size(store.keys, store.keys.known)])
         assert replies == [7 * (64 - len(gone))]
-        assert partly.left_out() == [f"{node.address} is busy with a script"]
+        assert partly.skipped() == [f"{node.address} is busy with a script"]
         assert total(store, min({*range(64)} - gone)) == 1
         store.read()
         health = examine(store)
@@ -220,7 +220,7 @@ def test_a_replica_that_came_later_is_asked_after_a_while(
     replica.ask("CLUSTER", "REPLICATE", other.id)
     cluster.wait_for_replicas()
     link = link_of(open_store(cluster.url, read_from="replica").reader)
-    questions = [of_all()[number] for number in sorted(partitions_on(cluster, home))]
+    questions = [of_all()[number] for number in sorted(shards_on(cluster, home))]
     link.exchange(questions)
     replica.ask("CLUSTER", "REPLICATE", home.id)
     cluster.wait_for_replicas()
@@ -251,7 +251,7 @@ def test_a_replica_that_does_not_hear_from_its_master_is_passed_over(
 ) -> None:
     """It would answer with what was once, for as long as it is cut off; the doctor tells."""
     store = open_store(cluster.url, read_from="replica", timeout=1.0)
-    number = min(partitions_on(cluster, cluster.nodes[1]))
+    number = min(shards_on(cluster, cluster.nodes[1]))
     for wanted in range(1, 4):
         count(store, number)
         assert total(store.reader, number) == wanted
@@ -267,7 +267,7 @@ def test_a_replica_that_does_not_hear_from_its_master_is_asked_where_that_one_is
     """What it knows is the newest that there is."""
     cluster.keep_masters()
     store = open_store(cluster.url, read_from="replica", timeout=0.5)
-    number = min(partitions_on(cluster, cluster.nodes[1]))
+    number = min(shards_on(cluster, cluster.nodes[1]))
     count(store, number)
     assert total(store.reader, number) == 1
     cluster.pause(cluster.nodes[1])
@@ -290,7 +290,7 @@ def test_what_a_master_hands_over_is_not_waited_for(
     link.exchange(of_all())
     cluster.pause(cluster.nodes[1])
     assert [link.exchange(of_all()) for _ in range(3)] == [[0] * 64] * 3
-    assert link.away() == []
+    assert link.unreachable() == []
     cluster.resume(cluster.nodes[1])
 
 
@@ -305,7 +305,7 @@ def test_what_is_handed_over_is_asked_of_the_masters(
     monkeypatch.setattr(clustered, "AGAIN", 0.0)
     writer = open_store(any_cluster.url)
     # Not on the first master, which is asked who has which slots before.
-    number = min(partitions_on(any_cluster, any_cluster.nodes[1]))
+    number = min(shards_on(any_cluster, any_cluster.nodes[1]))
     count(writer, number)
     any_cluster.wait_for_replicas()
     rules = ("+@all",) if allowed else ("+@all", "-role", "-cluster", "+cluster|slots")

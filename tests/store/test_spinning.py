@@ -13,7 +13,7 @@ import pytest
 
 from redmeter.errors import StoreRefused, StoreUnavailable
 from redmeter.store import spinning
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.spinning import SPIN_SECONDS, TRY, Spinning
 from support.canned import Canned, Last, client_of
 from support.certificates import POSSIBLE, Authority
@@ -87,7 +87,7 @@ def test_a_reply_is_the_same_however_it_is_waited_for(canned: Canned, how: str) 
         return b"+too late\r\n"
 
     client = client_of(canned, socket_timeout=1.0, protocol=3 if how == "RESP3" else 2)
-    link = Link(lambda: client, "canned", owned=how == "owned")
+    link = ServerLink(lambda: client, "canned", owned=how == "owned")
     hello = [b"%1\r\n+proto\r\n:3\r\n"] if how == "RESP3" else []
     canned.replies = [*hello, b"+soon\r\n", late, b"-OOM no room\r\n", None]
     canned.replies += [*hello, too_late, *hello, b"+again\r\n"]
@@ -129,7 +129,7 @@ def test_what_a_server_says_before_it_closes_is_heard_over_tls(
     """Where one cannot look into the socket without reading it."""
     canned, trusted = speaking
     client = client_of(canned, host="127.0.0.1", ssl=True, ssl_ca_certs=str(trusted))
-    link = Link(lambda: client, "canned")
+    link = ServerLink(lambda: client, "canned")
     canned.replies = [Last(b"-ERR go away\r\n") for _ in range(20)]
     found = []
     for _ in canned.replies.copy():
@@ -165,7 +165,7 @@ from redmeter import Meter
 waits = []
 with Meter(sys.argv[1], sync=True) as meter:
     meter.count("hits")
-    spinner = meter._store.parts[0].link._spinning
+    spinner = meter._store.shards[0].link._spinning
     learn = type(spinner).learn
 
     def noted(self, spun, seconds):

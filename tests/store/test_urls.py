@@ -13,7 +13,7 @@ from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
 from redmeter.errors import InvalidSetting
 from redmeter.store import embedded, open
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.urls import parse
 
 #: What means something in a URL, or looks as if it did.
@@ -65,7 +65,7 @@ def test_no_piece_of_a_password_is_ever_shown(form: str, secret: str, escaped: b
     except InvalidSetting as error:
         texts = [repr(error), repr(vars(error)), *traceback.format_exception(error)]
     else:
-        texts = [repr(target), target.location, Link(lambda: None, target.location).location]
+        texts = [repr(target), target.location, ServerLink(lambda: None, target.location).location]
     assert [text for text in texts for piece in SECRETS if piece in text] == []
 
 

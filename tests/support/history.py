@@ -1,6 +1,6 @@
 """History: what writers recorded, held against what a store has of it, slice by slice.
 
-For each series, precision and partition
+For each series, precision and shard
 
     recorded - lost - uncertain - missing  <=  stored  <=  recorded - lost
 
@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
-from redmeter.partitions import TAGS, partition_of
+from redmeter.shards import TAGS, shard_of
 
 #: What the grand total is called among the precisions.
 TOTAL = 0
@@ -184,7 +184,7 @@ def check(
     sums: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for series, seconds in recorded.items():
         tags = stored.tags[series]
-        assert tags <= {"", TAGS[partition_of(series)]}, (series, tags)
+        assert tags <= {"", TAGS[shard_of(series)]}, (series, tags)
         for precision, samples in stored.precisions(series).items():
             oldest = stored.oldest(precision, samples)
             wanted = slices_of(seconds, precision, oldest)
@@ -203,9 +203,9 @@ def check(
             )
             if precision == max(stored.precisions(series)):
                 short[series] += max(0, wanted.total() - lost - found)
-            of_partition = sums[precision, partition_of(series)]
+            of_shard = sums[precision, shard_of(series)]
             for i, part in enumerate((least + ledger.uncertain, found, most)):
-                of_partition[i] += part
+                of_shard[i] += part
         if not any(ledger.lost[precision, series] for precision in stored.precisions(series)):
             check_sums_of(stored, series)
     for place, (least, found, most) in sums.items():

@@ -1,12 +1,12 @@
-"""Names of series, chosen by the partition that they lie in."""
+"""Names of series, chosen by the shard that they lie in."""
 
 import itertools
 
-from redmeter.partitions import PARTITIONS, partition_of
+from redmeter.shards import SHARDS, shard_of
 
 
 def one_in_each(pattern: str = "n{}") -> list[str]:
-    """Return a name for each partition, in the order of partitions.
+    """Return a name for each shard, in the order of shards.
 
     Args:
         pattern: of the names; a number takes the place of "{}".
@@ -14,7 +14,7 @@ def one_in_each(pattern: str = "n{}") -> list[str]:
     found: dict[int, str] = {}
     for number in itertools.count():
         name = pattern.format(number)
-        found.setdefault(partition_of(name), name)
-        if len(found) == PARTITIONS:
+        found.setdefault(shard_of(name), name)
+        if len(found) == SHARDS:
             break
-    return [found[partition] for partition in range(PARTITIONS)]
+    return [found[shard] for shard in range(SHARDS)]

@@ -1,4 +1,4 @@
-"""Progress: whether the partitions of a store on a cluster get what is recorded, node by node."""
+"""Progress: whether the shards of a store on a cluster get what is recorded, node by node."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -8,43 +8,43 @@ from functools import partial
 import redis
 from redis.crc import key_slot
 
-from redmeter.partitions import TAGS, partition_of
+from redmeter.shards import TAGS, shard_of
 from support.clusters import Cluster
 from support.history import Ledger, Stored
 from support.nodes import Node
 from support.waiting import eventually
 
-#: Seconds until a partition that is in order has to have more.
+#: Seconds until a shard that is in order has to have more.
 TIMEOUT = 20.0
 
 
-def slot_of(partition: int) -> int:
-    """Return the slot in which a partition lies."""
-    return key_slot(f"{{{TAGS[partition]}}}".encode())
+def slot_of(shard: int) -> int:
+    """Return the slot in which a shard lies."""
+    return key_slot(f"{{{TAGS[shard]}}}".encode())
 
 
-def partitions_on(cluster: Cluster, node: Node) -> frozenset[int]:
-    """Return the numbers of the partitions that a node has."""
+def shards_on(cluster: Cluster, node: Node) -> frozenset[int]:
+    """Return the numbers of the shards that a node has."""
     ranges = cluster.layout().get(node.id, ())
     return frozenset(
-        partition
-        for partition in range(len(TAGS))
-        if any(low <= slot_of(partition) <= high for low, high in ranges)
+        shard
+        for shard in range(len(TAGS))
+        if any(low <= slot_of(shard) <= high for low, high in ranges)
     )
 
 
-def whereabouts(cluster: Cluster, partition: int) -> tuple[int, Node, Node]:
-    """Return the slot of a partition, the node that has it, and one that has not."""
-    slot = slot_of(partition)
+def whereabouts(cluster: Cluster, shard: int) -> tuple[int, Node, Node]:
+    """Return the slot of a shard, the node that has it, and one that has not."""
+    slot = slot_of(shard)
     node = cluster.node_of(slot)
     return slot, node, cluster.other_than(node)
 
 
 def totals(cluster: Cluster) -> dict[int, int]:
-    """Return what was counted and is stored, by partition, as far as masters answer."""
+    """Return what was counted and is stored, by shard, as far as masters answer."""
     found: dict[int, int] = {}
     for master in cluster.masters():
-        numbers = sorted(partitions_on(cluster, master))
+        numbers = sorted(shards_on(cluster, master))
         pipe = master.client.pipeline(transaction=False)
         for number in numbers:
             pipe.hvals(f"redmeter:{{{TAGS[number]}}}total:")
@@ -56,7 +56,7 @@ def totals(cluster: Cluster) -> dict[int, int]:
 
 
 def goes_on(cluster: Cluster, but: AbstractSet[int] = frozenset(), times: int = 2) -> None:
-    """Wait until each partition has more than now, but for some; and again, so many times."""
+    """Wait until each shard has more than now, but for some; and again, so many times."""
     expected = set(range(len(TAGS))) - but
     for _ in range(times):
         before: dict[int, int] = {}
@@ -88,18 +88,18 @@ def replicated(cluster: Cluster, master: Node) -> dict[str, int]:
 
 
 def at_risk(
-    ledger: Ledger, partitions: AbstractSet[int], safe: Mapping[str, int], until: float
+    ledger: Ledger, shards: AbstractSet[int], safe: Mapping[str, int], until: float
 ) -> Callable[[str], int]:
     """Return what a failover may cost: what was not replicated yet and may have been stored.
 
     Args:
-        partitions: those of the master that was lost.
+        shards: those of the master that was lost.
         safe: what was replicated of each of its series: see replicated().
         until: from when on it cannot have taken anything any more, monotonic.
     """
     recorded = ledger.between(0.0, until)
     return lambda series: (
-        recorded[series] - safe.get(series, 0) if partition_of(series) in partitions else 0
+        recorded[series] - safe.get(series, 0) if shard_of(series) in shards else 0
     )
 
 

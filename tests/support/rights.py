@@ -202,7 +202,7 @@ def _log(server: Server, user: User) -> None:
             hour.add(f"p{n} at {at}", Group(1, at, at, ""))
         hour.add_texts([(at, "text")])
         messages = {"app:info": {slice_start(at, HOUR): hour}}
-        outcome = store.part("").write(lambda _, m=messages: message.operations(store.keys, m))  # type: ignore[misc]
+        outcome = store.shard("").write(lambda _, m=messages: message.operations(store.keys, m))  # type: ignore[misc]
         assert not outcome.rejections
     store.close()
 

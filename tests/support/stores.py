@@ -13,9 +13,9 @@ from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Link
-from redmeter.store.scatter import Scatter
-from redmeter.store.steps import drive
+from redmeter.store.connection import ServerLink
+from redmeter.store.fan_out import FanOut
+from redmeter.store.scripts import run_steps
 from redmeter.types import Batch, Operations, Outcome, RecorderHealth
 from support.servers import Server
 
@@ -80,8 +80,8 @@ def _give_up(meter: Meter) -> None:
 
 
 def link_of(store: Store) -> ClusterLink:
-    """Return the link of a store on a cluster, beneath what scatters."""
-    assert isinstance(store.link, Scatter)
+    """Return the link of a store on a cluster, beneath the fan-out."""
+    assert isinstance(store.link, FanOut)
     return store.link.cluster
 
 
@@ -112,7 +112,7 @@ def count_all(store: Store, counts: dict[str, dict[int, int]], **options: Any) -
     def build(kept: Kept) -> Operations:
         return counter.operations(store.keys, kept.series, counts)
 
-    return store.part("").write(build, **options)
+    return store.shard("").write(build, **options)
 
 
 def store_all(store: Store, counts: Mapping[str, Mapping[int, int]]) -> RecorderHealth:
@@ -132,20 +132,20 @@ def measure(store: Store, values: Mapping[str, float], time: float, **options: A
     def build(kept: Kept) -> Operations:
         return gauge.operations(store.keys, kept.series, given)
 
-    return store.part("").write(build, **options)
+    return store.shard("").write(build, **options)
 
 
 def send(store: Store, batch: Batch, version: str, **options: Any) -> Outcome:
-    """Send a batch once, to a store of one partition."""
-    (part,) = store.parts
-    return drive(part.link.collect, part.applying(batch, version, **options))
+    """Send a batch once, to a store of one shard."""
+    (part,) = store.shards
+    return run_steps(part.link.collect, part.applying(batch, version, **options))
 
 
 def batch_of(
     store: Store, number: int, name: str, second: int, amount: int = 1, producer: str = "p" * 32
 ) -> Batch:
     """Return the batch that counts at a second."""
-    operations = counter.operations(store.keys, store.binding().retention, {name: {second: amount}})
+    operations = counter.operations(store.keys, store.config().retention, {name: {second: amount}})
     return Batch(producer, number, operations)
 
 
@@ -175,12 +175,12 @@ def batch_keys(client: Any) -> list[bytes]:
 def exchanges(monkeypatch: Any) -> Iterator[list[int]]:
     """Record each round trip: how many commands went out together."""
     seen: list[int] = []
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def counted(self: Link, commands: Any, *take: Any, **options: Any) -> Any:
+    def counted(self: ServerLink, commands: Any, *take: Any, **options: Any) -> Any:
         seen.append(len(commands))
         return whole(self, commands, *take, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Link, "exchange", counted)
+        patch.setattr(ServerLink, "exchange", counted)
         yield seen

@@ -34,7 +34,7 @@ OPTIONS: dict[str, Any] = {"flush_interval": 0.1, "timeout": 0.5, "buffer_bytes"
 
 
 def names() -> list[str]:
-    """Return names: of each partition a series that is counted, one with a label, one observed."""
+    """Return names: of each shard a series that is counted, one with a label, one observed."""
     kinds = ("load.{}", 'load{{n="{}"}}', OBSERVED + ".{}")
     return [name for kind in kinds for name in one_in_each(kind)]
 

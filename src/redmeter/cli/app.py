@@ -193,7 +193,7 @@ def opened(
     try:
         with output.left_out():
             chosen = store.reader if reading else store
-            chosen = chosen.partly() if partly else chosen
+            chosen = chosen.best_effort() if partly else chosen
             try:
                 yield chosen
             except StoreError as error:
@@ -203,7 +203,7 @@ def opened(
                 failure.fix = "--partly shows what lies on the other nodes"
                 raise failure from None
             finally:
-                for told in chosen.left_out():
+                for told in chosen.skipped():
                     output.note(f"warning: {told}: what lies there is missing")
     finally:
         store.close()
@@ -231,13 +231,13 @@ def _check_embedded(url: str) -> None:
 def _others_answer(store: Store, error: StoreError) -> bool:
     """Whether an error is of one node of a cluster, of which more are known."""
     if isinstance(error, StoreRefused):
-        return len(store.parts) > 1 and error.code in UNREADY
-    return bool(store.link.away())
+        return len(store.shards) > 1 and error.code in UNREADY
+    return bool(store.link.unreachable())
 
 
 def fail_where_left_out(store: Store) -> None:
     """End where nothing was found, but of a part of the store alone: nobody knows of the rest."""
-    if left_out := store.left_out():
+    if left_out := store.skipped():
         text = f"nothing of it lies on the nodes that answer ({'; '.join(left_out)})"
         fail(text, STORE)
 

@@ -74,7 +74,7 @@ def names(
     rows.sort(key=lambda row: row[:2])
     if json:
         listed = [{"name": name, "kind": kind, "total": n} for name, kind, n in rows]
-        output.as_json({"names": listed, "missing": store.left_out()})
+        output.as_json({"names": listed, "missing": store.skipped()})
     elif rows:
         lines = [(name, kind, "" if total is None else total) for name, kind, total in rows]
         output.table(["NAME", "KIND", "TOTAL"], lines, right=[2])

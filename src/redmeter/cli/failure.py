@@ -40,7 +40,7 @@ MEANINGS = {
     "store-unavailable": "the server does not answer",
     "store-denied": "wrong password, or an ACL that forbids it",
     "store-refused": "the server answered with an error",
-    "store-incompatible": "the store has another format or number of partitions",
+    "store-incompatible": "the store has another format or number of shards",
     "store-trouble": "anything else about the store, e.g. an embedded server that does not start",
     "clocks-differ": "the clocks of this machine and of the server differ too much",
     "interrupted": "Ctrl-C",

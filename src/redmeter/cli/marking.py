@@ -63,7 +63,7 @@ def mark(
     text = kind.clean_label(label)
     with opened(url, prefix, create=True) as store:
         time = store.clock.wall()
-        part = store.part("")
+        part = store.shard("")
         outcome = part.write(
             lambda _: kind.operations(part.keys, [kind.Noted(time, text, release)])
         )

@@ -94,7 +94,7 @@ def logs(
     with opened(url, prefix, reading=True, partly=partly) as store:
         found = _Found(store, logger, severity, asked, recent or _RECENT, limit)
         if json:
-            output.as_json(found.as_dict() | {"missing": store.left_out()})
+            output.as_json(found.as_dict() | {"missing": store.skipped()})
         else:
             found.show()
         if not found.there:

@@ -134,7 +134,7 @@ def top(
             why = _why_nothing(store, name, label, order, only or {}, wrong or {})
             shown = [] if why else shown
         if json:
-            output.as_json(_as_dict(rows, width, shown, store.left_out()))
+            output.as_json(_as_dict(rows, width, shown, store.skipped()))
         elif shown:
             if output.is_terminal():
                 output.line(_title(name, label, rows.slices, width, first, last))

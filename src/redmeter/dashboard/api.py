@@ -80,7 +80,7 @@ class Answers:
             RedmeterError: see refusal_of().
         """
         # The page shows what there is, and says what is missing.
-        reader, replica = self.reader.partly(), self.reader is not self.store
+        reader, replica = self.reader.best_effort(), self.reader is not self.store
         # A caller's client may wait for as long as it likes; a thread of ours may not.
         with reader.link.bounded(PATIENCE):
             if endpoint.path == "/api/overview":

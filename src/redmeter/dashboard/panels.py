@@ -35,7 +35,7 @@ def pages(store: Store, values: Values) -> answers.PagesAnswer:
     )
     return {
         "now": now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "window": words.of_span(found.window),
         "rows": [words.of_page(page) for page in found.rows],
         "found": found.found,
@@ -72,7 +72,7 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> answers.Cou
     observed = histogram_window(view.histograms, window)
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "window": words.of_span(reading_overview.span_of(window, observed, view.now)),
         "rows": [words.of_row(row) for row in found.rows],
         "total": found.total,
@@ -91,7 +91,7 @@ def detail(store: Store, values: Values) -> answers.DetailAnswer:
     hours = [curve for curve in found.curves if curve.precision == 3600]
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "name": name,
         "kind": kind,
         "unit": words.unit_of(name),
@@ -189,7 +189,7 @@ def overview(
     """
     view, found = watch.look(values["precision"], series=values["series"], store=store)
     start, width = found.values_start, found.values_precision
-    counters, missing = found.counters, store.left_out()
+    counters, missing = found.counters, store.skipped()
     lacking = [
         Finding("fail", "cluster", f"{told}: what lies there is missing") for told in missing
     ]

@@ -56,7 +56,7 @@ def series(store: Store, values: Values) -> answers.SeriesAnswer:
     ]
     return {
         "now": now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "precision": precision,
         "start": first,
         "end": end,
@@ -78,7 +78,7 @@ def _labelled(store: Store, values: Values) -> answers.SeriesAnswer:
     view, found = run(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "precision": precision,
         "start": found.start,
         "end": found.end,
@@ -95,7 +95,7 @@ def names(store: Store, values: Values) -> answers.NamesAnswer:
     view, found = catalogue.read_names_now(store, values["pattern"], values["kind"])
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "names": found[: values["limit"]],
         "total": len(found),
     }
@@ -121,7 +121,7 @@ def top(store: Store, values: Values) -> answers.TopAnswer:
         return by_percentile(*asked, **options)
 
     view, rows = run(store, make)
-    missing = store.left_out()
+    missing = store.skipped()
     return {
         "now": view.now,
         "missing": missing,
@@ -168,7 +168,7 @@ def summary(store: Store, values: Values) -> answers.SummaryAnswer:
     ]
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "precision": precision,
         "start": found[0].start,
         "end": max(found[0].start, found[0].end),
@@ -182,7 +182,7 @@ def messages(store: Store, values: Values) -> answers.MessagesAnswer:
     view, found = run(store, lambda _: talk(store.keys, logger, severities, limit))
     return {
         "now": view.now,
-        "missing": store.left_out(),
+        "missing": store.skipped(),
         "changes": [words.of_change(change, view.now) for change in found.changes],
         "frequent": [words.of_frequency(one, view.now) for one in found.frequent],
         "recent": [
@@ -201,14 +201,14 @@ def messages(store: Store, values: Values) -> answers.MessagesAnswer:
 def marks(store: Store, values: Values) -> answers.MarksAnswer:
     """Answer /api/marks."""
     now, found = read_marks_now(store, since=values["since"], until=values["until"])
-    return {"now": now, "missing": store.left_out(), "marks": words.of_marks(found)}
+    return {"now": now, "missing": store.skipped(), "marks": words.of_marks(found)}
 
 
 def forecast(store: Store, values: Values) -> answers.ForecastAnswer:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
     view, found = run(store, lambda _: expecting(store.keys, name, precision))
-    return {"now": view.now, "missing": store.left_out(), "name": name, **words.of_forecast(found)}
+    return {"now": view.now, "missing": store.skipped(), "name": name, **words.of_forecast(found)}
 
 
 def _together(message: str, fix: str) -> Refusal:

@@ -83,10 +83,10 @@ def fill(store: Store, seed: int) -> int:
         StoreError: the store cannot be reached or refuses.
     """
     view, _ = store.read()
-    store.binding()
+    store.config()
     bulk, now = BulkWriter(store), view.now
     hits = 0
-    for start, width in slices(store.binding().retention, now):
+    for start, width in slices(store.config().retention, now):
         chance = random.Random(f"{seed} {start} {width}")
         hits += _Slice(bulk, start, width, now, chance, seed).fill()
     bulk.write(store.timeout, now)

@@ -104,7 +104,7 @@ def replay(
     clock = store.clock
     view, _ = store.read()
     routes = Routes(max_routes, _routes(store, view.retention))
-    store.binding()
+    store.config()
     bulk = BulkWriter(store, limit=math.inf if flush == math.inf else FOLLOWING_BYTES)
     counts: dict[str, dict[int, int]] = {}
     names: dict[tuple[str, str, int], tuple[str, bool]] = {}
@@ -135,7 +135,7 @@ def replay(
     try:
         for batch in source:
             now = view.now + clock.monotonic() - started
-            oldest, newest = _bounds(store.binding().retention, now)
+            oldest, newest = _bounds(store.config().retention, now)
             for line in batch:
                 try:
                     hit = access_log.parse(line)

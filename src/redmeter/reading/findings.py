@@ -212,7 +212,7 @@ def unusable(found: Sequence[tuple[str, str]], wanted: str, topic: str) -> Itera
         wanted: the type that they ought to be of.
     """
     (key, kind), *more = found
-    shown = f" (and {len(more)} more partition{'s' * (len(more) > 1)})" if more else ""
+    shown = f" (and {len(more)} more shard{'s' * (len(more) > 1)})" if more else ""
     yield Finding(
         "fail",
         topic,
@@ -223,14 +223,14 @@ def unusable(found: Sequence[tuple[str, str]], wanted: str, topic: str) -> Itera
 
 
 def strange_parts(found: Sequence[tuple[str, StoreError]], of: int) -> Iterator[Finding]:
-    """Say that partitions of a cluster cannot be written to, by what lies at their meta:.
+    """Say that shards of a cluster cannot be written to, by what lies at their meta:.
 
     Args:
         found: the keys, and what is wrong with them.
-        of: how many partitions there are.
+        of: how many shards there are.
     """
     (key, error), *_ = found
-    text = f"{len(found)} of {of} partitions store nothing, {key}: {error}"
+    text = f"{len(found)} of {of} shards store nothing, {key}: {error}"
     fix = "remove what another program has put there, and the next write restores it"
     yield Finding("fail", "cluster", text, fix)
 

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from redmeter.errors import StoreError
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.kinds.message import parse_name
-from redmeter.partitions import SpreadKeys
 from redmeter.reading import findings, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample
 from redmeter.reading.places import Places
 from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
 from redmeter.reading.writers import Writer
+from redmeter.shards import ShardedKeys
 from redmeter.store import Store, indexes
+from redmeter.store.fan_out import STOPPED
 from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, raised
-from redmeter.store.scatter import STOPPED
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200
@@ -57,7 +57,7 @@ class Health:
     producers: int | None
     #: Those who told of themselves within the last day, the newest first.
     writers: list[Writer] = field(default_factory=list)
-    #: What it was examined without, as sentences: see Store.left_out().
+    #: What it was examined without, as sentences: see Store.skipped().
     missing: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -75,13 +75,13 @@ def examine(store: Store) -> Health:
         StoreError: the server cannot be reached, or does not let us in.
     """
     keys = store.keys
-    reader, spread = store.reader is not store, len(store.parts) > 1
+    reader, spread = store.reader is not store, len(store.shards) > 1
     since = store.clock.wall()
     masters = ask_masters(store) if spread else {}
-    store = store.partly()
+    store = store.best_effort()
     own = () if spread else QUESTIONS
     places = Places(keys)
-    # On a cluster a process is another producer in each partition.
+    # On a cluster a process is another producer in each shard.
     watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
     view, replies = store.read(
         [
@@ -140,7 +140,7 @@ def examine(store: Store) -> Health:
     )
     found = health.findings
     found += servers.findings(replicas=reader)
-    health.missing = store.left_out()
+    health.missing = store.skipped()
     if any(text.endswith(STOPPED) for text in health.missing):
         found += findings.stopped()
         return health
@@ -162,7 +162,7 @@ def examine(store: Store) -> Health:
     else:
         found += reports.writers(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
-    health.missing = store.left_out()  # what was asked since may be missing too
+    health.missing = store.skipped()  # what was asked since may be missing too
     return health
 
 
@@ -309,7 +309,7 @@ def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
 
 def _beside(keys: Keys) -> list[Command]:
     """Ask what other stores lie beside: on a cluster there may be none."""
-    if isinstance(keys, SpreadKeys):
+    if isinstance(keys, ShardedKeys):
         return []
     return [
         ("ZCARD", "known:"),

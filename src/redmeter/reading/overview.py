@@ -209,7 +209,7 @@ class Watch:
         view, (found, panels) = run(
             store, lambda k: overview(store.keys, k, precision, series, kept, ranked)
         )
-        if kept is None and not store.left_out():
+        if kept is None and not store.skipped():
             self._kept[precision] = now, panels
         self._rankings.refresh(busiest, panels.counters)
         return view, found

@@ -5,7 +5,7 @@ commands show. Where nothing else is there, the error is raised: so it is of a s
 Any other error than that of a wrong type takes the whole reading away.
 
 What lies on servers that are away is left out the same way by who goes on without them, and told
-by Store.left_out().
+by Store.skipped().
 """
 
 import logging

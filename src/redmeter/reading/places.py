@@ -8,17 +8,17 @@ from typing import Final
 
 from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
 from redmeter.keys import Keys
-from redmeter.partitions import SpreadKeys
 from redmeter.reading import findings
 from redmeter.reading.findings import Finding
-from redmeter.store.binding import read_meta
+from redmeter.shards import ShardedKeys
+from redmeter.store.config import read_meta
 from redmeter.store.replies import Command, Reply, pairs, raised
 
 
 class Places:
     """Looks at what other programs may have put in the place of our indexes and totals, and meta:.
 
-    On a cluster in each partition: what one says of itself the others do not.
+    On a cluster in each shard: what one says of itself the others do not.
     """
 
     #: Each with its type and what the doctor calls it.
@@ -34,7 +34,7 @@ class Places:
         self._kinds = {getattr(keys, name): told for name, told in self._TYPES.items()}
         self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
         # Of a single server, meta: is read by whoever reads anything.
-        self._metas = keys.in_each(keys.meta) if isinstance(keys, SpreadKeys) else []
+        self._metas = keys.in_each(keys.meta) if isinstance(keys, ShardedKeys) else []
         self._wrong: dict[str, list[tuple[str, str]]] = {}
         self._strange: list[tuple[str, StoreError]] = []
         self.commands: list[Command] = [("TYPE", key) for _, key in self._named]
@@ -55,7 +55,7 @@ class Places:
                 self._strange.append((key, error))
 
     def usable(self, key: str) -> bool:
-        """Tell whether an index is one, in each partition."""
+        """Tell whether an index is one, in each shard."""
         return key not in self._wrong
 
     def findings(self) -> Iterator[Finding]:

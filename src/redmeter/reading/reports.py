@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from redmeter.keys import span
 from redmeter.reading.findings import Finding
 from redmeter.reading.writers import MAX_WRITERS, Writer
-from redmeter.store.publishing import INSTANCE_SECONDS
+from redmeter.store.writer_reports import INSTANCE_SECONDS
 
 #: Events may wait for so many seconds before it is worth a word.
 STUCK = 60.0

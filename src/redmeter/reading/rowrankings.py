@@ -110,10 +110,10 @@ class RowRankings:
             self._start(lambda: self._make(wanted, kept))
 
     def _make(self, wanted: RankingKey, kept: _Kept) -> None:
-        store, spent = self._store.partly(), 0.0
+        store, spent = self._store.best_effort(), 0.0
         try:
             ranked, spent = rank_all(store, wanted)
-            if not store.left_out():
+            if not store.skipped():
                 kept.ranked = ranked
         finally:
             kept.due = store.clock.monotonic() + max(RANK_SECONDS, spent / SHARE)

@@ -16,13 +16,13 @@ from redmeter.reading.findings import Finding
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.replies import UNREADY, Reply, pairs, raised
-from redmeter.store.slots import Shard, name_of, slot_of
+from redmeter.store.topology import SlotRange, name_of, slot_of
 
 #: What each is asked: what time it is, and what it says of itself, as far as it does.
 QUESTIONS = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
 #: Slots of a cluster.
 SLOTS = 16384
-#: How many times its fair share of the partitions a master may have, and one.
+#: How many times its fair share of the shards a master may have, and one.
 UNEVEN = 1.5
 
 
@@ -98,9 +98,9 @@ class Servers:
             self._servers.append(Server(name, difference, _info(raised(info)), _map(config)))
         if not self._servers:
             raise next(iter(self._away.values()))
-        link = store.parts[0].link
-        self._shards = link.shards() if isinstance(link, ClusterLink) else None
-        self._parts = [part.keys for part in store.parts]
+        link = store.shards[0].link
+        self._ranges = link.ranges() if isinstance(link, ClusterLink) else None
+        self._keys = [shard.keys for shard in store.shards]
 
     @property
     def first(self) -> Server:
@@ -113,7 +113,7 @@ class Servers:
         Args:
             replicas: whether readings ask replicas.
         """
-        if self._shards is None:
+        if self._ranges is None:
             yield from self.first.findings(clustered=False)
             if replicas:
                 yield from findings.replicas(self.first.info)
@@ -127,15 +127,15 @@ class Servers:
                 "it waits in its writers",
                 error.fix or "start it again, or give it a replica that takes its place",
             )
-        yield from _of_shards(self._shards, self._parts)
+        yield from _of_shards(self._ranges, self._keys)
         yield from self._left_behind()
-        if replicas and any(shard.replicas for shard in self._shards):
+        if replicas and any(one.replicas for one in self._ranges):
             text = "readings ask a replica of each master, which may be some moments behind"
             yield Finding("ok", "replicas", text)
 
     def _left_behind(self) -> Iterator[Finding]:
         """Tell of replicas that the cluster knows, and their master does not."""
-        listed = {name_of(s.master): len(s.replicas) for s in self._shards or ()}
+        listed = {name_of(s.master): len(s.replicas) for s in self._ranges or ()}
         for server in self._servers:
             if "connected_slaves" not in server.info:  # it does not tell of any
                 continue
@@ -163,32 +163,32 @@ class Servers:
                 yield replace(finding, text=f"{name}: {finding.text}{more}")
 
 
-def _of_shards(shards: list[Shard], parts: list[Keys]) -> Iterator[Finding]:
-    """Judge how the slots, and so the partitions, are shared."""
-    masters = {shard.master: shard for shard in shards}
-    served = sum(shard.last - shard.first + 1 for shard in shards)
+def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
+    """Judge how the slots, and so the shards, are shared."""
+    masters = {one.master: one for one in ranges}
+    served = sum(one.last - one.first + 1 for one in ranges)
     if served < SLOTS:
         text = f"nobody serves {SLOTS - served:,} of {SLOTS:,} slots: what belongs there waits"
         fix = "valkey-cli --cluster fix, or start the masters that had them"
         yield Finding("fail", "cluster", text, fix)
-    held = Counter(_master(shards, slot_of(keys.meta)) for keys in parts)
+    held = Counter(_master(ranges, slot_of(each.meta)) for each in keys)
     least, most = min(held[master] for master in masters), max(held[master] for master in masters)
     each = f"{least}" if least == most else f"{least} to {most}"
-    text = f"{len(masters)} masters, {each} of {len(parts)} partitions each"
-    if most > UNEVEN * len(parts) / len(masters) + 1:
+    text = f"{len(masters)} masters, {each} of {len(keys)} shards each"
+    if most > UNEVEN * len(keys) / len(masters) + 1:
         fix = "move slots: valkey-cli --cluster rebalance"
         yield Finding("warn", "cluster", f"{text}: the fullest has far more than its share", fix)
     else:
         yield Finding("ok", "cluster", text)
-    alone = [name_of(master) for master, shard in masters.items() if not shard.replicas]
+    alone = [name_of(master) for master, one in masters.items() if not one.replicas]
     if alone:
         shown = ", ".join(alone[:3]) + (f" … ({len(alone) - 3} more)" if len(alone) > 3 else "")
         text = f"no replica of {shown}: what lies there is lost with it"
         yield Finding("warn", "cluster", text, "add one: valkey-cli --cluster add-node")
 
 
-def _master(shards: list[Shard], slot: int) -> tuple[str, int] | None:
-    return next((s.master for s in shards if s.first <= slot <= s.last), None)
+def _master(ranges: list[SlotRange], slot: int) -> tuple[str, int] | None:
+    return next((s.master for s in ranges if s.first <= slot <= s.last), None)
 
 
 def _why(error: StoreUnavailable | StoreRefused) -> str:

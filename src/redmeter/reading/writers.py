@@ -1,7 +1,7 @@
 """Who writes to the store, and what each of them tells of itself.
 
-A writer is a producer that publishes a report now and then; see store/publishing.py. Reports come
-from other processes, perhaps of other versions, so nothing in them is taken for granted: what
+A writer is a producer that publishes a report now and then; see store/writer_reports.py. Reports
+come from other processes, perhaps of other versions, so nothing in them is taken for granted: what
 cannot be read as a number or a text counts as 0 or "".
 """
 
@@ -15,8 +15,8 @@ from redmeter.expressions import late
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.reading.partly import there
 from redmeter.store import Store
-from redmeter.store.publishing import INSTANCE_SECONDS, WRITER_SECONDS
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
+from redmeter.store.writer_reports import INSTANCE_SECONDS, WRITER_SECONDS
 
 #: Most writers that are read, the newest ones.
 MAX_WRITERS = 1000

@@ -9,8 +9,8 @@ Messages may take what numbers leave, and half of the limit if they leave less; 
 logs that take most, texts are given up first, then patterns are counted as (other). So a flood of
 messages costs no number.
 
-What goes out is taken as Parts, each for one batch, and so for one partition of the store. A part
-that was never sent is put back, and merges with what came meanwhile. Runs lie by partition. Those
+What goes out is taken as Parts, each for one batch, and so for one shard of the store. A part
+that was never sent is put back, and merges with what came meanwhile. Runs lie by shard. Those
 whose names have a place for the number of the process have none until that is known, and change it
 with the number: with the first part that is taken for another one.
 
@@ -32,10 +32,10 @@ from redmeter.types import Operation, Operations
 FIELDS_PER_BATCH = 500
 #: Estimate of what a series takes beside its slices, bytes.
 SERIES_BYTES = 300
-#: Of so many names with the number of the process the partition is remembered.
+#: Of so many names with the number of the process the shard is remembered.
 REMEMBERED = 10_000
 
-#: Where runs lie whose partition depends on the number of the process, until that is known.
+#: Where runs lie whose shard depends on the number of the process, until that is known.
 UNPLACED = -1
 
 #: Where nothing is kept.
@@ -92,13 +92,13 @@ class BatchContents:
 
 
 class Buffer:
-    """Runs by partition, kind, width and series.
+    """Runs by shard, kind, width and series.
 
     Args:
         kept: to know what is worth remembering.
         tally: where losses are written down.
         limit: from about how many bytes on slices fade before their time.
-        number_of: returns the number of the partition that a text lies in; None: there is one.
+        number_of: returns the number of the shard that a text lies in; None: there is one.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Buffer:
         self._places: dict[int, Levels] = {0: {}}
         #: The number of this process that runs lie by.
         self._instance: int | None = None
-        #: Name that has a place for it -> number of the partition.
+        #: Name that has a place for it -> number of the shard.
         self._found: dict[str, int] = {}
         self._kept_now = kept
         self._known: dict[type[PendingSeries], Resolution] = {}
@@ -143,7 +143,7 @@ class Buffer:
 
     @property
     def numbers(self) -> set[int]:
-        """The partitions that something is for, UNPLACED among them."""
+        """The shards that something is for, UNPLACED among them."""
         return {number for number, levels in self._places.items() if any(levels.values())}
 
     def _runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
@@ -164,7 +164,7 @@ class Buffer:
         return levels
 
     def _numbered(self, name: str) -> int:
-        """Return the partition of a name that has a place for the number of the process."""
+        """Return the shard of a name that has a place for the number of the process."""
         if self._instance is None:
             return UNPLACED
         found = self._found.get(name)
@@ -338,7 +338,7 @@ class Buffer:
         """Take out as much as one batch holds; None where nothing is left.
 
         Args:
-            number: of the partition that the batch is for.
+            number: of the shard that the batch is for.
             instance: the number of this process; what needs it stays where it is not known.
         """
         if instance not in (None, self._instance) and self._number_of is not None:

@@ -30,8 +30,8 @@ class BulkWriter:
     def __init__(self, store: Store, *, limit: float = math.inf) -> None:
         self._store = store
         self._tally = RecorderStats(store.clock.wall())
-        spread = len(store.parts) > 1
-        number_of = store.number_of if spread else None
+        spread = len(store.shards) > 1
+        number_of = store.shard_number if spread else None
         self._buffer = Buffer(store.kept, self._tally, limit, number_of)
         self._delivery = Delivery(store, self._buffer, self._tally, Lock(), patience=math.inf)
 

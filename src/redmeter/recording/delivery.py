@@ -1,10 +1,10 @@
 """Delivery: from the buffer into the store, each event exactly once.
 
-A store on one server is one partition, and one channel leads there. On a cluster there are 64. The
-batches of all partitions of one server go out together, as pipelines that are done within moments;
+A store on one server is one shard, and one channel leads there. On a cluster there are 64. The
+batches of all shards of one server go out together, as pipelines that are done within moments;
 what goes to different servers, at the same time, in threads.
 
-A server or a partition in trouble holds up no other. Its channels keep what is under way, and are
+A server or a shard in trouble holds up no other. Its channels keep what is under way, and are
 tried again in their own time; what else is for them stays in the buffer, and adds up. A server that
 hangs is left alone until it is back.
 
@@ -29,10 +29,10 @@ from redmeter.recording.node_workers import PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.shard_sender import ShardSender
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
-from redmeter.store.steps import drive_all
+from redmeter.store.scripts import run_pipelined
 from redmeter.types import Outcome
 
-#: Answers that a server gives whichever partition is asked for.
+#: Answers that a server gives whichever shard is asked for.
 _OF_ALL = {
     *("OOM", "LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY"),
     *("NOAUTH", "WRONGPASS"),
@@ -78,15 +78,15 @@ class Delivery:
         self._buffer = buffer
         self._tally = tally
         self._lock = lock
-        parts = enumerate(store.parts)
+        parts = enumerate(store.shards)
         self._channels = [ShardSender(number, part, interval) for number, part in parts]
         self._spread = len(self._channels) > 1
-        #: The partitions of each server.
+        #: The shards of each server.
         self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
         #: Which server has each, as last known.
         self._servers: dict[int, str] = {}
         self._workers = NodeWorkers(around, patience)
-        #: The partitions that failed since run() was called.
+        #: The shards that failed since run() was called.
         self._failed: set[int] = set()
         self._errors: deque[Exception] = deque()
         self._kept: Kept | None = None
@@ -144,9 +144,9 @@ class Delivery:
             raise self._incomplete(left)
 
     def _left(self) -> set[int]:
-        """Return the partitions that something is left for."""
+        """Return the shards that something is left for."""
         with self._lock:
-            under_way = {channel.number for channel in self._channels if channel.parcel}
+            under_way = {channel.number for channel in self._channels if channel.in_flight}
             return under_way | self._buffer.numbers
 
     def _incomplete(self, left: set[int]) -> DeliveryIncomplete:
@@ -162,13 +162,13 @@ class Delivery:
     # Servers
 
     def _look_for_lanes(self) -> None:
-        """See which partitions each server has; those come first that failed least.
+        """See which shards each server has; those come first that failed least.
 
-        A partition that is on another server now is not left alone for what the one before did.
+        A shard that is on another server now is not left alone for what the one before did.
         """
         numbers = range(len(self._channels))
         try:
-            lanes = self._store.lanes()
+            lanes = self._store.by_server()
         except StoreError as error:
             self._lanes = [numbers]
             self._fail(numbers, error)
@@ -190,7 +190,7 @@ class Delivery:
         *,
         patient: bool = False,
     ) -> None:
-        """Do something about partitions of each server, at the same time.
+        """Do something about shards of each server, at the same time.
 
         Args:
             patient: wait also for what takes longer than others.
@@ -207,7 +207,7 @@ class Delivery:
             self._fail(task.numbers, error)
 
     def _fail(self, numbers: Sequence[int], error: Exception, *, told: bool = False) -> None:
-        """Leave some partitions alone for a while, all of them for the same time.
+        """Leave some shards alone for a while, all of them for the same time.
 
         Args:
             told: the same is known of others.
@@ -228,8 +228,8 @@ class Delivery:
         """Leave alone for a while what failed; tell whether that is all of the server.
 
         Args:
-            tried: how many partitions were.
-            errors: number of the partition -> what is wrong.
+            tried: how many shards were.
+            errors: number of the shard -> what is wrong.
             told: kinds of errors that were told before.
         """
         of_all = next((error for error in errors.values() if _is_of_all(error)), None)
@@ -243,14 +243,14 @@ class Delivery:
         return False
 
     def _bind(self, *, asked: bool) -> None:
-        """Ask all partitions at first what they keep, and see that they agree.
+        """Ask all shards at first what they keep, and see that they agree.
 
         Each would be asked when something is sent to it. But one that has forgotten what it kept
         shall not be told what this process would keep, where others know better.
         """
         for numbers, bind in (
-            (self._store.unbound, self._store.bind_some),
-            (self._store.behind, self._store.agree),
+            (self._store.unloaded, self._store.load_configs),
+            (self._store.outdated, self._store.update_configs),
         ):
             if chosen := {n for n in numbers() if self._channels[n].is_due(asked=asked)}:
                 lanes = [[number for number in lane if number in chosen] for lane in self._lanes]
@@ -264,7 +264,7 @@ class Delivery:
     # Sending
 
     def _send(self, task: NodeTask, *, asked: bool, instance: int | None) -> None:
-        """Send all there is for the partitions of one server."""
+        """Send all there is for the shards of one server."""
         waiting, told = deque(task.numbers), set[str]()
         while loaded := self._load(waiting, asked=asked, instance=instance):
             task.go_on()
@@ -296,11 +296,11 @@ class Delivery:
         """Send what is loaded, as one pipeline, and write down what became of it.
 
         Returns:
-            Number of the partition -> what is wrong with it.
+            Number of the shard -> what is wrong with it.
         """
         try:
             many = {channel.number: channel.sending() for channel in loaded}
-            results = drive_all(loaded[0].partition.link, many)
+            results = run_pipelined(loaded[0].shard.link, many)
             with self._lock:
                 return self._settle(loaded, results)
         except BaseException:  # also while waiting for the lock: an answer may be forgotten
@@ -358,7 +358,7 @@ class Delivery:
         self.lease.renew(found, asked)
 
     def _send_to_first(self, do: Callable[[NodeTask], None], *, asked: bool) -> None:
-        """Do something about the first partition, where what concerns all of them lies."""
+        """Do something about the first shard, where what concerns all of them lies."""
         avoided = self._failed | self._workers.busy
         if 0 not in avoided and self._channels[0].is_due(asked=asked):
             self._send_to([lane for lane in self._lanes if 0 in lane], do)
@@ -390,5 +390,5 @@ def kind_of(error: Exception) -> str:
 
 
 def _is_of_all(error: StoreError) -> bool:
-    """Tell whether a server would say the same of all its partitions."""
+    """Tell whether a server would say the same of all its shards."""
     return isinstance(error, StoreUnavailable) or getattr(error, "code", "") in _OF_ALL

@@ -62,7 +62,7 @@ class PendingMarks(PendingByInterval[list[Noted]]):
 
     @staticmethod
     def home(name: str) -> str:  # noqa: ARG004
-        """Return what is in the first partition."""
+        """Return what is in the first shard."""
         return ""
 
     @staticmethod

@@ -1,9 +1,9 @@
 """Tasks: what is done in threads of their own, so that a server that hangs holds up no other.
 
-An task is about the partitions of one server. Who has tasks done waits for all of them, but not
+An task is about the shards of one server. Who has tasks done waits for all of them, but not
 for those that hang: nothing came of their last exchange for a while; nor for those that take longer
 than others, unless someone waits for all. They go on alone, and nothing else is done about their
-partitions until they are back.
+shards until they are back.
 
 Threads are kept for a few seconds for the next tasks. They are started as that of the flusher is,
 and nobody waits for their end. Where none can be started, as in an interpreter that is ending, they
@@ -28,10 +28,10 @@ IDLE = 5.0
 
 
 class NodeTask:
-    """Something to do about the partitions of one server.
+    """Something to do about the shards of one server.
 
     Args:
-        numbers: of the partitions.
+        numbers: of the shards.
         do: is given the task.
     """
 
@@ -83,7 +83,7 @@ class NodeWorkers:
 
     @property
     def busy(self) -> set[int]:
-        """The partitions of tasks that are not back."""
+        """The shards of tasks that are not back."""
         return {number for task in list(self._under_way) for number in task.numbers}
 
     def run(self, tasks: Sequence[NodeTask], *, alone: bool, patient: bool = False) -> None:

@@ -101,7 +101,7 @@ class PendingSeries(ABC):
 
     @staticmethod
     def home(name: str) -> str:
-        """Return the text by which a run has its partition: see partitions.py."""
+        """Return the text by which a run has its shard: see shards.py."""
         return name
 
     @staticmethod

@@ -98,7 +98,7 @@ class Recorder:
         self._lock = RLock()
         self._sending = TicketLock()
         self._tally = RecorderStats(self._clock.wall())
-        number_of = self._store.number_of if len(self._store.parts) > 1 else None
+        number_of = self._store.shard_number if len(self._store.shards) > 1 else None
         self._buffer = Buffer(self._store.kept, self._tally, self._limit, number_of)
         self._collector = Collector(
             self._registry, self._buffer, self._tally, self._lock, self._clock
@@ -372,7 +372,7 @@ class Recorder:
             return
         if timeout <= 0 and (self._flusher.failing or self._sending.tickets):
             return
-        self._store.link.hurry(max(timeout, SHORTEST))
+        self._store.link.cap_timeout(max(timeout, SHORTEST))
         # Again for what came meanwhile: signal handlers and destructors leave it to us.
         passes = 0
         while not self._collector.empty() and self._flusher.insist(until, last=True):

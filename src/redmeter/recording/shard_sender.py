@@ -1,10 +1,10 @@
-"""Channel: what is on its way to one partition of the store, batch by batch.
+"""Channel: what is on its way to one shard of the store, batch by batch.
 
 One producer, one batch at a time: a later one would make an earlier one look applied. A batch that
 was sent and not answered stays as it is and comes again under its number, until there is an answer;
 one that was never sent goes back into the buffer. So an outage leaves one batch waiting.
 
-Used by one thread at a time: whoever does the task that the partition is of, or has the lock.
+Used by one thread at a time: whoever does the task that the shard is of, or has the lock.
 """
 
 from functools import partial
@@ -15,10 +15,9 @@ from redmeter.keys import Kept
 from redmeter.recording.backoff import Backoff
 from redmeter.recording.buffer import NOTHING, BatchContents, Buffer
 from redmeter.recording.stats import RETENTION, RecorderStats
-from redmeter.store.parcel import Parcel
-from redmeter.store.partition import Partition
-from redmeter.store.producers import Producer
-from redmeter.store.steps import Steps
+from redmeter.store.producers import InFlightBatch, Producer
+from redmeter.store.scripts import Steps
+from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome
 
 #: A producer that was silent for so long becomes another one, seconds: its watermark may be gone
@@ -27,22 +26,22 @@ SILENCE = 3600.0
 
 
 class ShardSender:
-    """The way to one partition.
+    """The way to one shard.
 
     Args:
-        number: of the partition.
+        number: of the shard.
         interval: seconds from one flush to the next.
     """
 
-    __slots__ = ("_answered", "_part", "_producer", "backoff", "number", "parcel", "partition")
+    __slots__ = ("_answered", "_part", "_producer", "backoff", "in_flight", "number", "shard")
 
-    def __init__(self, number: int, partition: Partition, interval: float) -> None:
+    def __init__(self, number: int, shard: Shard, interval: float) -> None:
         self.number = number
-        self.partition = partition
+        self.shard = shard
         #: When it is tried again after a failure.
         self.backoff = Backoff(interval)
         #: What waits for an answer, or is about to be sent.
-        self.parcel: Parcel | None = None
+        self.in_flight: InFlightBatch | None = None
         self._part = BatchContents(NOTHING)
         self._producer: Producer | None = None
         self._answered = 0.0
@@ -57,12 +56,12 @@ class ShardSender:
     @property
     def is_repeated(self) -> bool:
         """Whether what is loaded was sent before."""
-        return self.parcel is not None and self.parcel.sent
+        return self.in_flight is not None and self.in_flight.sent
 
     @property
     def events(self) -> int:
         """How many events are on their way."""
-        return self._part.events if self.parcel else 0
+        return self._part.events if self.in_flight else 0
 
     def is_due(self, *, asked: bool) -> bool:
         """Tell whether it is time to send; where someone asks for it, it nearly always is."""
@@ -74,13 +73,13 @@ class ShardSender:
         Returns:
             About how many fields it writes; 0 where there is nothing to send.
         """
-        if self.parcel is None:
+        if self.in_flight is None:
             part = buffer.take(self.number, instance=instance)
             if part is None:
                 return 0
-            self._renew_where_silent(self.partition.clock)
+            self._renew_where_silent(self.shard.clock)
             self._part = part
-            self.parcel = Parcel(self.producer, partial(self._operations, part))
+            self.in_flight = InFlightBatch(self.producer, partial(self._operations, part))
         return self._part.fields
 
     def _renew_where_silent(self, clock: Clock) -> None:
@@ -89,28 +88,28 @@ class ShardSender:
             producer.renew()
 
     def _operations(self, part: BatchContents, kept: Kept) -> Operations:
-        return part.operations(self.partition.keys, kept)
+        return part.operations(self.shard.keys, kept)
 
     def sending(self) -> Steps[Outcome]:
-        """Send what is loaded. Raises: see Partition.sending()."""
-        assert self.parcel is not None, "it was loaded"
-        return self.partition.sending(self.parcel)
+        """Send what is loaded. Raises: see Shard.sending()."""
+        assert self.in_flight is not None, "it was loaded"
+        return self.shard.sending(self.in_flight)
 
     def broken_off(self) -> None:
         """Note that sending ended somewhere, nobody knows where."""
-        if self.parcel is not None:
-            self.parcel.may_be_applied(self.partition.clock)
+        if self.in_flight is not None:
+            self.in_flight.may_be_applied(self.shard.clock)
 
     def unload(self, buffer: Buffer) -> None:
         """After a failure: put back what was never sent, to merge with what comes meanwhile."""
-        if self.parcel is not None and not self.parcel.sent:
-            self.parcel = None
+        if self.in_flight is not None and not self.in_flight.sent:
+            self.in_flight = None
             buffer.put_back(self._part)
 
     def settle(self, outcome: Outcome, tally: RecorderStats) -> AccessDenied | None:
         """Write down what became of the batch; return what was not allowed of it."""
-        part, clock, denied = self._part, self.partition.clock, ""
-        self.parcel, self._answered = None, clock.monotonic()
+        part, clock, denied = self._part, self.shard.clock, ""
+        self.in_flight, self._answered = None, clock.monotonic()
         tally.batches += 1
         if outcome.uncertain:
             tally.uncertain += part.events
@@ -118,10 +117,10 @@ class ShardSender:
             return None
         tally.stored += part.events
         tally.last_flush = clock.wall()
-        for series, lacking, events in part.lacking(self.partition.kept):
+        for series, lacking, events in part.lacking(self.shard.kept):
             tally.lose(RETENTION, series, lacking, events)
         for rejection in outcome.rejections:
             if rejection.reason == "denied":
                 denied = f"{rejection.key}: {rejection.detail}"
-        tally.refuse(self.partition.keys, outcome.rejections)
+        tally.refuse(self.shard.keys, outcome.rejections)
         return AccessDenied("NOPERM", denied) if denied else None

@@ -31,7 +31,7 @@ from redmeter.recording.registry import Labels
 from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import AGED, RecorderStats
 from redmeter.store import Store
-from redmeter.store.partition import Partition
+from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome, RecorderHealth
 
 #: Why a slice may be left out without anything being wrong.
@@ -158,7 +158,7 @@ class SyncRecorder:
         store = self._store
         if store is None:
             return
-        part = store.part(series)
+        part = store.shard(series)
         self._write(
             amount,
             part,
@@ -186,7 +186,7 @@ class SyncRecorder:
             return
         found = distribution.Distribution()
         found.add_all([number])
-        part, slices = store.part(series), {series: {second: found}}
+        part, slices = store.shard(series), {series: {second: found}}
         self._write(1, part, lambda kept: histogram.operations(part.keys, kept.histograms, slices))
 
     def _is_gone(self, kept: Kept, series: str, second: int) -> bool:
@@ -209,7 +209,7 @@ class SyncRecorder:
         self._look_for_fork()
         if needs_instance(series):
             series = with_instance(series, self._number(store))
-        part, values = store.part(series), {series: {int(time // 1): (time, value)}}
+        part, values = store.shard(series), {series: {int(time // 1): (time, value)}}
         self._write(1, part, lambda kept: gauge.operations(part.keys, kept.series, values))
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
@@ -221,7 +221,7 @@ class SyncRecorder:
         moment = time if -MAX_TIME < time < MAX_TIME else self._now()
         event = message_event(moment, pattern, text)
         messages = {name: redact_messages([event], self.rules, self.trouble)}
-        part = store.part(logger)
+        part = store.shard(logger)
         self._write(1, part, lambda _: message.operations(part.keys, messages))
 
     def sink(self, logger: str, severity: str) -> "SyncMessages":
@@ -232,7 +232,7 @@ class SyncRecorder:
         """Note a moment, by a label that is clean. See Meter.mark()."""
         time, store = self._now() if at is None else check_time(at), self._store
         if store is not None:
-            part = store.part("")
+            part = store.shard("")
             one = mark.Noted(time, label, release)
             self._write(1, part, lambda _: mark.operations(part.keys, [one]))
 
@@ -241,7 +241,7 @@ class SyncRecorder:
         with self._lock:
             self._tally.trouble(kind, text)
 
-    def _write(self, events: int, part: Partition, build: Callable[[Kept], Operations]) -> None:
+    def _write(self, events: int, part: Shard, build: Callable[[Kept], Operations]) -> None:
         self._look_for_fork()
         tally = self._tally
         try:

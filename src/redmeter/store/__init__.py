@@ -1,16 +1,25 @@
 """The only code that talks to Redis: open(url) -> Store.
 
-opening.py    open()                        urls.py       where the store is
-store.py      Store: read in one round trip  partition.py  apply a batch exactly once
-link.py       commands out, replies back    cluster.py    the same of a cluster's nodes
-sentinel.py   a link to the server that sentinels name
-replies.py    what a reply says
-slots.py      which node has a key          scatter.py    runs reads on all shards of a cluster
-query.py      queries: reads in steps       indexes.py    reads of indexes, merged from all shards
-scripts.py    lua/, one file per operation  steps.py      several exchanges, one or many in step
-binding.py    what the store says it is     producers.py  who writes, under which number
-parcel.py     a batch under way             publishing.py what writers tell of themselves
-embedded/     a server of our own
+opening.py         open()
+store.py           Store: reads in one round trip, and its shards
+shard.py           Shard: applies a batch exactly once
+producers.py       producers, their numbers, and the batch that each has in flight
+outcome.py         what the script that applies a batch replied
+config.py          the store's configuration in `meta:`, and its epoch
+query.py           queries: reads in steps
+indexes.py         reads of indexes, merged from all shards
+fan_out.py         runs reads on all shards of a cluster
+connection.py      one server: commands out, replies back
+deadlines.py       sockets that stop receiving at a deadline
+spinning.py        waits that spin for a moment before they sleep
+cluster.py         the same for a cluster's nodes
+topology.py        which node has a key; redirects; a single cluster node
+sentinel.py        the server that sentinels name
+replies.py         reading replies and errors
+scripts.py         lua/, one file per operation, and how to run a script
+writer_reports.py  what each writer publishes about itself
+urls.py, tls.py    where the store is
+embedded/          a server of our own
 """
 
 from redmeter.store.opening import open

@@ -1,7 +1,7 @@
 """A cluster: each command to the master that has its key, those of one master as one pipeline.
 
-The same face as link.Link, one of which there is for each node. Masters are asked at the same time,
-in threads, so a node that is slow or away holds up only what lies there. What a node answers
+The same face as ServerLink, one of which there is for each node. Masters are asked at the same
+time, in threads, so a node that is slow or away holds up only what lies there. What a node answers
 instead of carrying a command out is answered here, command by command: MOVED and ASK lead to
 another node. TRYAGAIN, CLUSTERDOWN and NOSCRIPT are replies for who asked, since nothing was done.
 
@@ -21,28 +21,26 @@ from typing import Any, NamedTuple
 import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.parallel import in_parallel
-from redmeter.store.redirects import (
+from redmeter.store.replies import UNREADY, Command, Reply, raised
+from redmeter.store.topology import (
     ASKING,
     MOVES,
     READONLY,
     ROLE,
-    answers,
-    is_cut_off,
-    place_in,
-)
-from redmeter.store.replies import UNREADY, Command, Reply, raised
-from redmeter.store.slots import (
     SCRIPTS,
     Address,
     Remap,
-    Shard,
+    SlotRange,
     Slots,
+    answers,
     as_told,
+    is_cut_off,
     key_of,
     leaving_in,
     name_of,
+    place_in,
     slot_of,
 )
 from redmeter.store.urls import in_short
@@ -109,7 +107,7 @@ class ClusterLink:
         self.location = location
         self._replicas = replicas
         self._remap = remap
-        self._nodes: dict[Address, Link] = {}
+        self._nodes: dict[Address, ServerLink] = {}
         self._slots: Slots | None = None
         self._stale = False
         #: When it was last asked who has which slots, monotonic seconds.
@@ -131,7 +129,7 @@ class ClusterLink:
     def exchange(
         self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
     ) -> list[Reply]:
-        """Send commands and return a reply for each; a server's error is a reply. See Link.
+        """Send commands and return a reply for each; a server's error is a reply. See ServerLink.
 
         Raises:
             StoreUnavailable: a node that has to be asked does not answer.
@@ -148,7 +146,7 @@ class ClusterLink:
         """Do the same; what was not answered has the error as its reply.
 
         Args:
-            spin: see Link.exchange().
+            spin: see ServerLink.exchange().
             whole: scripts read keys that they do not name. Of a node that is yet to get a slot they
                 would find some to be missing, so none is sent there: its reply is TRYAGAIN.
         """
@@ -265,7 +263,7 @@ class ClusterLink:
         if key is None:
             return min((*among, *self._slots.masters), key=self._last_trouble, default=None)
         slot = slot_of(key)
-        shard = self._slots.shard(slot)
+        shard = self._slots.range_of(slot)
         if shard is None:
             return None
         leaving = self._leaving.get(shard.master, ())
@@ -285,10 +283,10 @@ class ClusterLink:
 
     def master_of(self, key: str | bytes) -> Address | None:
         """Return the master that has a key, as far as is known."""
-        shard = self._slots.shard(slot_of(key)) if self._slots else None
+        shard = self._slots.range_of(slot_of(key)) if self._slots else None
         return shard and shard.master
 
-    def rest_of(self, key: str) -> float:
+    def retry_after(self, key: str) -> float:
         """Return for how long the master that has a key is still left alone, seconds."""
         master = self.master_of(key)
         trouble = self._trouble.get(master) if master else None
@@ -296,14 +294,14 @@ class ClusterLink:
 
     # Nodes
 
-    def node(self, address: Address) -> Link:
+    def node(self, address: Address) -> ServerLink:
         """Return the link to one node."""
         link = self._nodes.get(address)
         if link is None:
             name = f"{name_of(address)} (a node of {in_short(self.location)})"
-            link = Link(partial(self._connect, address), name)
+            link = ServerLink(partial(self._connect, address), name)
             if self._longest is not None:
-                link.hurry(self._longest)
+                link.cap_timeout(self._longest)
             link = self._nodes.setdefault(address, link)
         return link
 
@@ -317,7 +315,7 @@ class ClusterLink:
         assert self._slots is not None, "looked for"
         return self._slots.masters
 
-    def servers(self) -> list[Link]:
+    def servers(self) -> list[ServerLink]:
         """Return a link to each master.
 
         Raises:
@@ -336,12 +334,12 @@ class ClusterLink:
         replies = in_parallel([partial(self._ask, address, asked) for address in masters])
         return dict(zip(map(name_of, masters), replies, strict=True))
 
-    def away(self) -> list[str]:
+    def unreachable(self) -> list[str]:
         """Return which masters did not answer last."""
         masters = self._slots.masters if self._slots else ()
         return [name_of(address) for address in masters if address in self._trouble]
 
-    def shards(self) -> list[Shard]:
+    def ranges(self) -> list[SlotRange]:
         """Return who has which slots.
 
         Raises:
@@ -349,9 +347,9 @@ class ClusterLink:
         """
         self._look()
         assert self._slots is not None, "looked for"
-        return self._slots.shards
+        return self._slots.ranges
 
-    def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
+    def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """Return the numbers of the keys that each master has; of "" those that no one has.
 
         Raises:
@@ -439,11 +437,11 @@ class ClusterLink:
         """Look anew who has which slots, with the next exchange."""
         self._stale = True
 
-    def hurry(self, seconds: float) -> None:
-        """From now on wait no longer than about that for any answer. See Link."""
+    def cap_timeout(self, seconds: float) -> None:
+        """From now on wait no longer than about that for any answer. See ServerLink."""
         self._longest = seconds if self._longest is None else min(self._longest, seconds)
         for link in list(self._nodes.values()):
-            link.hurry(seconds)
+            link.cap_timeout(seconds)
 
     def close(self) -> None:
         """Close the connections; the next exchange would open others."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused
 from redmeter.keys import Keys
-from redmeter.partitions import SpreadKeys, partition_of
-from redmeter.store.binding import rank_of
+from redmeter.shards import ShardedKeys, shard_of
+from redmeter.store.config import epoch_of
 from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
 from redmeter.store.replies import Command, Reply, is_misplaced, pairs, scored
 from redmeter.store.scripts import JOIN
@@ -42,25 +42,25 @@ def size_between(keys: Keys, index: str, first: Word, last: Word) -> Read:
 
 def score(keys: Keys, index: str, entry: Word) -> Read:
     """Read the score of an entry, PRECISION:NAME; None if it is missing."""
-    return _of_shard(keys, ("ZSCORE", index, entry), shard_of(entry))
+    return _of_shard(keys, ("ZSCORE", index, entry), shard_of_entry(entry))
 
 
 def total(keys: Keys, name: Word) -> Read:
     """Read the grand total of a series; None if it has none."""
-    return _of_shard(keys, ("HGET", keys.total, name), partition_of(name))
+    return _of_shard(keys, ("HGET", keys.total, name), shard_of(name))
 
 
 def totals(keys: Keys, names: Sequence[Word]) -> Read:
     """Read the grand totals of series, in their order."""
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return ("HMGET", keys.total, *names)
 
     def steps() -> ShardSteps:
         by_shard: dict[int, list[int]] = {}
         for number, name in enumerate(names):
-            by_shard.setdefault(partition_of(name), []).append(number)
+            by_shard.setdefault(shard_of(name), []).append(number)
         replies = yield [
-            ("HMGET", keys.in_part(keys.total, shard), *(names[number] for number in numbers))
+            ("HMGET", keys.in_shard(keys.total, shard), *(names[number] for number in numbers))
             for shard, numbers in by_shard.items()
         ]
         if (error := _error_of(replies)) is not None:
@@ -76,7 +76,7 @@ def totals(keys: Keys, names: Sequence[Word]) -> Read:
 
 def memory(keys: Keys, key: str) -> Read:
     """Read how many bytes a key takes; None if it is missing."""
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return ("MEMORY", "USAGE", key)
 
     def steps() -> ShardSteps:
@@ -88,9 +88,9 @@ def memory(keys: Keys, key: str) -> Read:
 
 def sample(keys: Keys, index: str, count: int) -> Read:
     """Read some members of an index, chosen at random."""
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return ("ZRANDMEMBER", index, str(count))
-    share = str(math.ceil(count / len(keys.parts)))
+    share = str(math.ceil(count / len(keys.shards)))
 
     def steps() -> ShardSteps:
         replies = yield [("ZRANDMEMBER", one, share) for one in keys.in_each(index)]
@@ -102,17 +102,17 @@ def sample(keys: Keys, index: str, count: int) -> Read:
 def newest(keys: Keys, index: str, count: int) -> Read:
     """Read the members with the highest scores, with their scores."""
     words = ("0", str(count - 1), "WITHSCORES")
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return ("ZREVRANGE", index, *words)
 
     def ask(shard: int, most: int) -> Command:
-        return ("ZREVRANGE", keys.in_part(index, shard), "0", str(most - 1), "WITHSCORES")
+        return ("ZREVRANGE", keys.in_shard(index, shard), "0", str(most - 1), "WITHSCORES")
 
     def parse(reply: Reply) -> Sequence[tuple[tuple[float, bytes]]]:
         return [((score, member),) for member, score in scored(reply)]
 
     def steps() -> ShardSteps:
-        found = yield from merged(range(len(keys.parts)), count, ask, parse, newest=True)
+        found = yield from merged(range(len(keys.shards)), count, ask, parse, newest=True)
         if isinstance(found, StoreError):
             return found
         return [part for ((score, member),) in found for part in (member, score)]
@@ -130,18 +130,18 @@ def members(
         offset: how many to skip.
     """
     wanted = _Range(first, last, offset, count)
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return ("ZRANGEBYLEX", index, *wanted.words())
     return ShardedRead(lambda: _listed(keys, index, wanted), lambda _: [])
 
 
 def config(keys: Keys) -> Command | ConfigRead:
     """Read the store's configuration: the fields of `meta:`."""
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return ("HGETALL", keys.meta)
 
     def steps(shards: Sequence[int]) -> ShardSteps:
-        replies = yield [("HGETALL", keys.in_part(keys.meta, shard)) for shard in shards]
+        replies = yield [("HGETALL", keys.in_shard(keys.meta, shard)) for shard in shards]
         known = [reply for reply in replies if not isinstance(reply, StoreError)]
         if not known:
             return replies[0]
@@ -169,7 +169,7 @@ def join_members(
         cut, asks: see lua/join.lua.
     """
     wanted = _Range(first, last, offset, count)
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return _join_command(index, ["ZRANGEBYLEX", *wanted.words()], cut, asks, whole=True)
     join = _Join(keys, index, cut, asks)
 
@@ -191,24 +191,24 @@ def join_newest(keys: Keys, index: str, count: int, *, cut: int, asks: Sequence[
     Args:
         cut, asks: see lua/join.lua.
     """
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         selection = ["ZREVRANGE", "0", str(count - 1)]
         return _join_command(index, selection, cut, asks, whole=True)
     join = _Join(keys, index, cut, asks)
     return ShardedRead(lambda: _joined(join.newest(count), 0), _no_join)
 
 
-def shard_of(entry: Word) -> int:
+def shard_of_entry(entry: Word) -> int:
     """Return the number of the shard that has an entry of an index, PRECISION:NAME."""
     whole = entry if isinstance(entry, bytes) else entry.encode(errors="surrogatepass")
-    return partition_of(whole.partition(b":")[2])
+    return shard_of(whole.partition(b":")[2])
 
 
 # --- All shards, or one --------------------------------------------------------------------
 
 
 def _sum(keys: Keys, command: Command) -> Read:
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return command
     name, index, *rest = command
 
@@ -221,12 +221,12 @@ def _sum(keys: Keys, command: Command) -> Read:
 
 def _of_shard(keys: Keys, command: Command, shard: int) -> Read:
     """Return a read of one member or field: of the shard that has it."""
-    if not isinstance(keys, SpreadKeys):
+    if not isinstance(keys, ShardedKeys):
         return command
     name, key, *rest = command
 
     def steps() -> ShardSteps:
-        (reply,) = yield [(name, keys.in_part(str(key), shard), *rest)]
+        (reply,) = yield [(name, keys.in_shard(str(key), shard), *rest)]
         return reply
 
     return ShardedRead(steps, lambda _: None)
@@ -234,7 +234,7 @@ def _of_shard(keys: Keys, command: Command, shard: int) -> Read:
 
 def _rank_of_config(reply: Reply) -> tuple[int, int]:
     version = dict(pairs(reply)).get(b"version", b"")
-    return rank_of(version.decode(errors="replace"))
+    return epoch_of(version.decode(errors="replace"))
 
 
 def _error_of(replies: Iterable[Reply]) -> StoreError | None:
@@ -257,12 +257,12 @@ class _Range:
     def __init__(self, first: Word, last: Word, offset: int, count: int) -> None:
         self.first, self.last, self.offset, self.count = first, last, offset, count
 
-    def shards(self, keys: SpreadKeys) -> Sequence[int]:
+    def shards(self, keys: ShardedKeys) -> Sequence[int]:
         """Return the numbers of the shards that may have some."""
         first, last = _bytes(self.first), _bytes(self.last)
         if first == last and first.startswith(b"["):  # one entry
-            return [shard_of(first[1:])]
-        return range(len(keys.parts))
+            return [shard_of_entry(first[1:])]
+        return range(len(keys.shards))
 
     def between(self, found: Sequence[bytes]) -> "_Range":
         """Return the range that has just these members, which were found in it."""
@@ -279,9 +279,9 @@ def _bytes(word: Word) -> bytes:
     return word if isinstance(word, bytes) else word.encode()
 
 
-def _listed(keys: SpreadKeys, index: str, wanted: _Range) -> ShardSteps:
+def _listed(keys: ShardedKeys, index: str, wanted: _Range) -> ShardSteps:
     def ask(shard: int, most: int) -> Command:
-        return ("ZRANGEBYLEX", keys.in_part(index, shard), *wanted.words(most))
+        return ("ZRANGEBYLEX", keys.in_shard(index, shard), *wanted.words(most))
 
     most = wanted.offset + wanted.count
     shards = wanted.shards(keys)
@@ -362,7 +362,7 @@ class _Join:
         asks: what is asked of each member: COMMAND HEAD TAIL NUMBER ARGUMENT …
     """
 
-    def __init__(self, keys: SpreadKeys, index: str, cut: int, asks: Sequence[Word]) -> None:
+    def __init__(self, keys: ShardedKeys, index: str, cut: int, asks: Sequence[Word]) -> None:
         self._keys, self._index, self._cut, self._asks = keys, index, cut, asks
         self._heads, at = list[int](), 1  # where the heads of keys are
         while at < len(asks):
@@ -389,13 +389,13 @@ class _Join:
         def parse(reply: Reply) -> Sequence[tuple[tuple[float, bytes], bytes, Sequence[Reply]]]:
             return [((float(own[-1]), m), m, own[:-1]) for m, own in self._members(reply, 1)]
 
-        return merged(range(len(self._keys.parts)), most, ask, parse, newest=True)
+        return merged(range(len(self._keys.shards)), most, ask, parse, newest=True)
 
     def _command(self, shard: int, selection: Sequence[Word], more: Sequence[Word]) -> Command:
         asks = list(self._asks)
         for at in self._heads:
-            asks[at] = self._keys.in_part(str(asks[at]), shard)
-        index = self._keys.in_part(self._index, shard)
+            asks[at] = self._keys.in_shard(str(asks[at]), shard)
+        index = self._keys.in_shard(self._index, shard)
         return _join_command(index, selection, self._cut, [*asks, *more])
 
     def _members(self, reply: Reply, more: int) -> Iterable[tuple[bytes, Sequence[Reply]]]:

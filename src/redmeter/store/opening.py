@@ -20,10 +20,10 @@ from redmeter.extras import install
 from redmeter.keys import Retention
 from redmeter.store import tls, urls
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.packing import Packer
-from redmeter.store.slots import as_told
 from redmeter.store.store import Store
+from redmeter.store.topology import as_told
 
 #: As many threads may use a store at once; by default redis-py refuses the hundred-and-first.
 MAX_CONNECTIONS = 10_000
@@ -85,7 +85,7 @@ def open(  # noqa: A001
         if replica:
             options["reader"] = partial(_no_replicas, "a client of yours")
         check_client(client, "redis.Redis or redis.RedisCluster")
-        return Store(Link(lambda: client, location_of(client), owned=False), **options)
+        return Store(ServerLink(lambda: client, location_of(client), owned=False), **options)
     given: Any = url
     if isinstance(given, redis.Redis | RedisCluster):
         kind = type(given).__name__
@@ -124,12 +124,12 @@ def open(  # noqa: A001
     if replica:
         options["reader"] = partial(_no_replicas, target.location)
     if path is None:
-        return Store(Link(partial(_connect, settled), target.location), **options)
+        return Store(ServerLink(partial(_connect, settled), target.location), **options)
     idle = settings.resolve("embedded_idle", embedded_idle)
     start = partial(_connect_embedded, path, idle, plain)
     if announce:
         _announce(path)
-    return Store(Link(start, target.location, restarts=True), **options)
+    return Store(ServerLink(start, target.location, restarts=True), **options)
 
 
 def check_cluster_prefix(prefix: str) -> None:
@@ -205,7 +205,7 @@ def location_of(client: "redis.Redis") -> str:
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
 
 
-def _reader(link: Callable[[], Link | ClusterLink], options: dict[str, Any]) -> Store:
+def _reader(link: Callable[[], ServerLink | ClusterLink], options: dict[str, Any]) -> Store:
     return Store(link(), **options)
 
 

@@ -11,7 +11,7 @@ A read is either a command about one key, which goes to the node that has the ke
 server there is one shard, and every read is a command. indexes.py makes the reads of indexes.
 
 Queries only read, so a step may be repeated: after a lost connection, and as a whole after the
-store's configuration has changed. Writes, which must not be repeated, are in partition.py.
+store's configuration has changed. Writes, which must not be repeated, are in shard.py.
 """
 
 from collections.abc import Callable, Generator, Sequence

@@ -73,7 +73,7 @@ def is_misplaced(reply: Reply) -> bool:
     """Tell whether a reply says that a key cannot be read, while others can.
 
     It holds something else than what was asked for; or, where one goes on without the servers that
-    are away, it lies there: see Store.partly().
+    are away, it lies there: see Store.best_effort().
     """
     if isinstance(reply, StoreUnavailable):
         return True

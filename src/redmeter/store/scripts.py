@@ -9,12 +9,20 @@ always safe.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from importlib.resources import files
+from typing import Protocol, TypeVar
 
-from redmeter.errors import StoreRefused
+from redmeter.errors import StoreError, StoreRefused
 from redmeter.store.replies import Command, Reply
-from redmeter.store.steps import Collects, Steps, drive
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+#: Several exchanges with one shard, one command at a time: a generator that yields a command, is
+#: sent the reply to it, which may be an error, and returns its result. So the same code writes one
+#: batch by itself, or many batches in step, as one pipeline.
+Steps = Generator[Command, Reply, T]
 
 #: What stands in apply.lua where the operations go.
 _PLACE = b"-- operations --\n"
@@ -96,17 +104,17 @@ class Script:
         return ("EVAL", self._text_and_sha()[0], *command[2:])
 
     def steps(self, keys: Sequence[str | bytes], args: Sequence[str | bytes]) -> Steps[Reply]:
-        """Run it; an error, also that there is no answer, is a reply. See steps.py."""
+        """Run it; an error, also that there is no answer, is a reply."""
         reply = yield self.command(keys, args)
         if isinstance(reply, StoreRefused) and reply.code == "NOSCRIPT":
             reply = yield self.command(keys, args, whole=True)
         return reply
 
     def run(
-        self, link: Collects, keys: Sequence[str | bytes], args: Sequence[str | bytes]
+        self, link: "Collects", keys: Sequence[str | bytes], args: Sequence[str | bytes]
     ) -> Reply:
         """Run it by itself; see steps()."""
-        return drive(link.collect, self.steps(keys, args))
+        return run_steps(link.collect, self.steps(keys, args))
 
 
 BIND = Script("bind")
@@ -129,3 +137,63 @@ def apply_script(codes: Iterable[str]) -> Script:
         parts = dict.fromkeys(part for code in sorted({*wanted}) for part in _OPERATIONS[code])
         script = _apply[wanted] = Script("apply", tuple(parts))
     return script
+
+
+# --- Steps -----------------------------------------------------------------------------------
+
+
+class Collects(Protocol):
+    """What commands are exchanged by: see connection.ServerLink and cluster.ClusterLink."""
+
+    def collect(self, commands: Sequence[Command]) -> list[Reply]:
+        """Return a reply to each; what was not answered has the error as its reply."""
+        ...
+
+
+def run_steps(collect: Callable[[Sequence[Command]], list[Reply]], steps: Steps[T]) -> T:
+    """Take steps to their end, one exchange for each.
+
+    Args:
+        collect: see Collects.
+
+    Raises:
+        StoreError: whatever the steps raise.
+    """
+    try:
+        command = next(steps)
+        while True:
+            (reply,) = collect([command])
+            command = steps.send(reply)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        steps.close()
+
+
+def run_pipelined(link: Collects, many: Mapping[K, Steps[T]]) -> dict[K, T | StoreError]:
+    """Take several to their ends, their commands together.
+
+    Returns:
+        What each returned, or the error of ours that it raised.
+    """
+    # No function within this one: its annotations would be made with each call, also by an
+    # interpreter that is ending, and can import nothing any more.
+    results: dict[K, T | StoreError] = {}
+    replies: dict[K, Reply] = dict.fromkeys(many)
+    try:
+        while replies:
+            asked: dict[K, Command] = {}
+            for key, reply in replies.items():
+                try:
+                    asked[key] = many[key].send(reply)
+                except StopIteration as end:
+                    results[key] = end.value
+                except StoreError as error:
+                    results[key] = error
+            found = link.collect(list(asked.values())) if asked else []
+            replies = dict(zip(asked, found, strict=True))
+    finally:
+        for steps in many.values():
+            steps.close()
+    return results

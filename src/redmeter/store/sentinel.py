@@ -3,7 +3,7 @@
 Problem: a failover leaves connections behind that look well. The old master may be dead, or a
 replica, or still take writes for seconds that nobody will ever see, until the sentinels tell it.
 
-Idea: a `Link` like any other, to one server at a time. Where that is, the sentinels are asked
+Idea: a `ServerLink` like any other, to one server at a time. Where that is, the sentinels are asked
 before the first exchange, after each one that broke or met a replica, and once a second in between
 (one small question on a connection that is kept). Should they name another server, all connections
 to the old one are forgotten: those under way end with what they do.
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Command, Reply, is_not_primary, pairs, raised
 from redmeter.store.urls import Target
 
@@ -65,7 +65,7 @@ class Sentinels:
         location: of the service, for messages.
     """
 
-    def __init__(self, links: Sequence[Link], service: str, location: str) -> None:
+    def __init__(self, links: Sequence[ServerLink], service: str, location: str) -> None:
         self._links = tuple(links)
         self._service = service
         self._location = location
@@ -241,7 +241,7 @@ def link_to(
     own |= target.of_sentinels
     scheme = target.location.partition("://")[0]
     links = [
-        Link(partial(connect, own, (host, port)), f"{scheme}://{host}:{port}")
+        ServerLink(partial(connect, own, (host, port)), f"{scheme}://{host}:{port}")
         for host, port in target.nodes
     ]
     sentinels = Sentinels(links, target.service, target.location)
@@ -250,7 +250,7 @@ def link_to(
     return SentinelLink(finder, target.location, replica=replica)
 
 
-class SentinelLink(Link):
+class SentinelLink(ServerLink):
     """A way to exchange commands with the master of a service, or with one of its replicas.
 
     Args:
@@ -272,7 +272,7 @@ class SentinelLink(Link):
         *,
         spin: bool = False,
     ) -> list[Reply]:
-        """Exchange commands with the server that is it now: see Link.exchange()."""
+        """Exchange commands with the server that is it now: see ServerLink.exchange()."""
         self._look_again()
         try:
             return super().exchange(commands, take, spin=spin)
@@ -280,9 +280,9 @@ class SentinelLink(Link):
             self._forget()
             raise
 
-    def hurry(self, seconds: float) -> None:
-        """See Link.hurry(): the sentinels are asked no longer either."""
-        super().hurry(seconds)
+    def cap_timeout(self, seconds: float) -> None:
+        """See ServerLink.cap_timeout(): the sentinels are asked no longer either."""
+        super().cap_timeout(seconds)
         self._finder.patience = min(self._finder.patience, seconds)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Store: all partitions of a store, and reading in one round trip.
+"""Store: all shards of a store, and reading in one round trip.
 
 Commands go out together with the two questions that every reading needs answered by the store
-itself: what time is it, and what is kept. What is written goes to a partition: see partition.py.
+itself: what time is it, and what is kept. What is written goes to a shard: see shard.py.
 """
 
 import contextlib
@@ -14,18 +14,18 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import RedmeterError, StoreError, StoreUnavailable
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
-from redmeter.partitions import SpreadKeys, partition_of
-from redmeter.store import binding as bindings
-from redmeter.store import fork_guard, indexes, publishing
-from redmeter.store.binding import Binding, Wish
+from redmeter.shards import ShardedKeys, shard_of
+from redmeter.store import config as configs
+from redmeter.store import fork_guard, indexes, writer_reports
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Link
-from redmeter.store.lone import node_questions, refuse_node
-from redmeter.store.partition import Partition
+from redmeter.store.config import StoreConfig, WantedConfig
+from redmeter.store.connection import ServerLink
+from redmeter.store.fan_out import FanOut
 from redmeter.store.query import ConfigRead, Read
 from redmeter.store.replies import Command, Reply, pairs, raised
-from redmeter.store.scatter import Scatter
-from redmeter.store.steps import drive, drive_all
+from redmeter.store.scripts import run_pipelined, run_steps
+from redmeter.store.shard import Shard
+from redmeter.store.topology import probe_commands, refuse_cluster_node
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class Store:
 
     def __init__(
         self,
-        link: Link | ClusterLink,
+        link: ServerLink | ClusterLink,
         *,
         prefix: str,
         retention: Retention,
@@ -120,38 +120,38 @@ class Store:
     ) -> None:
         fork_guard.load()
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
-        wish = Wish(retention, of_histograms, configured)
+        wanted = WantedConfig(retention, of_histograms, configured)
         #: The names of its keys, for who reads.
         self.keys: Keys
         #: How it is read.
-        self.link: Link | Scatter
+        self.link: ServerLink | FanOut
         if isinstance(link, ClusterLink):
-            spread = SpreadKeys(prefix)
-            self.keys, self.link, each = spread, Scatter(link, spread), spread.parts
+            spread = ShardedKeys(prefix)
+            self.keys, self.link, each = spread, FanOut(link, spread), spread.shards
         else:
             self.keys, self.link = Keys(prefix), link
             each = (self.keys,)
-        #: Where it is written: see partition.py.
-        self.parts = tuple(
-            Partition(
+        #: Where it is written: see shard.py.
+        self.shards = tuple(
+            Shard(
                 link,
                 keys,
-                wish=wish,
-                partitions=len(each),
+                wanted=wanted,
+                shards=len(each),
                 timeout=timeout,
                 clock=clock,
-                meet=self.meet if len(each) > 1 else None,
+                sync_config=self.sync_config if len(each) > 1 else None,
             )
             for keys in each
         )
         self.clock = clock
         #: How long a synchronous write is tried, seconds.
         self.timeout = timeout
-        self._wish = wish
-        #: What the partitions keep, as it was ranked last, and what is right of that.
-        self._ranked: tuple[list[Binding], Binding] = [], wish.binding
+        self._wanted = wanted
+        #: What the shards keep, as it was ranked last, and what is right of that.
+        self._ranked: tuple[list[StoreConfig], StoreConfig] = [], wanted.config
         self._seen: Kept | None = None
-        #: The store that this one is a part of: see partly().
+        #: The store that this one is a part of: see best_effort().
         self._origin: Store | None = None
         self._make_reader = reader
         self._reader: Store | None = None
@@ -183,17 +183,17 @@ class Store:
         if self._reader is not None:
             self._reader.close()
 
-    def number_of(self, text: str) -> int:
-        """Return the number of the partition in which a series, or a logger, lies."""
-        return partition_of(text) if len(self.parts) > 1 else 0
+    def shard_number(self, text: str) -> int:
+        """Return the number of the shard in which a series, or a logger, lies."""
+        return shard_of(text) if len(self.shards) > 1 else 0
 
-    def part(self, text: str) -> Partition:
-        """Return that partition; that of "" has marks, and what writers tell."""
-        return self.parts[self.number_of(text)] if text else self.parts[0]
+    def shard(self, text: str) -> Shard:
+        """Return that shard; that of "" has marks, and what writers tell."""
+        return self.shards[self.shard_number(text)] if text else self.shards[0]
 
-    def lanes(self) -> dict[str, list[int]]:
-        """Return the numbers of the partitions that each server has."""
-        return self.link.lanes([part.keys.meta for part in self.parts])
+    def by_server(self) -> dict[str, list[int]]:
+        """Return the numbers of the shards that each server has."""
+        return self.link.by_server([part.keys.meta for part in self.shards])
 
     # Reading
 
@@ -250,14 +250,14 @@ class Store:
         return replies[len(first) :]
 
     def _node_questions(self) -> list[Command]:
-        part = self.parts[0]
-        return [] if isinstance(part.link, ClusterLink) else node_questions(part.link, part.keys)
+        part = self.shards[0]
+        return [] if isinstance(part.link, ClusterLink) else probe_commands(part.link, part.keys)
 
     def _refuse_node(self, meta: Reply, *replies: Reply) -> None:
-        """Raise where the server is one node of a cluster: see lone.py."""
-        part = self.parts[0]
+        """Raise where the server is one node of a cluster: see topology.py."""
+        part = self.shards[0]
         if not isinstance(part.link, ClusterLink):
-            refuse_node(part.link, part.keys, meta, replies)
+            refuse_cluster_node(part.link, part.keys, meta, replies)
 
     def _exchange(self, reads: Sequence[Read | ConfigRead]) -> list[Reply]:
         try:
@@ -269,7 +269,7 @@ class Store:
     def _exchange_once(
         self, reads: Sequence[Read | ConfigRead], take: Callable[[Reply], Any] | None = None
     ) -> list[Reply]:
-        if isinstance(self.link, Scatter):
+        if isinstance(self.link, FanOut):
             return self.link.exchange(reads, take)
         return self.link.exchange(cast("Sequence[Command]", reads), take)  # one shard: no others
 
@@ -278,28 +278,28 @@ class Store:
 
     def _view(self, time: Reply, meta: Reply) -> View:
         seconds, microseconds = raised(time)
-        found = bindings.read_meta(dict(pairs(raised(meta))), len(self.parts))
-        kept = found or self._wish.binding
+        found = configs.read_meta(dict(pairs(raised(meta))), len(self.shards))
+        kept = found or self._wanted.config
         self._seen = kept.kept
         if self._origin is not None:
             self._origin._seen = self._seen
         now = int(seconds) + int(microseconds) / 1e6
         return View(now, kept.retention, kept.histograms, kept.version)
 
-    def partly(self) -> "Store":
+    def best_effort(self) -> "Store":
         """Return the same store, of which what lies on servers that are away is left out.
 
-        For who would rather see what there is, and is told what is missing: by left_out().
+        For who would rather see what there is, and is told what is missing: by skipped().
         """
-        if isinstance(self.link, Link):
+        if isinstance(self.link, ServerLink):
             return self
         found = copy(self)
-        found.link, found._origin = self.link.partly(), self
+        found.link, found._origin = self.link.best_effort(), self
         return found
 
-    def left_out(self) -> list[str]:
+    def skipped(self) -> list[str]:
         """Return what it was read without, as sentences: "127.0.0.1:7003 does not answer"."""
-        return self.link.left_out()
+        return self.link.skipped()
 
     # What is kept
 
@@ -309,11 +309,11 @@ class Store:
         return self._known.kept
 
     @property
-    def _known(self) -> Binding:
-        bound = [part.bound for part in self.parts if part.bound is not None]
+    def _known(self) -> StoreConfig:
+        bound = [part.config for part in self.shards if part.config is not None]
         ranked, right = self._ranked
         if len(bound) != len(ranked) or not all(map(is_, bound, ranked)):
-            right = max(bound, key=lambda one: one.rank, default=self._wish.binding)
+            right = max(bound, key=lambda one: one.rank, default=self._wanted.config)
             self._ranked = bound, right
         return right
 
@@ -322,70 +322,70 @@ class Store:
         """What is kept by the last reading; before the first, as far as it is known."""
         return self._seen or self.kept
 
-    def binding(self) -> Binding:
+    def config(self) -> StoreConfig:
         """Return what the store keeps, writing it down where the store is new."""
-        if any(part.bound is None for part in self.parts):
-            self.bind()
+        if any(part.config is None for part in self.shards):
+            self.load_config()
         return self._known
 
-    def bind(self) -> None:
-        """Ask all partitions what they keep, and have all keep what was chosen last.
+    def load_config(self) -> None:
+        """Ask all shards what they keep, and have all keep what was chosen last.
 
         Raises:
             IncompatibleStore: the store has another format.
             StoreError: a server cannot be reached or refuses.
         """
-        version = bindings.new_version(self.clock.wall())
-        many = {number: part.bind(version) for number, part in enumerate(self.parts)}
-        for found in drive_all(self.parts[0].link, many).values():
+        version = configs.new_version(self.clock.wall())
+        many = {number: part.load_config(version) for number, part in enumerate(self.shards)}
+        for found in run_pipelined(self.shards[0].link, many).values():
             raised(found)
         newest = self._known
-        if any(part.bound != newest for part in self.parts):
+        if any(part.config != newest for part in self.shards):
             self._retain(newest)
 
-    def meet(self) -> None:
-        """Ask the partitions what they keep of which nobody here knows, and see that they agree.
+    def sync_config(self) -> None:
+        """Ask the shards what they keep of which nobody here knows, and see that they agree.
 
         As far as they answer: it is not told what was wrong with others.
         """
-        self.bind_some(self.unbound())
-        if behind := self.behind():
-            self.agree(behind)
+        self.load_configs(self.unloaded())
+        if outdated := self.outdated():
+            self.update_configs(outdated)
 
-    def unbound(self) -> list[int]:
-        """Return the partitions of which nobody here knows what they keep."""
-        return [number for number, part in enumerate(self.parts) if part.bound is None]
+    def unloaded(self) -> list[int]:
+        """Return the shards of which nobody here knows what they keep."""
+        return [number for number, part in enumerate(self.shards) if part.config is None]
 
-    def bind_some(self, numbers: Sequence[int]) -> dict[int, StoreError]:
-        """Ask some partitions what they keep; return what was wrong with those that did not say."""
-        version = bindings.new_version(self.clock.wall())
-        many = {number: self.parts[number].bind(version) for number in numbers}
-        found = drive_all(self.parts[0].link, many)
+    def load_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
+        """Ask some shards what they keep; return what was wrong with those that did not say."""
+        version = configs.new_version(self.clock.wall())
+        many = {number: self.shards[number].load_config(version) for number in numbers}
+        found = run_pipelined(self.shards[0].link, many)
         return {number: one for number, one in found.items() if isinstance(one, StoreError)}
 
-    def behind(self) -> list[int]:
-        """Return the partitions that keep something else than was chosen last, as far as known."""
-        known, parts = self._known, enumerate(self.parts)
-        return [number for number, part in parts if part.bound and part.bound != known]
+    def outdated(self) -> list[int]:
+        """Return the shards that keep something else than was chosen last, as far as known."""
+        known, parts = self._known, enumerate(self.shards)
+        return [number for number, part in parts if part.config and part.config != known]
 
-    def agree(self, numbers: Sequence[int]) -> dict[int, StoreError]:
-        """Have some partitions keep what was chosen last; return what was wrong with others."""
-        errors = self.bind_some(numbers)
+    def update_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
+        """Have some shards keep what was chosen last; return what was wrong with others."""
+        errors = self.load_configs(numbers)
         with contextlib.suppress(StoreError):  # with the next occasion
             self._retain(self._known, numbers)
         return errors
 
-    def _retain(self, wanted: Binding, numbers: Sequence[int] | None = None) -> bool:
+    def _retain(self, wanted: StoreConfig, numbers: Sequence[int] | None = None) -> bool:
         """Have all, or some, keep something else; tell whether nobody else did the same."""
         many = {}
-        for number in range(len(self.parts)) if numbers is None else numbers:
-            part = self.parts[number]
-            if part.bound is not None and part.bound != wanted:
-                many[number] = bindings.retain(part.keys, part.bound, wanted)
+        for number in range(len(self.shards)) if numbers is None else numbers:
+            part = self.shards[number]
+            if part.config is not None and part.config != wanted:
+                many[number] = configs.retain(part.keys, part.config, wanted)
         changed = True
-        for number, reply in drive_all(self.parts[0].link, many).items():
+        for number, reply in run_pipelined(self.shards[0].link, many).items():
             if raised(reply):
-                self.parts[number].bound = wanted
+                self.shards[number].config = wanted
             else:
                 changed = False
         return changed
@@ -404,11 +404,11 @@ class Store:
 
         Raises:
             InvalidSetting: out of range; nothing was changed.
-            StoreError: a server cannot be reached or refuses. On a cluster some partitions may have
+            StoreError: a server cannot be reached or refuses. On a cluster some shards may have
                 been changed; the others follow when the store is used again.
         """
         while True:
-            self.bind()
+            self.load_config()
             seen = self._known
             changed = (seen.histograms if histograms else seen.retention).changed(changes)
             if histograms:
@@ -417,7 +417,7 @@ class Store:
                 wanted = seen._replace(retention=changed)
             if wanted == seen:
                 return changed
-            version = bindings.new_version(self.clock.wall(), seen.version, chosen=True)
+            version = configs.new_version(self.clock.wall(), seen.version, chosen=True)
             if self._retain(wanted._replace(version=version)):
                 return changed
 
@@ -440,12 +440,12 @@ class Store:
         Raises:
             StoreError: the server cannot be reached, refuses, or holds another format.
         """
-        first = self.parts[0]
-        if first.bound is None:
-            drive(first.link.collect, first.bind())
+        first = self.shards[0]
+        if first.config is None:
+            run_steps(first.link.collect, first.load_config())
         options = {"instance": instance, "ended": ended}
         try:
-            return publishing.publish(first.link, first.keys, producer, report, **options)
+            return writer_reports.publish(first.link, first.keys, producer, report, **options)
         except StoreUnavailable:
             first.link.recover()
-            return publishing.publish(first.link, first.keys, producer, report, **options)
+            return writer_reports.publish(first.link, first.keys, producer, report, **options)

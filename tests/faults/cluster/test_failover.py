@@ -1,7 +1,7 @@
 """Masters that die, stand still or are cut off under load, and replicas that take their place.
 
 What a master had acknowledged and its replica did not have is gone with it: at most what was
-recorded since its replica was seen to have all. Never anything twice, and nothing of partitions on
+recorded since its replica was seen to have all. Never anything twice, and nothing of shards on
 other masters.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Callable
 from support.clusters import Cluster
 from support.history import check, check_exact
 from support.nodes import Node
-from support.progress import at_risk, goes_on, partitions_on, read, replicated
+from support.progress import at_risk, goes_on, read, replicated, shards_on
 from support.waiting import eventually
 from support.writers import Writers
 
 
 def recovers(cluster: Cluster, writers: Writers) -> None:
-    """Have all be stored that waits, and see that all partitions go on."""
+    """Have all be stored that waits, and see that all shards go on."""
     writers.catch_up()
     goes_on(cluster)
 
@@ -55,9 +55,9 @@ def away_for_a_while(
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)
         for _ in range(2):
-            partitions = partitions_on(cluster, master)
+            shards = shards_on(cluster, master)
             goes_away(master)
-            goes_on(cluster, but=partitions)
+            goes_on(cluster, but=shards)
             fails_again(writers)
             assert any(health.buffered for health in writers.healths())
             comes_back(master)
@@ -77,13 +77,13 @@ def away_for_too_long(
     """Have a master be replaced: what nobody had replicated is gone, and nothing counts twice."""
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)
-        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
+        shards, safe = shards_on(cluster, master), replicated(cluster, master)
         goes_away(master)
         went = time.monotonic()
-        goes_on(cluster, but=partitions)
+        goes_on(cluster, but=shards)
         another_takes_its_place(cluster, writers, master, comes_back)
         ledger = writers.finish()
-    check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, went))
+    check(ledger, read(cluster), missing=at_risk(ledger, shards, safe, went))
 
 
 def test_masters_are_killed_one_after_the_other(any_cluster: Cluster) -> None:
@@ -93,11 +93,11 @@ def test_masters_are_killed_one_after_the_other(any_cluster: Cluster) -> None:
     with Writers(cluster.url, processes=1) as writers:
         goes_on(cluster)
         for master in cluster.masters()[:2]:
-            partitions = partitions_on(cluster, master)
+            shards = shards_on(cluster, master)
             safe = replicated(cluster, master)
             cluster.kill(master)
-            died.append((partitions, safe, time.monotonic()))
-            goes_on(cluster, but=partitions)
+            died.append((shards, safe, time.monotonic()))
+            goes_on(cluster, but=shards)
             another_takes_its_place(cluster, writers, master, cluster.start_again)
         ledger = writers.finish()
     risks = [at_risk(ledger, *one) for one in died]
@@ -111,9 +111,9 @@ def test_a_master_that_comes_back_with_its_data_has_lost_nothing(cluster: Cluste
     cluster.keep_data(master)
     with Writers(cluster.url) as writers:
         goes_on(cluster)
-        partitions = partitions_on(cluster, master)
+        shards = shards_on(cluster, master)
         cluster.kill(master)
-        goes_on(cluster, but=partitions)
+        goes_on(cluster, but=shards)
         cluster.start_again(master)
         recovers(cluster, writers)
         ledger = writers.finish()
@@ -150,11 +150,11 @@ def test_a_master_that_only_its_clients_reach_loses_what_it_took_until_it_knew(
     master = cluster.nodes[1]
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)
-        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
+        shards, safe = shards_on(cluster, master), replicated(cluster, master)
         cluster.cut_off(master, clients=False)
         eventually(lambda: "cluster_state:fail" in master.ask("CLUSTER", "INFO"), 10.0)
         alone = time.monotonic()
         another_takes_its_place(cluster, writers, master, cluster.heal)
         ledger = writers.finish()
-    missing = check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, alone))
+    missing = check(ledger, read(cluster), missing=at_risk(ledger, shards, safe, alone))
     assert sum(missing.values()) > 0

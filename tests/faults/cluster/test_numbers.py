@@ -1,10 +1,10 @@
-"""Numbers of processes, which the first partition gives, while its master is away."""
+"""Numbers of processes, which the first shard gives, while its master is away."""
 
 from redmeter.clock import SystemClock
-from redmeter.partitions import partition_of
 from redmeter.recording.instance import LEASE_SECONDS
+from redmeter.shards import shard_of
 from support.clusters import Cluster
-from support.progress import partitions_on, slot_of
+from support.progress import shards_on, slot_of
 from support.recorders import OpenBuffered, check_sums
 from support.waiting import eventually
 
@@ -39,8 +39,8 @@ def test_a_process_goes_on_with_its_number_for_a_while(
     assert meter.flush(10.0)
     assert meter.health().instance == 0
     node = cluster.node_of(slot_of(0))
-    away = partitions_on(cluster, node)
-    waiting = sum(partition_of(f'{name}{{instance="0"}}') in away for name in OWN)
+    away = shards_on(cluster, node)
+    waiting = sum(shard_of(f'{name}{{instance="0"}}') in away for name in OWN)
     assert 0 < waiting < len(OWN)
     cluster.pause(node)
     clock.later = LEASE_SECONDS - 30

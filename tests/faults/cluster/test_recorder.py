@@ -12,17 +12,17 @@ import pytest
 
 from redmeter import Meter
 from redmeter.errors import StoreUnavailable
-from redmeter.partitions import PARTITIONS, TAGS, partition_of
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.flusher import FlushFailed
 from redmeter.recording.recorder import Recorder
+from redmeter.shards import SHARDS, TAGS, shard_of
 from redmeter.store import Store
-from redmeter.store.binding import new_version
+from redmeter.store.config import new_version
 from support.clusters import Cluster
 from support.names import one_in_each
 from support.nodes import Node
 from support.programs import THREADS, Programs
-from support.progress import partitions_on, slot_of
+from support.progress import shards_on, slot_of
 from support.recorders import OpenBuffered, check_sums
 from support.stores import opened_store
 from support.waiting import eventually
@@ -35,24 +35,24 @@ NAMES = one_in_each()
 
 def on(cluster: Cluster, node: Node) -> list[str]:
     """Return the names that lie on a node."""
-    here = partitions_on(cluster, node)
-    return [name for name in NAMES if partition_of(name) in here]
+    here = shards_on(cluster, node)
+    return [name for name in NAMES if shard_of(name) in here]
 
 
 def totals(cluster: Cluster) -> Counter[str]:
-    """Return the grand totals, each out of its partition."""
+    """Return the grand totals, each out of its shard."""
     found: Counter[str] = Counter()
     for number, tag in enumerate(TAGS):
         node = cluster.node_of(slot_of(number))
         for name, value in node.client.hgetall(f"redmeter:{{{tag}}}total:").items():
-            assert partition_of(name) == number
+            assert shard_of(name) == number
             assert name not in found
             found[name] = int(value)
     return found
 
 
 def held(cluster: Cluster, field: str) -> set[str]:
-    """Return what the partitions say of themselves."""
+    """Return what the shards say of themselves."""
     found = set()
     for number, tag in enumerate(TAGS):
         node = cluster.node_of(slot_of(number))
@@ -61,13 +61,13 @@ def held(cluster: Cluster, field: str) -> set[str]:
 
 
 def count_all(meter: Meter, amount: int = 1) -> None:
-    """Count something in each partition."""
+    """Count something in each shard."""
     for name in NAMES:
         meter.count(name, amount)
 
 
 def begun(cluster: Cluster, open_buffered: OpenBuffered) -> Meter:
-    """Return a meter that has stored something in each partition."""
+    """Return a meter that has stored something in each shard."""
     meter = open_buffered(cluster.url, timeout=TIMEOUT, flush_interval=0.05)
     count_all(meter)
     assert meter.flush(10.0)
@@ -92,9 +92,7 @@ def opened(cluster: Cluster) -> Iterator[Store]:
 # --- Where -----------------------------------------------------------------------------------
 
 
-def test_what_is_recorded_lies_in_its_partition(
-    cluster: Cluster, open_buffered: OpenBuffered
-) -> None:
+def test_what_is_recorded_lies_in_its_shard(cluster: Cluster, open_buffered: OpenBuffered) -> None:
     """A series in that of its name, also with the process's number; messages in the logger's."""
     meter = open_buffered(cluster.url)
     for _ in range(2):
@@ -121,7 +119,7 @@ def test_what_is_recorded_lies_in_its_partition(
             name = ""
         else:
             continue
-        assert TAGS[partition_of(name)] == tag, key
+        assert TAGS[shard_of(name)] == tag, key
         found.add((what, name))
     assert {("count", name) for name in NAMES} <= found
     assert {("count", f'{name}{{a="b"}}') for name in NAMES} <= found
@@ -132,10 +130,10 @@ def test_what_is_recorded_lies_in_its_partition(
     assert {("marks", ""), ("writers", ""), ("instances", "")} <= found
 
 
-def test_all_partitions_keep_what_was_chosen(cluster: Cluster, opened: Store) -> None:
+def test_all_shards_keep_what_was_chosen(cluster: Cluster, opened: Store) -> None:
     """Also one that has forgotten it, whatever the next process is configured for."""
     opened.change_retention([(5, 77)])
-    chosen = str(opened.binding().retention)
+    chosen = str(opened.config().retention)
     for number in range(7, 20):
         cluster.node_of(slot_of(number)).ask("DEL", f"redmeter:{{{TAGS[number]}}}meta:")
     with Meter(cluster.url, retention={60: 9}, flush_interval=60) as meter:
@@ -145,15 +143,15 @@ def test_all_partitions_keep_what_was_chosen(cluster: Cluster, opened: Store) ->
     assert len(held(cluster, "version")) == 1
 
 
-def test_a_change_reaches_partitions_that_were_away(cluster: Cluster, opened: Store) -> None:
+def test_a_change_reaches_shards_that_were_away(cluster: Cluster, opened: Store) -> None:
     """By the first recorder that knows of both: without anybody asking for it again."""
-    seen = opened.binding()
+    seen = opened.config()
     version = new_version(opened.clock.wall(), seen.version, chosen=True)
     chosen = seen._replace(retention=seen.retention.changed([(5, 77)]), version=version)
     with Meter(cluster.url, flush_interval=60) as meter:
         count_all(meter)
         assert meter.flush(10.0)
-        opened._retain(chosen, sorted(partitions_on(cluster, cluster.nodes[0])))
+        opened._retain(chosen, sorted(shards_on(cluster, cluster.nodes[0])))
         for _ in range(2):
             count_all(meter)
             assert meter.flush(10.0)
@@ -194,7 +192,7 @@ def test_the_others_are_stored_meanwhile(
     assert meter.flush(20.0)
     health = meter.health()
     assert (health.recorded, health.stored, health.uncertain) == (
-        8 * PARTITIONS,
+        8 * SHARDS,
         health.recorded,
         0,
     )
@@ -204,7 +202,7 @@ def test_the_others_are_stored_meanwhile(
     assert totals(cluster) == expected
 
 
-def test_the_node_of_the_first_partition_is_not_needed_for_the_others(
+def test_the_node_of_the_first_shard_is_not_needed_for_the_others(
     cluster: Cluster, open_buffered: OpenBuffered
 ) -> None:
     """Also not by a process that begins meanwhile; what needs a number waits for it."""
@@ -228,7 +226,7 @@ def test_the_node_of_the_first_partition_is_not_needed_for_the_others(
     assert (health.instance, health.buffered, health.uncertain) == (0, 0, 0)
     check_sums(health)
     assert totals(cluster) == Counter(dict.fromkeys(NAMES, 1))
-    tag = TAGS[partition_of('own{instance="0"}')]
+    tag = TAGS[shard_of('own{instance="0"}')]
     key = f'redmeter:{{{tag}}}gauge:60:own{{instance="0"}}'
     assert cluster.node_of(key).client.exists(key)
 
@@ -268,10 +266,10 @@ def test_a_cluster_that_is_away_altogether_is_tried_less_and_less_often(
     assert recorder._flusher._backoff.failures >= 2
     assert not meter.flush(0.1)
     check_sums(meter.health())
-    assert meter.health().buffered == 3 * PARTITIONS
+    assert meter.health().buffered == 3 * SHARDS
 
 
-def test_a_partition_on_another_server_is_not_left_alone_for_the_one_before(
+def test_a_shard_on_another_server_is_not_left_alone_for_the_one_before(
     cluster: Cluster, open_buffered: OpenBuffered
 ) -> None:
     """What was to be left alone for 11 seconds is stored with the first flush after a failover."""

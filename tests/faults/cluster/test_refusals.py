@@ -1,8 +1,8 @@
-"""Nodes that refuse while a recorder writes: their partitions wait, the others go on."""
+"""Nodes that refuse while a recorder writes: their shards wait, the others go on."""
 
 from support.clusters import Cluster
 from support.history import check_exact
-from support.progress import errors, goes_on, partitions_on, read, totals
+from support.progress import errors, goes_on, read, shards_on, totals
 from support.waiting import eventually
 from support.writers import Writers
 
@@ -14,7 +14,7 @@ def test_a_full_node_gets_everything_once_it_has_room(any_cluster: Cluster) -> N
     with Writers(cluster.url, processes=1) as writers:
         goes_on(cluster)
         for _ in range(2):
-            full = partitions_on(cluster, node)
+            full = shards_on(cluster, node)
             cluster.fill(node)
             eventually(lambda: writers.troubles()["OOM"] > 0, 10.0)
             before = totals(cluster)
@@ -29,11 +29,11 @@ def test_a_full_node_gets_everything_once_it_has_room(any_cluster: Cluster) -> N
 
 
 def test_a_node_in_trouble_is_tried_less_often_and_the_others_as_always(cluster: Cluster) -> None:
-    """Its partitions have pauses of their own: the others are stored several times within one."""
+    """Its shards have pauses of their own: the others are stored several times within one."""
     node = cluster.nodes[2]
     with Writers(cluster.url, threads=1, flush_interval=0.5) as writers:
         goes_on(cluster)
-        full = partitions_on(cluster, node)
+        full = shards_on(cluster, node)
         cluster.fill(node)
         eventually(lambda: writers.troubles()["OOM"] >= 3, 20.0)
         before = writers.troubles()["OOM"]
@@ -68,7 +68,7 @@ def test_answers_that_are_lost_count_once(networked_cluster: Cluster) -> None:
     with Writers(cluster.url) as writers:
         goes_on(cluster)
         cluster.lose_replies(node, 4)
-        goes_on(cluster, but=partitions_on(cluster, node))
+        goes_on(cluster, but=shards_on(cluster, node))
         eventually(lambda: cluster.losses_left(node) == 0, 20.0)
         goes_on(cluster)
         ledger = writers.finish()
@@ -77,12 +77,12 @@ def test_answers_that_are_lost_count_once(networked_cluster: Cluster) -> None:
 
 
 def test_a_node_without_a_successor_is_waited_for(cluster: Cluster) -> None:
-    """Master and replica are gone: its partitions wait, in bounded memory, and begin anew."""
+    """Master and replica are gone: its shards wait, in bounded memory, and begin anew."""
     master = cluster.nodes[0]
     (replica,) = cluster.replicas(of=master)
     with Writers(cluster.url, timeout=0.3) as writers:
         goes_on(cluster)
-        gone = partitions_on(cluster, master)
+        gone = shards_on(cluster, master)
         cluster.kill(replica)
         cluster.kill(master)
         goes_on(cluster, but=gone)

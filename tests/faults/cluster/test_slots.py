@@ -2,11 +2,11 @@
 
 import pytest
 
-from redmeter.partitions import partition_of
+from redmeter.shards import shard_of
 from support.clusters import Cluster
 from support.history import check_exact
 from support.nodes import Node
-from support.progress import errors, goes_on, partitions_on, read, slot_of, whereabouts
+from support.progress import errors, goes_on, read, shards_on, slot_of, whereabouts
 from support.recorders import OpenBuffered, check_sums, stored_by_itself
 from support.waiting import eventually
 from support.writers import Writers
@@ -27,7 +27,7 @@ def test_a_slot_that_has_moved_is_followed(
     meter = open_buffered(any_cluster.url)
     meter.count("x", 0)
     assert meter.flush(10.0)
-    slot, source, to = whereabouts(any_cluster, partition_of("x"))
+    slot, source, to = whereabouts(any_cluster, shard_of("x"))
     for node, other in ((source, to), (to, source)):
         meter.count("x", 10)
         assert meter.flush(10.0)
@@ -47,7 +47,7 @@ def test_a_slot_that_is_moving_is_asked_for(
     meter = open_buffered(any_cluster.url)
     meter.count("x", 1)
     assert meter.flush(10.0)
-    slot, source, to = whereabouts(any_cluster, partition_of("x"))
+    slot, source, to = whereabouts(any_cluster, shard_of("x"))
     any_cluster.open_slot(slot, to)
     any_cluster.move_keys(slot, to)
     meter.count("x", 10)
@@ -70,17 +70,15 @@ def test_a_slot_that_is_half_moved_waits_and_the_others_go_on(
     cluster = any_cluster
     meter = open_buffered(cluster.url)
     meter.count("x", 1)
-    others = [
-        name for name in map("y{}".format, range(50)) if partition_of(name) != partition_of("x")
-    ]
+    others = [name for name in map("y{}".format, range(50)) if shard_of(name) != shard_of("x")]
     for name in others:
         meter.count(name)
     assert meter.flush(10.0)
-    slot, source, to = whereabouts(cluster, partition_of("x"))
+    slot, source, to = whereabouts(cluster, shard_of("x"))
     cluster.open_slot(slot, to)
     cluster.move_keys(slot, to, 1 if moved == "a key" else None)
-    # A new series of the same partition: its keys are nowhere yet.
-    new = next(n for n in map("z{}".format, range(10_000)) if partition_of(n) == partition_of("x"))
+    # A new series of the same shard: its keys are nowhere yet.
+    new = next(n for n in map("z{}".format, range(10_000)) if shard_of(n) == shard_of("x"))
     meter.count("x", 10)
     meter.count(new, 100)
     stored = meter.health().stored
@@ -105,10 +103,10 @@ def test_all_slots_of_a_node_move_under_load(any_cluster: Cluster) -> None:
     with Writers(cluster.url, processes=1) as writers:
         goes_on(cluster)
         source, first, second = cluster.masters()
-        mine = sorted(partitions_on(cluster, source))
-        for i, partition in enumerate(mine):
-            cluster.migrate_slot(slot_of(partition), (first, second)[i % 2])
-        assert not partitions_on(cluster, source)
+        mine = sorted(shards_on(cluster, source))
+        for i, shard in enumerate(mine):
+            cluster.migrate_slot(slot_of(shard), (first, second)[i % 2])
+        assert not shards_on(cluster, source)
         writers.catch_up()
         goes_on(cluster)
         ledger = writers.finish()
@@ -121,10 +119,10 @@ def test_a_slot_that_nobody_serves_waits_and_the_others_go_on(cluster: Cluster) 
     """CLUSTERDOWN for one slot, until a node serves it again."""
     with Writers(cluster.url) as writers:
         goes_on(cluster)
-        partition = partition_of("load.0")
-        slot, source, _ = whereabouts(cluster, partition)
+        shard = shard_of("load.0")
+        slot, source, _ = whereabouts(cluster, shard)
         cluster.drop_slot(slot)
-        goes_on(cluster, but={partition})
+        goes_on(cluster, but={shard})
         assert errors(source, "CLUSTERDOWN") + errors(source, "MOVED") > 0
         assert any(health.buffered for health in writers.healths())
         cluster.serve_slot(slot, source)

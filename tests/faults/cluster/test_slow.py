@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.partitions import TAGS
+from redmeter.shards import TAGS
 from support.clusters import Cluster
 from support.progress import totals
 from support.recorders import OpenBuffered

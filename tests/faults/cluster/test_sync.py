@@ -13,7 +13,7 @@ from redmeter import Meter
 from redmeter.errors import StoreError
 from support.clusters import Cluster
 from support.history import Event, Ledger, check
-from support.progress import at_risk, goes_on, partitions_on, read, replicated, slot_of
+from support.progress import at_risk, goes_on, read, replicated, shards_on, slot_of
 from support.waiting import eventually
 from support.writers import names
 
@@ -64,8 +64,8 @@ def test_calls_follow_slots_that_move(any_cluster: Cluster) -> None:
     with Caller(cluster.url, 5.0) as one, Caller(cluster.url, 5.0) as other:
         goes_on(cluster)
         source, to, _ = cluster.masters()
-        for partition in sorted(partitions_on(cluster, source))[:5]:
-            cluster.migrate_slot(slot_of(partition), to)
+        for shard in sorted(shards_on(cluster, source))[:5]:
+            cluster.migrate_slot(slot_of(shard), to)
         goes_on(cluster)
     for caller in (one, other):
         assert caller.refused == []
@@ -77,13 +77,13 @@ def test_calls_for_a_node_that_is_gone_raise_and_others_return(cluster: Cluster)
     master = cluster.nodes[0]
     with Caller(cluster.url, 0.2) as caller:
         goes_on(cluster)
-        partitions, safe = partitions_on(cluster, master), replicated(cluster, master)
+        shards, safe = shards_on(cluster, master), replicated(cluster, master)
         cluster.kill(master)
         died = time.monotonic()
         eventually(lambda: caller.refused, 20.0)
-        goes_on(cluster, but=partitions)
+        goes_on(cluster, but=shards)
         cluster.wait_failover(master)
         goes_on(cluster)
     assert all(str(master.port) in str(error) for error in caller.refused[:1])
     ledger = caller.ledger()
-    check(ledger, read(cluster), missing=at_risk(ledger, partitions, safe, died))
+    check(ledger, read(cluster), missing=at_risk(ledger, shards, safe, died))

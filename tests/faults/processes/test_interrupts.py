@@ -134,8 +134,8 @@ def write():
     begun += 1
     meter.count("x")
 
-points = interrupted(write, "sync.py", "partition.py", "producers.py")
-pool = meter._store.parts[0]._producers
+points = interrupted(write, "sync.py", "shard.py", "producers.py")
+pool = meter._store.shards[0]._producers
 for producer in pool._all:
     producer.lock.acquire(blocking=False)  # as if all were lost
 waits = []

@@ -307,13 +307,13 @@ def test_a_flush_that_is_broken_off_after_it_was_sent_doubles_nothing(
     done = programs.run(
         """
 from redmeter.recording import flusher
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 
 def refused(*arguments):
     raise RuntimeError("can't start new thread")
 
 flusher.start_new_thread = refused
-read, interrupted = Link._read, 0
+read, interrupted = ServerLink._read, 0
 
 def read_and_interrupt(self, *rest):
     global interrupted
@@ -323,7 +323,7 @@ def read_and_interrupt(self, *rest):
         raise KeyboardInterrupt
     return reply
 
-Link._read = read_and_interrupt
+ServerLink._read = read_and_interrupt
 meter = Meter(URL)
 for _ in range(10):
     meter.count("x")

@@ -24,7 +24,7 @@
 --   renewed.
 -- Amounts and slice starts travel as text: Lua's numbers are doubles and lose those past 2^53.
 -- Cost: 1 µs a slice, 3 to 4 µs where it is new; callers send about 500.
--- Retry: safe, that is the point. Cluster: all keys of one partition share a slot.
+-- Retry: safe, that is the point. Cluster: all keys of one shard share a slot.
 
 local call, attempt, type, tonumber, KEYS, ARGV = redis.call, redis.pcall, type, tonumber, KEYS, ARGV
 local number = tonumber(ARGV[1])

@@ -19,7 +19,7 @@ def outcome_of(batch: Batch, reply: Reply) -> Outcome:
     """Read what the script answered.
 
     Raises:
-        RetentionChanged, StoreError: see Partition.applying().
+        RetentionChanged, StoreError: see Shard.applying().
     """
     if reply == 1:
         return _APPLIED

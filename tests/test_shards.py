@@ -1,4 +1,4 @@
-"""Partitions: evenly shared, found by the name alone, and the same for all time."""
+"""Shards: evenly shared, found by the name alone, and the same for all time."""
 
 import binascii
 import itertools
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 
 from redmeter.keys import Keys, entry
-from redmeter.partitions import PARTITIONS, TAGS, SpreadKeys, partition_of
+from redmeter.shards import SHARDS, TAGS, ShardedKeys, shard_of
 from support.layout import SLOTS
 
 #: Text that a name, or a logger, may be.
@@ -20,14 +20,14 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 def test_tags_are_as_long_as_each_other_and_all_different() -> None:
     """So each series takes the same memory wherever it lies."""
-    assert len(TAGS) == len(set(TAGS)) == PARTITIONS == 64
+    assert len(TAGS) == len(set(TAGS)) == SHARDS == 64
     assert {len(tag) for tag in TAGS} == {3}
     assert all(tag.isascii() and tag.isalpha() and tag.islower() for tag in TAGS)
 
 
 def test_a_tags_slot_is_the_middle_of_its_part_of_all_slots() -> None:
-    """Of partition 0 it is slot 128 or the next, of partition 1 slot 384 or the next, …."""
-    width = SLOTS // PARTITIONS
+    """Of shard 0 it is slot 128 or the next, of shard 1 slot 384 or the next, …."""
+    width = SLOTS // SHARDS
     for number, tag in enumerate(TAGS):
         middle = number * width + width // 2
         assert key_slot(tag.encode()) in (middle, middle + 1), (number, tag)
@@ -37,17 +37,17 @@ def test_the_tags_of_the_page_on_the_stored_format_are_these() -> None:
     """Other programs go by that page."""
     page = Path(__file__).parents[1] / "docs" / "stored-format.md"
     rows = re.findall(r"^\| (\d+) \|((?: `\w{3}` \|){8})$", page.read_text("utf-8"), re.MULTILINE)
-    assert [int(first) for first, _ in rows] == list(range(0, PARTITIONS, 8))
+    assert [int(first) for first, _ in rows] == list(range(0, SHARDS, 8))
     assert tuple(tag for _, row in rows for tag in re.findall(r"\w+", row)) == TAGS
 
 
-@pytest.mark.parametrize("masters", range(1, PARTITIONS + 1))
+@pytest.mark.parametrize("masters", range(1, SHARDS + 1))
 def test_masters_with_even_shares_of_slots_have_even_shares_of_partitions(masters: int) -> None:
-    """Two differ by one partition at most; as redis-cli and the operators share slots."""
+    """Two differ by one shard at most; as redis-cli and the operators share slots."""
     ends = [round(SLOTS * number / masters) for number in range(masters + 1)]
     slots = [key_slot(tag.encode()) for tag in TAGS]
     held = [sum(first <= slot < end for slot in slots) for first, end in itertools.pairwise(ends)]
-    assert sum(held) == PARTITIONS
+    assert sum(held) == SHARDS
     assert min(held) >= 1
     assert max(held) - min(held) <= 1
 
@@ -65,8 +65,8 @@ def test_masters_with_even_shares_of_slots_have_even_shares_of_partitions(master
     ],
 )
 def test_where_a_name_lies_is_a_part_of_the_stored_format(text: str, number: int) -> None:
-    """Another version that finds another partition finds nothing of what is stored."""
-    assert partition_of(text) == number
+    """Another version that finds another shard finds nothing of what is stored."""
+    assert shard_of(text) == number
 
 
 def by_hand(data: bytes) -> int:
@@ -80,17 +80,17 @@ def by_hand(data: bytes) -> int:
 
 
 @given(texts)
-def test_a_partition_is_the_crc_of_the_name_modulo_64(text: str) -> None:
+def test_a_shard_is_the_crc_of_the_name_modulo_64(text: str) -> None:
     """Computed by hand, and by Python's other one; of text and of its bytes the same."""
     raw = text.encode()
-    assert partition_of(text) == partition_of(raw) == by_hand(raw) % 64
-    assert partition_of(text) == binascii.crc32(raw) % 64
+    assert shard_of(text) == shard_of(raw) == by_hand(raw) % 64
+    assert shard_of(text) == binascii.crc32(raw) % 64
 
 
 @given(texts, st.sampled_from([1, 60, 86400]))
-def test_what_is_asked_for_by_a_name_is_the_key_of_its_partition(name: str, width: int) -> None:
-    """Whoever reads a whole store finds what whoever writes one partition wrote."""
-    spread, part = SpreadKeys("app:"), Keys("app:", TAGS[partition_of(name)])
+def test_what_is_asked_for_by_a_name_is_the_key_of_its_shard(name: str, width: int) -> None:
+    """Whoever reads a whole store finds what whoever writes one shard wrote."""
+    spread, part = ShardedKeys("app:"), Keys("app:", TAGS[shard_of(name)])
     for family in ("count", "gauge", "hist", "moments"):
         key = getattr(part, family)(width, name)
         assert getattr(spread, family)(width, name) == key
@@ -100,9 +100,9 @@ def test_what_is_asked_for_by_a_name_is_the_key_of_its_partition(name: str, widt
 
 
 @given(texts.filter(lambda text: ":" not in text))
-def test_messages_lie_in_the_partition_of_their_logger(logger: str) -> None:
+def test_messages_lie_in_the_shard_of_their_logger(logger: str) -> None:
     """Of all its severities, so that what is counted of all together lies together."""
-    spread, part = SpreadKeys("app:"), Keys("app:", TAGS[partition_of(logger)])
+    spread, part = ShardedKeys("app:"), Keys("app:", TAGS[shard_of(logger)])
     for severity in ("info", "critical"):
         for family in ("recent", "common", "patterns"):
             assert getattr(spread, family)(logger, severity) == getattr(part, family)(
@@ -111,8 +111,8 @@ def test_messages_lie_in_the_partition_of_their_logger(logger: str) -> None:
     assert spread.distinct(logger) == part.distinct(logger)
 
 
-@given(texts, st.sampled_from(range(PARTITIONS)))
-def test_keys_of_a_partition_share_its_slot(name: str, number: int) -> None:
+@given(texts, st.sampled_from(range(SHARDS)))
+def test_keys_of_a_shard_share_its_slot(name: str, number: int) -> None:
     """So that one script may write all that a batch has."""
     keys = Keys("app:", TAGS[number])
     some = [keys.count(60, name), keys.known, keys.total, keys.meta, keys.batch("0" * 32)]
@@ -120,22 +120,22 @@ def test_keys_of_a_partition_share_its_slot(name: str, number: int) -> None:
     assert {key_slot(key.encode()) for key in some} == {key_slot(TAGS[number].encode())}
 
 
-def test_what_every_partition_has_is_called_as_if_there_were_none() -> None:
-    """And is of one partition by its number; a head of keys likewise."""
-    spread, alone = SpreadKeys("app:"), Keys("app:")
+def test_what_every_shard_has_is_called_as_if_there_were_none() -> None:
+    """And is of one shard by its number; a head of keys likewise."""
+    spread, alone = ShardedKeys("app:"), Keys("app:")
     for family in ("known", "gauges", "hists", "messages", "total", "meta"):
         key = getattr(spread, family)
         assert key == getattr(alone, family)
         assert key in spread.spread
         for number in (0, 63):
-            assert spread.in_part(key, number) == getattr(Keys("app:", TAGS[number]), family)
+            assert spread.in_shard(key, number) == getattr(Keys("app:", TAGS[number]), family)
     for family in ("count", "gauge", "hist", "moments"):
         head = getattr(spread, f"{family}_of")("")
-        assert spread.in_part(head, 7) == getattr(Keys("app:", TAGS[7]), f"{family}_of")("")
+        assert spread.in_shard(head, 7) == getattr(Keys("app:", TAGS[7]), f"{family}_of")("")
 
 
-def test_what_is_there_once_lies_in_the_first_partition() -> None:
+def test_what_is_there_once_lies_in_the_first_shard() -> None:
     """Marks, what writers tell of themselves, when a cleaner was there."""
-    spread, first = SpreadKeys("app:"), Keys("app:", TAGS[0])
+    spread, first = ShardedKeys("app:"), Keys("app:", TAGS[0])
     for family in ("marks", "cleaned", "writers", "reports", "instances"):
         assert getattr(spread, family) == getattr(first, family)

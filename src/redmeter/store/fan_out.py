@@ -1,4 +1,4 @@
-"""Scatter: runs the reads of a step on a cluster.
+"""FanOut: runs the reads of a step on a cluster.
 
 Each read knows the shards that it is about and how their replies are merged: see query.py and
 indexes.py. The commands of all reads are sent together, so a step of reads that need one exchange
@@ -12,12 +12,12 @@ from itertools import chain
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.partitions import SpreadKeys
+from redmeter.shards import ShardedKeys
 from redmeter.store.cluster import ClusterLink, place_of
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
 from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
 from redmeter.store.replies import UNREADY, Command, Reply
-from redmeter.store.slots import key_of, name_of, slot_of
+from redmeter.store.topology import key_of, name_of, slot_of
 from redmeter.store.urls import in_short
 
 #: While a slot moves, what concerns it is tried again after so many seconds, and so often; fewer
@@ -33,24 +33,24 @@ _DOWN, STOPPED = "The cluster is down", "serves nothing, since the cluster is do
 _SHOWN = 3
 
 
-class Scatter:
-    """Runs reads on a cluster. It has the methods of link.Link.
+class FanOut:
+    """Runs reads on a cluster. It has the methods of connection.ServerLink.
 
     Args:
         keys: the names of the keys of all shards.
-        partly: continue without unreachable nodes: see Store.partly().
+        partly: continue without unreachable nodes: see Store.best_effort().
     """
 
-    def __init__(self, cluster: ClusterLink, keys: SpreadKeys, *, partly: bool = False) -> None:
+    def __init__(self, cluster: ClusterLink, keys: ShardedKeys, *, partly: bool = False) -> None:
         self.cluster = cluster
         self._keys = keys
         self._partly = partly
         #: Why something was left out -> the slots that it lies in, or none.
         self._left_out: dict[str, set[int]] = {}
 
-    def partly(self) -> "Scatter":
+    def best_effort(self) -> "FanOut":
         """Return one that goes on without the servers that are away."""
-        return Scatter(self.cluster, self._keys, partly=True)
+        return FanOut(self.cluster, self._keys, partly=True)
 
     @property
     def location(self) -> str:
@@ -58,7 +58,7 @@ class Scatter:
         return self.cluster.location
 
     def bounded(self, seconds: float) -> AbstractContextManager[None]:  # noqa: ARG002
-        """See Link: the connections to the nodes are ours, whoever says how they are made."""
+        """See ServerLink: the connections to the nodes are ours, whoever says how they are made."""
         return nullcontext()
 
     def exchange(
@@ -118,9 +118,9 @@ class Scatter:
     def _shards_of(self, commands: Iterable[Command]) -> Sequence[int]:
         """Return the numbers of the shards that some commands are about, or of all."""
         keys = (key_of(command) for command in commands)
-        found = {self._keys.part_of_key(key) for key in keys if key is not None} - {None}
+        found = {self._keys.shard_of_key(key) for key in keys if key is not None} - {None}
         if self._partly or not found:
-            return range(len(self._keys.parts))
+            return range(len(self._keys.shards))
         return sorted(number for number in found if number is not None)
 
     def _patiently(self, commands: Sequence[Command]) -> list[Reply]:
@@ -171,7 +171,7 @@ class Scatter:
             self._left_out.setdefault(why, set()).add(slot_of(key))
         return StoreUnavailable(in_short(self.location), reply.detail, fix=reply.fix)
 
-    def left_out(self) -> list[str]:
+    def skipped(self) -> list[str]:
         """Return what this one went on without, as sentences: "127.0.0.1:7003 does not answer"."""
         told = []
         for why, slots in self._left_out.items():
@@ -180,7 +180,7 @@ class Scatter:
             told.append(f"{why} slot{'s' * (len(slots) > 1)} {some}{more}" if slots else why)
         return told
 
-    def servers(self) -> list[Link]:
+    def servers(self) -> list[ServerLink]:
         """See ClusterLink."""
         return self.cluster.servers()
 
@@ -188,21 +188,21 @@ class Scatter:
         """See ClusterLink."""
         return self.cluster.ask_servers(commands)
 
-    def away(self) -> list[str]:
+    def unreachable(self) -> list[str]:
         """See ClusterLink."""
-        return self.cluster.away()
+        return self.cluster.unreachable()
 
-    def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
+    def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """See ClusterLink."""
-        return self.cluster.lanes(keys)
+        return self.cluster.by_server(keys)
 
     def recover(self) -> None:
         """See ClusterLink."""
         self.cluster.recover()
 
-    def hurry(self, seconds: float) -> None:
-        """See Link."""
-        self.cluster.hurry(seconds)
+    def cap_timeout(self, seconds: float) -> None:
+        """See ServerLink."""
+        self.cluster.cap_timeout(seconds)
 
     def close(self) -> None:
         """See ClusterLink."""

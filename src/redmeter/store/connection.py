@@ -36,7 +36,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.store.bounded import bound
+from redmeter.store.deadlines import bound
 from redmeter.store.packing import pack
 from redmeter.store.replies import (
     ARGUMENTS,
@@ -58,7 +58,7 @@ class _Limits(threading.local):
     until: float | None = None
 
 
-class Link:
+class ServerLink:
     """A way to exchange commands with one server.
 
     Each exchange has a connection to itself, so threads do not wait for each other; those of our
@@ -84,8 +84,8 @@ class Link:
         self._owned = owned
         self._restarts = restarts
         self.location = location
-        #: Whether the server is known not to be a cluster node: see lone.py.
-        self.alone = False
+        #: Whether the server is known not to be a cluster node: see topology.py.
+        self.standalone = False
         self._limits = _Limits()
         self._start()
 
@@ -146,7 +146,7 @@ class Link:
                     connection.disconnect()
                 self._give_back(client, connection, until)
         except (client_errors.RedisError, OSError) as error:
-            self.alone = False
+            self.standalone = False
             problem = self._told(error)
             if isinstance(problem, StoreUnavailable):
                 problem.sent = sent
@@ -216,7 +216,7 @@ class Link:
 
     def _connect_or_renew(self, connection: Any) -> None:
         if getattr(connection, "_sock", None) is None:
-            self.alone = False
+            self.standalone = False
             connection.connect()  # which is nothing where it is connected
         try:
             # A server that ended since has closed its side; found out now, nothing is in doubt.
@@ -224,7 +224,7 @@ class Link:
         except (client_errors.ConnectionError, client_errors.TimeoutError, OSError):
             stale = True
         if stale:
-            self.alone = False
+            self.standalone = False
             connection.disconnect()
             connection.connect()
 
@@ -282,7 +282,7 @@ class Link:
                     options[name] = min(options.get(name) or self._longest, self._longest)
         return client
 
-    def servers(self) -> list["Link"]:
+    def servers(self) -> list["ServerLink"]:
         """Return a link to each server: the only one."""
         return [self]
 
@@ -290,19 +290,19 @@ class Link:
         """Ask the same of each server, as collect() does; the only one has no name."""
         return {"": self.collect(commands)}
 
-    def left_out(self) -> list[str]:
+    def skipped(self) -> list[str]:
         """Return what one went on without: nothing, there being one server."""
         return []
 
-    def away(self) -> list[str]:
+    def unreachable(self) -> list[str]:
         """Return which servers of several did not answer last: none, there being one."""
         return []
 
-    def lanes(self, keys: Sequence[str]) -> dict[str, list[int]]:
+    def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """Return the numbers of the keys that each server has."""
         return {self.location: list(range(len(keys)))}
 
-    def rest_of(self, key: str) -> float:  # noqa: ARG002
+    def retry_after(self, key: str) -> float:  # noqa: ARG002
         """Return for how long the server that has a key is still left alone, seconds: never."""
         return 0.0
 
@@ -311,7 +311,7 @@ class Link:
         if self._restarts:
             self.close()
 
-    def hurry(self, seconds: float) -> None:
+    def cap_timeout(self, seconds: float) -> None:
         """From now on wait no longer than about that for any answer; for the end of a process.
 
         A caller's client is not changed.

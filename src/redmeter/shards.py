@@ -1,17 +1,17 @@
-"""Partitions: which keys of a store lie together, in one slot of a cluster.
+"""Shards: which keys of a store lie together, in one slot of a cluster.
 
-On one server there is one partition. On a cluster there are 64, and a hash tag stands behind the
+On one server there is one shard. On a cluster there are 64, and a hash tag stands behind the
 prefix of each key: `redmeter:{axl}count:60:hits`. What one batch writes has to share a slot, so a
 series, its entries in the indexes, its grand total and the watermark of who writes it have one
-tag; each partition has all of these keys, and the binding of `meta:`.
+tag; each shard has all of these keys, and its own `meta:`.
 
-What lies where: a series in the partition of its NAME, labels and all, so that the label sets of a
+What lies where: a series in the shard of its NAME, labels and all, so that the label sets of a
 busy name are spread; messages in that of their LOGGER; marks, and what writers tell of themselves,
 in the first.
 
-The tags are words whose slots lie evenly: the one of partition i is slot 256 i + 128, or the next.
-So masters that share the slots evenly share the partitions evenly, as long as there are fewer of
-them than partitions. Which partition a name is of is a part of the stored format: CRC-32 (ISO 3309,
+The tags are words whose slots lie evenly: the one of shard i is slot 256 i + 128, or the next.
+So masters that share the slots evenly share the shards evenly, as long as there are fewer of
+them than shards. Which shard a name is of is part of the stored format: CRC-32 (ISO 3309,
 as in zlib) of its UTF-8, modulo 64.
 
 Pure: no I/O.
@@ -21,7 +21,7 @@ from zlib import crc32
 
 from redmeter.keys import DEFAULT_PREFIX, Keys
 
-#: Partition -> its tag.
+#: Shard -> its tag.
 TAGS = (
     *("axl", "jwb", "hcu", "kec", "hpt", "kvb", "akm", "jdc", "eta", "frw", "lox", "oin"),
     *("dua", "gsw", "mnx", "fav", "ain", "box", "hrw", "kta", "hav", "cnx", "azo", "jua"),
@@ -31,22 +31,22 @@ TAGS = (
     *("gce", "des", "fqd", "ewr"),
 )
 
-#: How many partitions a store on a cluster has.
-PARTITIONS = len(TAGS)
+#: How many shards a store on a cluster has.
+SHARDS = len(TAGS)
 _NUMBERS = {tag: number for number, tag in enumerate(TAGS)}
 
 
-def partition_of(text: str | bytes) -> int:
-    """Return the number of the partition in which a series, or a logger, lies on a cluster.
+def shard_of(text: str | bytes) -> int:
+    """Return the number of the shard in which a series, or a logger, lies on a cluster.
 
     Args:
         text: its name, or the UTF-8 of that.
     """
     raw = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
-    return crc32(raw) % PARTITIONS
+    return crc32(raw) % SHARDS
 
 
-class SpreadKeys(Keys):
+class ShardedKeys(Keys):
     """The names of the keys of a store on a cluster, for readers.
 
     The key of a series is that of the series' shard. An index, which every shard has a part of, has
@@ -59,30 +59,30 @@ class SpreadKeys(Keys):
 
     def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
         super().__init__(prefix)
-        self.parts = tuple(Keys(prefix, tag) for tag in TAGS)
+        self.shards = tuple(Keys(prefix, tag) for tag in TAGS)
         #: The keys that every shard has: read by store/indexes.py alone.
         self.spread = frozenset(
             (self.known, self.gauges, self.hists, self.messages, self.total, self.meta)
         )
-        first = self.parts[0]
+        first = self.shards[0]
         self.marks, self.cleaned = first.marks, first.cleaned
         self.writers, self.reports = first.writers, first.reports
         self.instances = first.instances
 
     def of(self, text: str) -> Keys:
-        """Return the keys of the partition in which a series, or a logger, lies."""
-        return self.parts[partition_of(text)]
+        """Return the keys of the shard in which a series, or a logger, lies."""
+        return self.shards[shard_of(text)]
 
-    def in_part(self, key: str, part: int) -> str:
-        """Return a key or a head that stands for those of all partitions, as it is in one."""
-        return self.parts[part].head + key[len(self.prefix) :]
+    def in_shard(self, key: str, shard: int) -> str:
+        """Return a key or a head that stands for those of all shards, as it is in one."""
+        return self.shards[shard].head + key[len(self.prefix) :]
 
     def in_each(self, key: str) -> list[str]:
         """See Keys."""
-        return [self.in_part(key, part) for part in range(len(self.parts))]
+        return [self.in_shard(key, shard) for shard in range(len(self.shards))]
 
-    def part_of_key(self, key: str | bytes) -> int | None:
-        """Return the partition that a key lies in; None where it is none of these."""
+    def shard_of_key(self, key: str | bytes) -> int | None:
+        """Return the shard that a key lies in; None where it is none of these."""
         text = key.decode(errors="replace") if isinstance(key, bytes) else key
         return _NUMBERS.get(text[len(self.prefix) + 1 :].partition("}")[0])
 
@@ -122,7 +122,7 @@ class SpreadKeys(Keys):
         return self.of(entry.partition(":")[2])
 
     def batch(self, producer: str) -> str:
-        """Return a pattern of the keys of a producer's watermarks, one in each partition."""
+        """Return a pattern of the keys of a producer's watermarks, one in each shard."""
         return f"{self.prefix}{{*}}batch:{producer}"
 
     def recent(self, logger: str, severity: str) -> str:

@@ -1,11 +1,11 @@
-"""What the store says of itself, in `meta:`: format, partitions, retention and its version.
+"""What the store says of itself, in `meta:`: format, shards, retention and its version.
 
 The store's retention holds for everyone, or one process would trim what another wants kept. Each
 batch therefore carries the version that it was made for, and the script applies no batch made
 for another one: a change of retention reaches every writer with its next write. The version is
 the Unix time of the change in microseconds (or one or two more than the last), so that a store
 wiped and made anew never repeats an old one; it is odd where somebody chose the retention. On a
-cluster each partition has a `meta:` of its own, and they may differ for as long as one is away.
+cluster each shard has a `meta:` of its own, and they may differ for as long as one is away.
 """
 
 import logging
@@ -14,15 +14,14 @@ from typing import NamedTuple
 from redmeter.errors import IncompatibleStore
 from redmeter.keys import DEFAULT_HISTOGRAMS, FORMAT, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.store.replies import Reply, raised
-from redmeter.store.scripts import BIND, RETAIN
-from redmeter.store.steps import Steps
+from redmeter.store.scripts import BIND, RETAIN, Steps
 
 _FIELDS = b"format", b"partitions", b"retention", b"histograms", b"version"
 
 logger = logging.getLogger("redmeter")
 
 
-class Binding(NamedTuple):
+class StoreConfig(NamedTuple):
     """What this process and the store agree on."""
 
     #: Of counters and gauges.
@@ -38,15 +37,15 @@ class Binding(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int]:
-        """See rank_of()."""
-        return rank_of(self.version)
+        """See epoch_of()."""
+        return epoch_of(self.version)
 
 
-def rank_of(version: str) -> tuple[int, int]:
-    """Return what tells which of two partitions is right that keep something else each.
+def epoch_of(version: str) -> tuple[int, int]:
+    """Return what tells which of two shards is right that keep something else each.
 
-    The one with the higher rank: what somebody chose is above what a partition began with. What was
-    chosen later is right; but what was there first, or a partition that has forgotten what it kept
+    The one with the higher rank: what somebody chose is above what a shard began with. What was
+    chosen later is right; but what was there first, or a shard that has forgotten what it kept
     would bring the others what some new process is configured for.
     """
     number = int(version) if version.isdecimal() else 0
@@ -55,7 +54,7 @@ def rank_of(version: str) -> tuple[int, int]:
     return (1, number) if number % 2 else (0, -number)
 
 
-class Wish:
+class WantedConfig:
     """What this process would keep in a new store.
 
     It warns once if the store keeps something else than was configured for this process. A process
@@ -71,13 +70,13 @@ class Wish:
         histograms: Retention,
         configured: tuple[bool, bool] = (False, False),
     ) -> None:
-        self.binding = Binding(retention, histograms, "")
+        self.config = StoreConfig(retention, histograms, "")
         self._configured = configured
-        #: What some partition is known to keep, the one that is right of them: see rank_of().
-        self.known: Binding | None = None
+        #: What some shard is known to keep, the one that is right of them: see epoch_of().
+        self.known: StoreConfig | None = None
         self._compared = False
 
-    def compare(self, found: Binding) -> None:
+    def compare(self, found: StoreConfig) -> None:
         """Log if the store's retention is used instead of the configured one."""
         if self.known is None or found.rank > self.known.rank:
             self.known = found
@@ -86,8 +85,8 @@ class Wish:
         self._compared = True
         counters, histograms = self._configured
         for configured, what, ours, theirs in (
-            (counters, "", self.binding.retention, found.retention),
-            (histograms, " of histograms", self.binding.histograms, found.histograms),
+            (counters, "", self.config.retention, found.retention),
+            (histograms, " of histograms", self.config.histograms, found.histograms),
         ):
             if configured and ours != theirs:
                 logger.warning(
@@ -109,17 +108,17 @@ def new_version(now: float, after: str = "", *, chosen: bool = False) -> str:
     return str(version + (version % 2 != chosen))
 
 
-def read_meta(fields: dict[bytes, bytes | None], partitions: int) -> Binding | None:
+def read_meta(fields: dict[bytes, bytes | None], shards: int) -> StoreConfig | None:
     """Read `meta:`, given as field -> value.
 
     Args:
-        partitions: how many the store has to have.
+        shards: how many the store has to have.
 
     Returns:
         None where there is none.
 
     Raises:
-        IncompatibleStore: a format or a number of partitions that this version does not know.
+        IncompatibleStore: a format or a number of shards that this version does not know.
     """
     text = {
         key.decode(errors="replace"): (value or b"").decode(errors="replace")
@@ -129,8 +128,8 @@ def read_meta(fields: dict[bytes, bytes | None], partitions: int) -> Binding | N
         return None
     if text.get("format") != FORMAT:
         raise IncompatibleStore("format version", text.get("format", ""), FORMAT)
-    if text.get("partitions") != str(partitions):
-        raise IncompatibleStore("number of partitions", text.get("partitions", ""), str(partitions))
+    if text.get("partitions") != str(shards):
+        raise IncompatibleStore("number of shards", text.get("partitions", ""), str(shards))
     try:
         retention = Retention.parse(text.get("retention", ""))
         histograms = Retention(DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
@@ -140,14 +139,16 @@ def read_meta(fields: dict[bytes, bytes | None], partitions: int) -> Binding | N
         int(version)
     except ValueError:
         raise IncompatibleStore("retention", text.get("retention", ""), "1=120 5=120 …") from None
-    return Binding(retention, histograms, version)  # as it is spelled: the script compares texts
+    return StoreConfig(
+        retention, histograms, version
+    )  # as it is spelled: the script compares texts
 
 
-def bind(keys: Keys, wanted: Binding, partitions: int) -> Steps[Binding]:
-    """Make a partition say what is wanted if it says nothing yet, and return what it says.
+def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[StoreConfig]:
+    """Make a shard say what is wanted if it says nothing yet, and return what it says.
 
     Args:
-        wanted: with the version that a new partition shall have.
+        wanted: with the version that a new shard shall have.
 
     Raises:
         IncompatibleStore: see read_meta.
@@ -155,16 +156,16 @@ def bind(keys: Keys, wanted: Binding, partitions: int) -> Steps[Binding]:
     """
     assert wanted.version, "the caller makes one"
     kept = str(wanted.retention), str(wanted.histograms), wanted.version
-    values = FORMAT, str(partitions), *kept
+    values = FORMAT, str(shards), *kept
     fields = raised((yield from BIND.steps(_named(keys), values)))
-    binding = read_meta(dict(zip(_FIELDS, fields, strict=True)), partitions)
-    if binding is None:  # a hash of somebody else's lies there
+    config = read_meta(dict(zip(_FIELDS, fields, strict=True)), shards)
+    if config is None:  # a hash of somebody else's lies there
         raise IncompatibleStore("format version", "", FORMAT)
-    return binding
+    return config
 
 
-def retain(keys: Keys, seen: Binding, wanted: Binding) -> Steps[Reply]:
-    """Change what a partition keeps; the result is 0 where someone else just did, or an error.
+def retain(keys: Keys, seen: StoreConfig, wanted: StoreConfig) -> Steps[Reply]:
+    """Change what a shard keeps; the result is 0 where someone else just did, or an error.
 
     Args:
         wanted: with the version that it shall have.

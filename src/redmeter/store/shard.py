@@ -1,11 +1,11 @@
-"""Partition: apply a batch exactly once.
+"""Shard: apply a batch exactly once.
 
-A batch (producer, number, operations) is sent until the partition has answered. The script compares
+A batch (producer, number, operations) is sent until the shard has answered. The script compares
 its number with the producer's watermark, so a batch whose answer was lost is sent again and counts
 once, whoever sends it again: we, the client library, a proxy.
 
-A store on one server is one partition. On a cluster it has 64, each in a slot of its own, with
-producers, numbers and binding of its own: see partitions.py.
+A store on one server is one shard. On a cluster it has 64, each in a slot of its own, with
+producers, numbers and configuration of its own: see shards.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,16 +14,14 @@ from random import SystemRandom
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept, Keys
-from redmeter.store import binding as bindings
-from redmeter.store.answers import RetentionChanged, outcome_of
-from redmeter.store.binding import Binding, Wish
+from redmeter.store import config as configs
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.link import Link
-from redmeter.store.parcel import Parcel
-from redmeter.store.producers import Producers
+from redmeter.store.config import StoreConfig, WantedConfig
+from redmeter.store.connection import ServerLink
+from redmeter.store.outcome import RetentionChanged, outcome_of
+from redmeter.store.producers import InFlightBatch, Producers
 from redmeter.store.replies import Command, Reply
-from redmeter.store.scripts import Script, apply_script
-from redmeter.store.steps import Steps, drive
+from redmeter.store.scripts import Script, Steps, apply_script, run_steps
 from redmeter.types import Batch, Operations, Outcome
 
 #: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
@@ -48,50 +46,50 @@ _PASSING = {"LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUS
 _chance = SystemRandom()
 
 
-class Partition:
-    """Where batches are applied: a whole store, or one partition of it.
+class Shard:
+    """Where batches are applied: a whole store, or one shard of it.
 
     Args:
         link: how to reach it.
         keys: the names of its keys.
-        wish: what to keep, should it be new.
-        partitions: how many the store has.
+        wanted: what to keep, should it be new.
+        shards: how many the store has.
         timeout: how long a synchronous write is tried, seconds.
         clock: where the producer's time comes from.
-        meet: asks all partitions what they keep, as far as they answer.
+        sync_config: asks all shards what they keep, as far as they answer.
     """
 
     def __init__(
         self,
-        link: Link | ClusterLink,
+        link: ServerLink | ClusterLink,
         keys: Keys,
         *,
-        wish: Wish,
-        partitions: int,
+        wanted: WantedConfig,
+        shards: int,
         timeout: float,
         clock: Clock,
-        meet: Callable[[], None] | None = None,
+        sync_config: Callable[[], None] | None = None,
     ) -> None:
         self.link = link
         self.keys = keys
         self.clock = clock
         self.timeout = timeout
-        self._wish = wish
-        self._partitions = partitions
-        self._meet = meet
+        self._wanted = wanted
+        self._shards = shards
+        self._sync_config = sync_config
         self._producers = Producers()
         #: What it keeps, once that is known.
-        self.bound: Binding | None = None
+        self.config: StoreConfig | None = None
 
     # What is kept
 
     @property
     def kept(self) -> Kept:
         """What is kept, as far as it is known without asking."""
-        return (self.bound or self._wish.binding).kept
+        return (self.config or self._wanted.config).kept
 
-    def bind(self, version: str = "") -> Steps[Binding]:
-        """Ask what the partition keeps, and write it down where it is new.
+    def load_config(self, version: str = "") -> Steps[StoreConfig]:
+        """Ask what the shard keeps, and write it down where it is new.
 
         Args:
             version: that of a store that is new; "": one is made.
@@ -100,13 +98,13 @@ class Partition:
             IncompatibleStore: it has another format.
             StoreError: the server cannot be reached or refuses.
         """
-        known = [one for one in (self.bound, self._wish.known) if one is not None]
-        version = version or bindings.new_version(self.clock.wall())
-        new = self._wish.binding._replace(version=version)
+        known = [one for one in (self.config, self._wanted.known) if one is not None]
+        version = version or configs.new_version(self.clock.wall())
+        new = self._wanted.config._replace(version=version)
         wanted = max(known, key=lambda one: one.rank, default=new)
-        found = yield from bindings.bind(self.keys, wanted, self._partitions)
-        self._wish.compare(found)
-        self.bound = found
+        found = yield from configs.bind(self.keys, wanted, self._shards)
+        self._wanted.compare(found)
+        self.config = found
         return found
 
     # Writing
@@ -136,7 +134,9 @@ class Partition:
             StoreError: the server refused; nothing was written.
         """
         if within is not None:
-            assert isinstance(self.link, Link), "a caller's client, which is one of one server"
+            assert isinstance(self.link, ServerLink), (
+                "a caller's client, which is one of one server"
+            )
             with self.link.within(within):
                 return self._write(build, kept, refuse, trim, within)
         return self._write(build, kept, refuse, trim, None)
@@ -151,17 +151,17 @@ class Partition:
     ) -> Outcome:
         producer = self._producers.borrow()
         try:
-            parcel = Parcel(producer, build)
+            in_flight = InFlightBatch(producer, build)
             started, attempt = self.clock.monotonic(), 0
             # Should it have forgotten what it kept, others know better than this process.
-            if self.bound is None and kept is None and self._meet is not None:
-                self._meet()
+            if self.config is None and kept is None and self._sync_config is not None:
+                self._sync_config()
             while True:
                 try:
-                    return self.attempt(parcel, kept=kept, refuse=refuse, trim=trim)
+                    return self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
                 except StoreUnavailable as error:
-                    if parcel.sent:  # no try is one while its server is left alone
-                        rest = self.link.rest_of(self.keys.meta)
+                    if in_flight.sent:  # no try is one while its server is left alone
+                        rest = self.link.retry_after(self.keys.meta)
                         self._wait(attempt, started, error, within, rest=rest)
                     else:
                         self._wait(ATTEMPTS, started, error, within)
@@ -175,49 +175,51 @@ class Partition:
 
     def attempt(
         self,
-        parcel: Parcel,
+        in_flight: InFlightBatch,
         *,
         kept: Kept | None = None,
         refuse: bool = True,
         trim: bool = True,
     ) -> Outcome:
-        """Send a parcel once more, whatever became of it before: see sending()."""
-        return drive(self._collect, self.sending(parcel, kept=kept, refuse=refuse, trim=trim))
+        """Send a batch in flight once more, whatever became of it before: see sending()."""
+        return run_steps(
+            self._collect, self.sending(in_flight, kept=kept, refuse=refuse, trim=trim)
+        )
 
     def _collect(self, commands: Sequence[Command]) -> list[Reply]:
         return self.link.collect(commands, spin=True)
 
     def sending(
         self,
-        parcel: Parcel,
+        in_flight: InFlightBatch,
         *,
         kept: Kept | None = None,
         refuse: bool = True,
         trim: bool = True,
     ) -> Steps[Outcome]:
-        """Send a parcel once more, whatever became of it before.
+        """Send a batch in flight once more, whatever became of it before.
 
         Args:
-            parcel: made by one producer after the one before was answered.
+            in_flight: made by one producer after the one before was answered.
             kept, refuse, trim: see write(); the same each time.
 
         Raises:
-            StoreUnavailable: no answer. `sent` says, as of all others, whether the parcel may have
+            StoreUnavailable: no answer. `sent` says, as of all others, whether the batch may have
                 been applied now or earlier; it has then to come again.
             StoreError: the server refused; nothing was written now.
         """
-        producer = parcel.producer
+        producer = in_flight.producer
         while True:
             bound = False
             try:
                 version = ""
                 own = kept
                 if own is None:
-                    binding = self.bound or (yield from self.bind())
-                    own, version = binding.kept, binding.version
-                batch, bound = parcel.batch(own, version), True
-                must_exist = parcel.sent and (
-                    producer.acknowledged or parcel.age(self.clock) > WATERMARK_SECONDS / 2
+                    config = self.config or (yield from self.load_config())
+                    own, version = config.kept, config.version
+                batch, bound = in_flight.batch(own, version), True
+                must_exist = in_flight.sent and (
+                    producer.acknowledged or in_flight.age(self.clock) > WATERMARK_SECONDS / 2
                 )
                 outcome = yield from self.applying(
                     batch, version, must_exist=must_exist, refuse=refuse, trim=trim
@@ -226,24 +228,24 @@ class Partition:
                 return outcome
             except RetentionChanged:
                 try:
-                    yield from self.bind()
+                    yield from self.load_config()
                 except StoreError as error:
-                    error.sent = parcel.sent
+                    error.sent = in_flight.sent
                     raise
             except StoreUnavailable as error:
                 if bound and error.sent:
-                    parcel.may_be_applied(self.clock)
-                error.sent = parcel.sent
+                    in_flight.may_be_applied(self.clock)
+                error.sent = in_flight.sent
                 self.link.recover()
                 raise
             except StoreError as error:
-                error.sent = parcel.sent
-                if getattr(error, "code", "") != "WRONGTYPE" or not bound or parcel.renewed:
+                error.sent = in_flight.sent
+                if getattr(error, "code", "") != "WRONGTYPE" or not bound or in_flight.renewed:
                     raise
                 # Somebody else uses the watermark's key.
-                if parcel.sent:
+                if in_flight.sent:
                     return Outcome(applied=False, uncertain=True)
-                parcel.renew()
+                in_flight.renew()
 
     def applying(
         self,

@@ -25,8 +25,8 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from redmeter.store import bounded, open
-from redmeter.store.link import Link
+from redmeter.store import deadlines, open
+from redmeter.store.connection import ServerLink
 from redmeter.store.replies import error_code, pairs, raised, scored, translate
 from support.canned import Canned, client_of
 
@@ -129,11 +129,11 @@ DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 
 
 @pytest.fixture
-def link(canned: Canned) -> Iterator[Link]:
+def link(canned: Canned) -> Iterator[ServerLink]:
     """A link of ours to it, set up as for a URL."""
     store = open(f"redis://127.0.0.1:{canned.port}", timeout=5.0)
     assert store is not None
-    assert isinstance(store.link, Link), "there is one server"
+    assert isinstance(store.link, ServerLink), "there is one server"
     yield store.link
     store.close()
 
@@ -149,7 +149,7 @@ def test_the_code_is_found_in_the_text(code: str, text: str) -> None:
 
 @pytest.mark.parametrize(("code", "text"), ERRORS)
 def test_a_servers_error_arrives_with_its_code(
-    code: str, text: str, canned: Canned, link: Link
+    code: str, text: str, canned: Canned, link: ServerLink
 ) -> None:
     """Through the client, which takes the code off some texts and makes exceptions of them.
 
@@ -166,7 +166,7 @@ def test_a_servers_error_arrives_with_its_code(
     assert found.detail.removesuffix(NEW) in text
 
 
-def test_an_error_is_a_reply_among_others(canned: Canned, link: Link) -> None:
+def test_an_error_is_a_reply_among_others(canned: Canned, link: ServerLink) -> None:
     """The commands after it were carried out too, and their replies are theirs."""
     canned.replies = [
         b":1\r\n",
@@ -250,7 +250,7 @@ def test_a_password_that_a_server_repeats_goes_no_further(canned: Canned) -> Non
 
 
 @pytest.mark.parametrize("word", [b"MOVED", b"ASK"])
-def test_where_a_key_lies_instead_is_said(canned: Canned, link: Link, word: bytes) -> None:
+def test_where_a_key_lies_instead_is_said(canned: Canned, link: ServerLink, word: bytes) -> None:
     """With what that means; the client cuts off the word that tells it."""
     canned.replies = [b"-%s 15045 127.0.0.1:18625\r\n" % word]
     (refused,) = link.exchange([("GET", "a")])
@@ -268,7 +268,7 @@ def test_where_a_key_lies_instead_is_said(canned: Canned, link: Link, word: byte
 def test_a_command_is_sent_once_however_eager_the_client(canned: Canned, owned: bool) -> None:
     """A lost reply is an error that says something was sent; nothing is sent again."""
     client = client_of(canned)
-    link = Link(lambda: client, "canned", owned=owned)
+    link = ServerLink(lambda: client, "canned", owned=owned)
     canned.replies = [b"+PONG\r\n", None]
     assert link.exchange([("PING",)]) == [b"PONG"]
     with pytest.raises(StoreUnavailable, match="canned") as caught:
@@ -302,7 +302,7 @@ def test_a_late_reply_is_not_taken_for_that_of_the_next_exchange(
         return b"+late\r\n"
 
     client = client_of(canned, socket_timeout=0.1)
-    link = Link(lambda: client, "canned", owned=owned)
+    link = ServerLink(lambda: client, "canned", owned=owned)
     canned.replies = [reply_late, b"+own\r\n"]
     with pytest.raises(StoreUnavailable) as caught:
         link.exchange([("INCR", "a")])
@@ -350,7 +350,7 @@ def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_that_was_given(fir
     """Though each byte comes soon: while connecting, and in the answer, also to a later call."""
     server, done = Trickling(first), threading.Event()
     client = redis.Redis(port=server.port, protocol=2)
-    link = Link(lambda: client, "trickling", owned=False)
+    link = ServerLink(lambda: client, "trickling", owned=False)
 
     def ask() -> None:
         for _ in range(2):
@@ -367,7 +367,7 @@ def test_an_answer_that_comes_byte_by_byte_ends_with_the_time_that_was_given(fir
 
 
 def test_replies_after_an_error_that_ended_an_exchange_are_not_the_next_ones(
-    canned: Canned, link: Link
+    canned: Canned, link: ServerLink
 ) -> None:
     """The second reply of a refused pair may still be under way."""
     begun, end = threading.Event(), threading.Event()
@@ -385,7 +385,9 @@ def test_replies_after_an_error_that_ended_an_exchange_are_not_the_next_ones(
     end.set()
 
 
-def test_a_server_that_loads_its_data_puts_nothing_in_doubt(canned: Canned, link: Link) -> None:
+def test_a_server_that_loads_its_data_puts_nothing_in_doubt(
+    canned: Canned, link: ServerLink
+) -> None:
     """Each command has its own reply: what was sent before or after may have been carried out.
 
     The next exchange connects anew: another server may have taken its place.
@@ -400,7 +402,7 @@ def test_a_server_that_loads_its_data_puts_nothing_in_doubt(canned: Canned, link
 
 
 def test_a_time_that_was_given_once_is_not_that_of_later_exchanges(
-    canned: Canned, link: Link, monkeypatch: pytest.MonkeyPatch
+    canned: Canned, link: ServerLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also long after it is over. The connections of those that have one are kept as well."""
     canned.replies = [b"+1\r\n", b"+2\r\n", b"+3\r\n"]
@@ -408,7 +410,7 @@ def test_a_time_that_was_given_once_is_not_that_of_later_exchanges(
         assert link.exchange([("PING",)]) == [b"1"]
     with monkeypatch.context() as patch:
         later = SimpleNamespace(monotonic=lambda: time.monotonic() + 100.0)
-        patch.setattr(bounded, "time", later)
+        patch.setattr(deadlines, "time", later)
         assert link.exchange([("PING",)]) == [b"2"]
     with link.within(60.0):
         assert link.exchange([("PING",)]) == [b"3"]
@@ -416,7 +418,7 @@ def test_a_time_that_was_given_once_is_not_that_of_later_exchanges(
 
 
 def test_a_connection_is_kept_and_one_that_ended_is_noticed_beforehand(
-    canned: Canned, link: Link
+    canned: Canned, link: ServerLink
 ) -> None:
     """A server that ended in between puts nothing in doubt."""
     canned.replies = [b"+1\r\n", b"+2\r\n", b"+3\r\n"]
@@ -432,7 +434,7 @@ def test_what_is_connected_for_a_time_takes_no_place_in_the_callers_pool(canned:
     pool = redis.ConnectionPool(port=canned.port, max_connections=2, protocol=2)
     for _ in range(4):
         client = redis.Redis(connection_pool=pool)
-        link = Link(lambda found=client: found, "canned", owned=False)  # type: ignore[misc]
+        link = ServerLink(lambda found=client: found, "canned", owned=False)  # type: ignore[misc]
         canned.replies = [b"+1\r\n"]
         with link.within(60.0):
             assert link.exchange([("PING",)]) == [b"1"]
@@ -446,7 +448,7 @@ def test_a_bound_socket_still_says_at_once_that_nothing_is_there() -> None:
     """As older versions of the client ask before they send."""
     one, other = socket.socketpair()
     with one, other:
-        found = bounded.Bounded(one, time.monotonic() + 60.0)
+        found = deadlines.Bounded(one, time.monotonic() + 60.0)
         one.settimeout(0)
         with pytest.raises(BlockingIOError):
             found.recv_into(bytearray(1))
@@ -457,7 +459,7 @@ def test_a_bound_socket_still_says_at_once_that_nothing_is_there() -> None:
 
 
 def test_a_fork_does_not_use_the_connections_of_its_parent(
-    canned: Canned, link: Link, monkeypatch: pytest.MonkeyPatch
+    canned: Canned, link: ServerLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or both would read each other's replies from one socket."""
     canned.replies = [b"+1\r\n", b"+2\r\n", b"+3\r\n"]
@@ -468,7 +470,7 @@ def test_a_fork_does_not_use_the_connections_of_its_parent(
     assert canned.connections == 2
 
 
-def test_threads_do_not_wait_for_each_other(canned: Canned, link: Link) -> None:
+def test_threads_do_not_wait_for_each_other(canned: Canned, link: ServerLink) -> None:
     """Each exchange has a connection of its own while it lasts."""
     both = threading.Barrier(2, timeout=5)
 
@@ -493,7 +495,7 @@ def test_a_callers_client_is_left_open_and_ours_is_closed(canned: Canned) -> Non
     """Whoever opened it closes it; closing twice is harmless, and using it again opens another."""
     canned.replies = [b"+1\r\n", b"+2\r\n", b"+3\r\n", b"+4\r\n"]
     theirs = client_of(canned, single_connection_client=False)
-    link = Link(lambda: theirs, "canned", owned=False)
+    link = ServerLink(lambda: theirs, "canned", owned=False)
     link.exchange([("PING",)])
     link.close()
     link.exchange([("PING",)])
@@ -505,7 +507,7 @@ def test_a_callers_client_is_left_open_and_ours_is_closed(canned: Canned) -> Non
         made.append(client_of(canned))
         return made[-1]
 
-    link = Link(connect, "canned")
+    link = ServerLink(connect, "canned")
     assert made == []
     link.exchange([("PING",)])
     link.close()
@@ -518,7 +520,7 @@ def test_a_callers_client_is_left_open_and_ours_is_closed(canned: Canned) -> Non
 def test_a_callers_client_answers_in_bytes_whatever_its_settings(canned: Canned) -> None:
     """Decoding on, and another encoding."""
     with client_of(canned, decode_responses=True, encoding="latin-1") as client:
-        link = Link(lambda: client, "canned", owned=False)
+        link = ServerLink(lambda: client, "canned", owned=False)
         canned.replies = ["$3\r\n点\r\n".encode()]
         assert link.exchange([("GET", "点")]) == ["点".encode()]
         assert canned.heard == [[b"GET", "点".encode()]]
@@ -533,7 +535,7 @@ def test_an_option_that_no_connection_knows_is_a_wrong_setting() -> None:
         return client
 
     with pytest.raises(InvalidSetting, match="url: has an unknown option: nosuch"):
-        Link(connect, "nowhere").exchange([("PING",)])
+        ServerLink(connect, "nowhere").exchange([("PING",)])
 
 
 # Replies

@@ -1,4 +1,4 @@
-"""What one operation touches belongs to one name: so it stays whole in a store of partitions."""
+"""What one operation touches belongs to one name: so it stays whole in a store of shards."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def observed() -> Distribution:
 
 
 def indexes() -> set[str]:
-    """Return the keys that have one entry for each name, and lie in every partition."""
+    """Return the keys that have one entry for each name, and lie in every shard."""
     shared = (KEYS.known, KEYS.gauges, KEYS.hists, KEYS.messages, KEYS.total, KEYS.marks)
     return {*shared, KEYS.meta}
 

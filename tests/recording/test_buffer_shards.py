@@ -1,4 +1,4 @@
-"""What waits for the partitions of a store on a cluster: nothing is lost, nothing goes astray."""
+"""What waits for the shards of a store on a cluster: nothing is lost, nothing goes astray."""
 
 import math
 from collections import Counter
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from redmeter.keys import Kept, Keys
 from redmeter.kinds.message import Group, LogHour
-from redmeter.partitions import PARTITIONS, partition_of
 from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, BatchContents, Buffer
 from redmeter.recording.instance import with_instance
 from redmeter.recording.marks import PendingMarks
 from redmeter.recording.messages.logs import PendingLog
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
 from redmeter.recording.stats import RecorderStats
+from redmeter.shards import SHARDS, shard_of
 from redmeter.types import Mark
 
 KEYS = Keys()
@@ -43,12 +43,12 @@ steps = st.lists(
 
 
 def home(kind: type[PendingSeries], name: str, instance: int | None) -> int:
-    """Return the partition in which it has to lie, once it is stored."""
+    """Return the shard in which it has to lie, once it is stored."""
     if kind is PendingMarks:
         return 0
     if kind is PendingLog:
-        return partition_of(name.rpartition(":")[0])
-    return partition_of(with_instance(name, instance))
+        return shard_of(name.rpartition(":")[0])
+    return shard_of(with_instance(name, instance))
 
 
 def hour_of(messages: int) -> LogHour:
@@ -90,10 +90,10 @@ def events_of(parts: list[BatchContents]) -> Counter[tuple[type[PendingSeries], 
 
 @settings(max_examples=200)
 @given(steps)
-def test_everything_comes_out_once_and_in_its_partition(steps: list[Any]) -> None:
+def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
     """By the name as it is stored, whatever number the process has then; and fits a batch."""
     tally = RecorderStats(NOW)
-    buffer = Buffer(KEPT, tally, math.inf, partition_of)
+    buffer = Buffer(KEPT, tally, math.inf, shard_of)
     instance, sent, now = None, list[BatchContents](), NOW
 
     def check(part: BatchContents | None, number: int) -> None:
@@ -122,7 +122,7 @@ def test_everything_comes_out_once_and_in_its_partition(steps: list[Any]) -> Non
         else:
             add(buffer, tally, what, name, number, now)
     instance = 7
-    for number in range(PARTITIONS):
+    for number in range(SHARDS):
         while part := buffer.take(number, instance=instance):
             check(part, number)
             sent.append(part)
@@ -133,22 +133,22 @@ def test_everything_comes_out_once_and_in_its_partition(steps: list[Any]) -> Non
 @given(st.sampled_from(PER_PROCESS), st.integers(0, 50), st.integers(0, 50))
 def test_a_batch_keeps_the_number_that_it_was_taken_for(name: str, one: int, other: int) -> None:
     """What comes later may go elsewhere, under another number."""
-    buffer = Buffer(KEPT, RecorderStats(NOW), math.inf, partition_of)
+    buffer = Buffer(KEPT, RecorderStats(NOW), math.inf, shard_of)
     for instance in (one, other):
         buffer.add(PendingGauge, name, NOW, GaugeSample(NOW, 1.0), NOW)
-        assert all(buffer.take(number) is None for number in range(PARTITIONS))
+        assert all(buffer.take(number) is None for number in range(SHARDS))
         stored = with_instance(name, instance)
-        part = buffer.take(partition_of(stored), instance=instance)
+        part = buffer.take(shard_of(stored), instance=instance)
         assert part is not None
         keys = [key for made in part.operations(KEYS, KEPT) for key in made.keys]
         assert {KEYS.series_of(key) for key in keys} >= {(60, stored)}
         assert not buffer.numbers
 
 
-def test_a_limit_is_for_all_partitions_together() -> None:
+def test_a_limit_is_for_all_shards_together() -> None:
     """Slices fade before their time wherever they lie."""
     tally = RecorderStats(NOW)
-    buffer = Buffer(KEPT, tally, 40_000, partition_of)
+    buffer = Buffer(KEPT, tally, 40_000, shard_of)
     for number in range(60):
         for second in range(120):
             buffer.add(PendingCounter, f"n{number}", NOW - second, 1, NOW)

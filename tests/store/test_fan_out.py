@@ -21,18 +21,18 @@ from redmeter.dashboard import api
 from redmeter.dashboard.endpoints import ENDPOINTS
 from redmeter.dashboard.parsing import parse
 from redmeter.keys import entry
-from redmeter.partitions import PARTITIONS, SpreadKeys, partition_of
 from redmeter.reading.catalogue import read_names
 from redmeter.reading.health import examine
 from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
 from redmeter.reading.overview import Watch
 from redmeter.reading.series import read_series, read_totals
 from redmeter.reading.windows import whole_window
+from redmeter.shards import SHARDS, ShardedKeys, shard_of
 from redmeter.store import Store, indexes
-from redmeter.store.link import Link
+from redmeter.store.connection import ServerLink
+from redmeter.store.fan_out import FanOut
 from redmeter.store.query import Read, ShardedRead
 from redmeter.store.replies import Command, Reply, scored
-from redmeter.store.scatter import Scatter
 from redmeter.store.scripts import JOIN
 from support.clusters import Cluster, Clusters
 from support.fleet import Fleet
@@ -152,7 +152,7 @@ def test_what_a_meter_is_asked_is_answered_alike(question: str, twins: Twins) ->
 
 
 def test_a_hundred_thousand_names_are_asked_at_once(twins: Twins) -> None:
-    """Of each what its partition has."""
+    """Of each what its shard has."""
     names = [f'jobs{{queue="q{number}"}}' for number in range(100_000)]
     random.Random(1).shuffle(names)
     (found,) = twins.spread.ask([indexes.totals(twins.spread.keys, names)])
@@ -165,10 +165,8 @@ def test_a_hundred_thousand_names_are_asked_at_once(twins: Twins) -> None:
 
 #: Names in no order, that begin alike or not; so many that a list of them is cut.
 NAMES = [f"{word}{number}" for word in ("a", "b", "ba") for number in range(300)]
-#: Names of one partition, where nobody expects so many.
-CROWD = list(
-    itertools.islice((f"c{n}" for n in itertools.count() if partition_of(f"c{n}") == 5), 400)
-)
+#: Names of one shard, where nobody expects so many.
+CROWD = list(itertools.islice((f"c{n}" for n in itertools.count() if shard_of(f"c{n}") == 5), 400))
 
 
 @pytest.fixture(scope="module")
@@ -187,13 +185,13 @@ def fill_raw(alone: Store, spread: Store) -> None:
     commands: dict[Store, list[Command]] = {alone: [], spread: []}
     for store, some in commands.items():
         for number, name in enumerate((*NAMES, *CROWD)):
-            member, keys = entry(60, name), store.part(name).keys
+            member, keys = entry(60, name), store.shard(name).keys
             some.append(("ZADD", keys.known, "0", member))
             some.append(("HSET", keys.total, name, str(number)))
             some.append(("HSET", keys.count(60, name), "60", str(number)))
             some.append(("ZADD", keys.messages, str(number // 3), name))
     for store, some in commands.items():
-        assert not [r for r in store.part("").link.collect(some) if isinstance(r, Exception)]
+        assert not [r for r in store.shard("").link.collect(some) if isinstance(r, Exception)]
 
 
 def asked(twins: Twins, make: Any) -> tuple[Reply, Reply]:
@@ -223,7 +221,7 @@ def asked(twins: Twins, make: Any) -> tuple[Reply, Reply]:
     ],
 )
 def test_a_reply_is_that_of_one_server(make: Any, raw: Twins) -> None:
-    """Sums, single members and fields, many fields of all partitions."""
+    """Sums, single members and fields, many fields of all shards."""
     alone, spread = asked(raw, make)
     assert alone == spread
 
@@ -233,7 +231,7 @@ def test_a_reply_is_that_of_one_server(make: Any, raw: Twins) -> None:
 def test_a_list_is_in_order_and_cut_where_one_server_cuts_it(
     ends: tuple[str, str], limit: tuple[int, int], raw: Twins
 ) -> None:
-    """Also where all of its names lie in one partition, which is then asked again."""
+    """Also where all of its names lie in one shard, which is then asked again."""
     offset, count = limit
     alone, spread = asked(
         raw, lambda k: indexes.members(k, k.known, *ends, count=count, offset=offset)
@@ -287,20 +285,20 @@ def test_a_join_of_the_newest_is_that_of_one_server(count: int, raw: Twins) -> N
 
 
 def test_a_sample_has_some_of_all_and_sizes_are_added(raw: Twins) -> None:
-    """About as many as are asked for, none twice; the index takes memory in each partition."""
+    """About as many as are asked for, none twice; the index takes memory in each shard."""
     _, drawn = asked(raw, lambda keys: indexes.sample(keys, keys.known, 200))
-    assert 200 <= len(drawn) == len(set(drawn)) <= 200 + PARTITIONS
+    assert 200 <= len(drawn) == len(set(drawn)) <= 200 + SHARDS
     assert {member.decode() for member in drawn} <= {entry(60, n) for n in (*NAMES, *CROWD)}
     sizes = asked(raw, lambda keys: indexes.memory(keys, keys.known))
     assert all(size > 10_000 for size in sizes)
 
 
 def test_what_a_store_keeps_is_what_was_chosen_last(raw: Twins) -> None:
-    """What somebody chose is above what a partition began with, however late that was."""
+    """What somebody chose is above what a shard began with, however late that was."""
     store = raw.spread
     meta = {"format": "1", "partitions": "64", "retention": "60=10", "version": "1000000000000"}
     commands: list[Command] = []
-    for number, part in enumerate(store.parts[:4]):
+    for number, part in enumerate(store.shards[:4]):
         version = str(1_000_000_000_000 + (2, 1, 3, 6)[number])
         own = dict(meta, retention=f"60={number + 10}", version=version)
         commands.append(("HSET", part.keys.meta, *itertools.chain(*own.items())))
@@ -309,7 +307,7 @@ def test_what_a_store_keeps_is_what_was_chosen_last(raw: Twins) -> None:
         view, _ = store.read()
         assert (view.version, view.retention[60]) == ("1000000000003", 12)
     finally:
-        store.link.collect([("DEL", part.keys.meta) for part in store.parts])
+        store.link.collect([("DEL", part.keys.meta) for part in store.shards])
 
 
 # --- Lists, whatever lies where ------------------------------------------------------------
@@ -325,12 +323,12 @@ def test_what_a_store_keeps_is_what_was_chosen_last(raw: Twins) -> None:
 def test_a_cut_list_is_the_same_wherever_its_members_lie(
     members: list[tuple[int, int]], most: int, newest: bool
 ) -> None:
-    """In two exchanges at most, and no partition is asked twice that had told all."""
-    lying: dict[int, list[int]] = {part: [] for part in range(PARTITIONS)}
+    """In two exchanges at most, and no shard is asked twice that had told all."""
+    lying: dict[int, list[int]] = {part: [] for part in range(SHARDS)}
     for part, member in sorted(members, key=lambda one: one[1], reverse=newest):
         lying[part].append(member)
     steps = indexes.merged(
-        range(PARTITIONS), most, lambda *which: which, lambda r: [(m,) for m in r], newest=newest
+        range(SHARDS), most, lambda *which: which, lambda r: [(m,) for m in r], newest=newest
     )
     wanted: Any = next(steps)
     exchanges = 0
@@ -347,10 +345,10 @@ def test_a_cut_list_is_the_same_wherever_its_members_lie(
 
 def test_names_that_are_spread_by_chance_are_listed_in_one_exchange() -> None:
     """A share is large enough for that."""
-    keys, lying = SpreadKeys("raw:"), [list[bytes]() for _ in range(PARTITIONS)]
+    keys, lying = ShardedKeys("raw:"), [list[bytes]() for _ in range(SHARDS)]
     for number in range(5_000):
         name = f"name{number}"
-        lying[partition_of(name)].append(entry(60, name).encode())
+        lying[shard_of(name)].append(entry(60, name).encode())
     for some in lying:
         some.sort()
     for count in (1, 10, 50, 100, 1_000, 10_001):
@@ -358,7 +356,7 @@ def test_names_that_are_spread_by_chance_are_listed_in_one_exchange() -> None:
         assert isinstance(read, ShardedRead)
         steps = read.start()
         commands: Any = next(steps)
-        assert len(commands) == PARTITIONS
+        assert len(commands) == SHARDS
         with pytest.raises(StopIteration) as end:
             steps.send([lying[part][: int(command[6])] for part, command in enumerate(commands)])
         assert end.value.value == sorted(itertools.chain(*lying))[:count]
@@ -367,10 +365,10 @@ def test_names_that_are_spread_by_chance_are_listed_in_one_exchange() -> None:
 # --- Errors --------------------------------------------------------------------------------
 
 
-def test_an_index_that_is_another_programs_in_one_partition_is_said(twins: Twins) -> None:
+def test_an_index_that_is_another_programs_in_one_shard_is_said(twins: Twins) -> None:
     """As where there is one server: which key it is; panels are empty, and the rest is shown."""
     with opened_store(twins.spread.location, prefix="wrong:") as store:
-        key = store.parts[40].keys.known
+        key = store.shards[40].keys.known
         with Meter(store.location, prefix="wrong:", sync=True) as meter:
             meter.count("hits", labels={"n": "1"})
             meter.log("shop", "paid")
@@ -386,7 +384,7 @@ def test_an_index_that_is_another_programs_in_one_partition_is_said(twins: Twins
         assert finding.text == f"{key} is a string, not a sorted set: another program uses it"
 
 
-def test_the_doctor_looks_at_what_each_partition_says_of_itself(twins: Twins) -> None:
+def test_the_doctor_looks_at_what_each_shard_says_of_itself(twins: Twins) -> None:
     """One that another program has spoiled stores nothing, and the others do not know."""
 
     def told() -> list[str]:
@@ -398,10 +396,10 @@ def test_the_doctor_looks_at_what_each_partition_says_of_itself(twins: Twins) ->
         with Meter(store.location, prefix="spoiled:", sync=True) as meter:
             meter.count("hits")
         assert told() == []
-        keys, more = store.part("hits").keys, store.parts[40].keys
+        keys, more = store.shard("hits").keys, store.shards[40].keys
         store.link.exchange([("HSET", keys.meta, "format", "2", "version", "0")])
         (text,) = told()
-        assert text.startswith(f"cluster: 1 of 64 partitions store nothing, {keys.meta}: the store")
+        assert text.startswith(f"cluster: 1 of 64 shards store nothing, {keys.meta}: the store")
         with (
             Meter(store.location, prefix="spoiled:", sync=True) as meter,
             pytest.raises(IncompatibleStore),
@@ -414,8 +412,8 @@ def test_the_doctor_looks_at_what_each_partition_says_of_itself(twins: Twins) ->
         assert "WRONGTYPE" in text
         store.link.exchange([("DEL", more.meta), ("DEL", keys.total)])
         store.link.exchange([("SET", keys.total, "a text"), ("SET", more.total, "another")])
-        first = min(keys.total, more.total, key=[part.keys.total for part in store.parts].index)
-        text = f"{first} is a string, not a hash (and 1 more partition): another program uses it"
+        first = min(keys.total, more.total, key=[part.keys.total for part in store.shards].index)
+        text = f"{first} is a string, not a hash (and 1 more shard): another program uses it"
         assert told() == [f"counters: {text}"]
 
 
@@ -426,13 +424,13 @@ def test_the_doctor_looks_at_what_each_partition_says_of_itself(twins: Twins) ->
 def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How many exchanges each server had."""
     seen: Counter[str] = Counter()
-    whole = Link.exchange
+    whole = ServerLink.exchange
 
-    def counted(self: Link, *args: Any, **options: Any) -> Any:
+    def counted(self: ServerLink, *args: Any, **options: Any) -> Any:
         seen[self.location] += 1
         return whole(self, *args, **options)
 
-    monkeypatch.setattr(Link, "exchange", counted)
+    monkeypatch.setattr(ServerLink, "exchange", counted)
     return seen
 
 
@@ -453,7 +451,7 @@ TRIPS: dict[str, tuple[Any, int, int]] = {
 def test_each_master_is_asked_once_where_one_server_would_be(
     question: str, twins: Twins, trips: Counter[str]
 ) -> None:
-    """However many partitions it has; and what it executes is told by itself."""
+    """However many shards it has; and what it executes is told by itself."""
     ask, times, masters = TRIPS[question]
     ask(twins.alone)  # which learns what is kept
     ask(twins.spread)  # likewise, which scripts there are, and who has which slots
@@ -488,7 +486,7 @@ def test_far_down_a_list_only_its_names_are_passed_over(
 ) -> None:
     """What lies before is not looked at: else one page would cost as much as all before it."""
     seen: list[Command] = []
-    assert isinstance(raw.spread.link, Scatter)
+    assert isinstance(raw.spread.link, FanOut)
     collect = raw.spread.link.cluster.collect
 
     def noted(some: Sequence[Command], **options: Any) -> list[Reply]:

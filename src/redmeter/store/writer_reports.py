@@ -10,8 +10,7 @@ producer is alive: programs that start every second must not fill the store.
 
 from redmeter.keys import Keys
 from redmeter.store.replies import raised
-from redmeter.store.scripts import PUBLISH
-from redmeter.store.steps import Collects
+from redmeter.store.scripts import PUBLISH, Collects
 
 #: A producer is alive while it has published within so many seconds.
 INSTANCE_SECONDS = 180
