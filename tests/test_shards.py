@@ -42,7 +42,7 @@ def test_the_tags_of_the_page_on_the_stored_format_are_these() -> None:
 
 
 @pytest.mark.parametrize("masters", range(1, SHARDS + 1))
-def test_masters_with_even_shares_of_slots_have_even_shares_of_partitions(masters: int) -> None:
+def test_masters_with_even_shares_of_slots_have_even_shares_of_shards(masters: int) -> None:
     """Two differ by one shard at most; as redis-cli and the operators share slots."""
     ends = [round(SLOTS * number / masters) for number in range(masters + 1)]
     slots = [key_slot(tag.encode()) for tag in TAGS]

@@ -69,7 +69,7 @@ def told(done: Done) -> Any:
 # --- All nodes there -----------------------------------------------------------------------
 
 
-def test_what_is_read_is_read_of_all_partitions(filled: Cluster, run: Run) -> None:
+def test_what_is_read_is_read_of_all_shards(filled: Cluster, run: Run) -> None:
     """Names with totals, series, rankings, summaries, messages, marks, forecasts."""
     listed = {row["name"]: row["total"] for row in told(run("names", "--json"))["names"]}
     assert {name: listed[name] for name in NAMES} == {n: at + 1 for at, n in enumerate(NAMES)}
@@ -100,7 +100,7 @@ def test_what_changes_something_reaches_its_shard(filled: Cluster, run: Run) -> 
         assert [mark.label for mark in meter.marks()] == ["v2"]
 
 
-def test_a_log_is_replayed_to_all_partitions(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+def test_a_log_is_replayed_to_all_shards(cluster: Cluster, run: Run, tmp_path: Path) -> None:
     """And stored once."""
     log = tmp_path / "access.log"
     line = '1.2.3.4 - - [01/Jan/2024:00:00:{:02}] "GET /p{} HTTP/1.1" 200 5 "-" "-"\n'
@@ -117,7 +117,7 @@ def test_a_log_is_replayed_to_all_partitions(cluster: Cluster, run: Run, tmp_pat
     assert len(tags) > 5
 
 
-def test_a_change_of_the_retention_reaches_all_partitions(filled: Cluster, run: Run) -> None:
+def test_a_change_of_the_retention_reaches_all_shards(filled: Cluster, run: Run) -> None:
     """Whoever writes goes by it, whichever shard it is."""
     assert told(run("retention", "60=77", "--json"))["retention"]["60"] == 77
     for node in filled.masters():

@@ -53,7 +53,7 @@ def on(cluster: Cluster, node: Node, names: list[str]) -> int:
     return sum(shard_of(name) in shards_on(cluster, node) for name in names)
 
 
-def test_a_pass_walks_all_partitions(open_store: OpenStore) -> None:
+def test_a_pass_walks_all_shards(open_store: OpenStore) -> None:
     """Nothing old is left anywhere, nothing live is gone; when it ended is noted once."""
     store = open_store()
     dirty(store)

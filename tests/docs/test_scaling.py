@@ -93,7 +93,7 @@ def test_shards_lie_where_a_cluster_puts_them(capacity: Any) -> None:
 def test_sixty_masters_have_no_more_room_than_thirty_two(capacity: Any, costs: Any) -> None:
     """Two shards of 64 are on the fullest in either case."""
     found = {n: capacity.capacity(costs, capacity.USUAL, n) for n in (32, 60, 64)}
-    assert [found[n].partitions for n in (32, 60, 64)] == [2, 2, 1]
+    assert [found[n].shards for n in (32, 60, 64)] == [2, 2, 1]
     assert found[32].series == found[60].series == found[64].series / 2
 
 

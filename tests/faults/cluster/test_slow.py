@@ -22,7 +22,7 @@ def meter(cluster: Cluster, open_buffered: OpenBuffered) -> Meter:
 
 
 def test_a_report_comes_before_what_is_counted_meanwhile(cluster: Cluster, meter: Meter) -> None:
-    """Where the first partition's server is never back by the time that a report is made."""
+    """Where the first shard's server is never back by the time that a report is made."""
     key = f"redmeter:{{{TAGS[0]}}}reports:"
 
     def told() -> bool:
