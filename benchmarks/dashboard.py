@@ -17,10 +17,9 @@ import pytest
 import redis
 
 from redmeter import store as stores
-from redmeter.dashboard.api import Answers
-from redmeter.dashboard.caching import Body, as_json
-from redmeter.dashboard.endpoints import ENDPOINTS
-from redmeter.dashboard.parsing import parse
+from redmeter.dashboard.api import API
+from redmeter.dashboard.cache import Body, as_json
+from redmeter.dashboard.endpoints import ENDPOINTS, parse
 from redmeter.keys import DEFAULT_RETENTION, Keys, entry
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, canonical
 from redmeter.store import Store
@@ -48,12 +47,12 @@ def overview(conn: redis.Redis, url: str) -> Iterator[Row]:
         with _opened(url) as store:
             _fill(conn, number)
             with _trips() as trips:
-                taken = [_answering(Answers(store), "overview") for _ in range(ASKED)]
-            watched = Answers(store)
+                taken = [_answering(API(store), "overview") for _ in range(ASKED)]
+            watched = API(store)
             again = statistics.median(_answering(watched, "overview") for _ in range(sized(10, 1)))
             before = _cpu(conn)
             for _ in range(10):
-                _answer(Answers(store), "overview")
+                _answer(API(store), "overview")
             server = (_cpu(conn) - before) / 10
         p95[number] = sorted(taken)[ASKED * 37 // 40]
         note = (
@@ -81,12 +80,12 @@ def visible(conn: redis.Redis, url: str) -> Iterator[Row]:
     mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(a / b for a, b in rounds)
     with _opened(url) as store, _trips() as trips:
-        answers = Answers(store)
-        _answer(answers, "series", "&".join(parts[0]))
+        api = API(store)
+        _answer(api, "series", "&".join(parts[0]))
         number = len(trips)
         one, other, within = turns(
-            lambda: _answer(answers, "series", "&".join(parts[0])),
-            lambda: [_answer(answers, "series", name) for name in parts[0]],
+            lambda: _answer(api, "series", "&".join(parts[0])),
+            lambda: [_answer(api, "series", name) for name in parts[0]],
             rounds=15,
             calls=3,
         )
@@ -194,18 +193,18 @@ def _fill(conn: redis.Redis, number: int) -> None:
     put_observed(conn, given)
 
 
-def _answer(answers: Answers, name: str, query: str = "") -> Body:
+def _answer(api: API, name: str, query: str = "") -> Body:
     """Answer a request as the application does, without its cache."""
     endpoint = next(one for one in ENDPOINTS if one.path == f"/api/{name}")
     asked = "&".join(filter(None, ["precision=60", query]))
     values = parse(endpoint, asked.encode())
-    return Body(as_json(answers.answer(endpoint, values)), "application/json")
+    return Body(as_json(api.answer(endpoint, values)), "application/json")
 
 
-def _answering(answers: Answers, name: str) -> float:
+def _answering(api: API, name: str) -> float:
     """Return how long an answer takes, seconds."""
     began = time.perf_counter()
-    _answer(answers, name)
+    _answer(api, name)
     return time.perf_counter() - began
 
 

@@ -13,9 +13,9 @@ import redis
 import listings
 from redmeter import Meter, book, cleaning
 from redmeter.clock import ManualClock
-from redmeter.doors import lines
-from redmeter.doors import replay as door
 from redmeter.formats import access_log
+from redmeter.ingest import lines
+from redmeter.ingest import replay as door
 from redmeter.keys import DEFAULT_RETENTION
 from redmeter.reading.series import read_series
 from redmeter.store import Store

@@ -22,12 +22,12 @@ ROWS = (
     {"shards"},
     {"settings", "kinds", "analysis", "formats", "promql"},
     {"store"},
-    {"spelling"},
+    {"resolve"},
     {"recording", "reading", "cleaning", "forgetting"},
     {"backends"},
     {"queries"},
     {"meter", "interrupts"},
-    {"book", "integrations", "doors", "dashboard", "testing"},
+    {"book", "integrations", "ingest", "dashboard", "testing"},
     {"demo"},
     {"cli"},
 )
@@ -45,7 +45,7 @@ EFFECTS = {
     *("socket", "selectors", "select", "ssl", "asyncio", "threading", "concurrent", "signal"),
     *("subprocess", "multiprocessing", "queue", "shutil", "tempfile", "http", "socketserver"),
 }
-#: What belongs to single doors, and must not come with `import redmeter`.
+#: What belongs to single integrations, and must not come with `import redmeter`.
 HEAVY = {
     *("typer", "rich", "click", "starlette", "uvicorn", "a2wsgi", "django", "flask", "celery"),
     *("asyncio", "http.server", "unittest", "pytest", "hypothesis", "structlog"),

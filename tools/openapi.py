@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from redmeter.dashboard import answers
+from redmeter.dashboard import schemas as answer_schemas
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
 from redmeter.dashboard.parameters import Parameter
 
@@ -118,8 +118,8 @@ def _json(text: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     types = [
         each
-        for each in vars(answers).values()
-        if isinstance(each, type) and each.__module__ == answers.__name__
+        for each in vars(answer_schemas).values()
+        if isinstance(each, type) and each.__module__ == answer_schemas.__name__
     ]
     adapters: list[Any] = [(each.__name__, "serialization", TypeAdapter(each)) for each in types]
     _, found = TypeAdapter.json_schemas(adapters, ref_template=_SCHEMAS)
@@ -127,7 +127,7 @@ def _schemas() -> dict[str, Any]:
     schemas: dict[str, Any] = found["$defs"]
     for name, schema in schemas.items():
         schema.pop("title", None)
-        schema["description"] = inspect.cleandoc(getattr(answers, name).__doc__ or "")
+        schema["description"] = inspect.cleandoc(getattr(answer_schemas, name).__doc__ or "")
         for key, own in schema["properties"].items():
             own.pop("title", None)
             if (name, key) in comments:
@@ -136,8 +136,8 @@ def _schemas() -> dict[str, Any]:
 
 
 def _comments() -> dict[tuple[str, str], str]:
-    """Return what the `#:` comments of answers.py say: (type, key) -> text."""
-    source = inspect.getsource(answers)
+    """Return what the `#:` comments of schemas.py say: (type, key) -> text."""
+    source = inspect.getsource(answer_schemas)
     lines = source.splitlines()
     found = {}
     for node in ast.parse(source).body:

@@ -18,9 +18,8 @@
 Each message says what was asked, what is possible and what mends it; the data behind the
 message are attributes. No message holds a password. What only one reader of files can raise is
 defined beside it, under the same root: MalformedLine in formats/access_log.py, DamagedGzip in
-doors/lines.py; so are QueryError, of PromQL, in promql/errors.py, DemoFailed, of the demo alone, in
-demo/running.py, and Refusal, an answer of the page's, in dashboard/refusals.py. Imports nothing of
-ours.
+ingest/lines.py; so are QueryError in promql/errors.py, DemoFailed in demo/running.py, and HTTPError
+in dashboard/errors.py. Imports nothing of ours.
 """
 
 from collections.abc import Iterable

@@ -11,7 +11,7 @@ from redmeter.keys import parse_entry
 from redmeter.kinds.mark import clean_label, parse_release
 from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.names import check_text
-from redmeter.spelling import spelled
+from redmeter.resolve import resolve_name
 from redmeter.store import Store
 from redmeter.store.replies import Command, pairs, raised
 
@@ -19,14 +19,14 @@ from redmeter.store.replies import Command, pairs, raised
 def meant(store: Store, name: str) -> str:
     """Return how the name is stored of the series that is to be forgotten.
 
-    See redmeter.spelling; without a prefix, where another order of labels may be another program's
+    See redmeter.resolve; without a prefix, where another order of labels may be another program's
     series, as it stands.
 
     Raises:
         InvalidName: it is none: see redmeter.names.
         StoreError: the server cannot be reached or refuses.
     """
-    return spelled(store, name) if store.keys.prefix else check_text(name)
+    return resolve_name(store, name) if store.keys.prefix else check_text(name)
 
 
 def forget(store: Store, name: str) -> bool:

@@ -10,10 +10,9 @@ import pytest
 from typer.models import OptionInfo
 
 from redmeter import Meter
-from redmeter.cli import failure
+from redmeter.cli import commands, failure
 from redmeter.cli.app import app
 from support.commands import Done
-from support.invoking import COMMANDS
 
 Run = Any
 
@@ -50,7 +49,7 @@ def test_an_option_without_its_value_points_at_the_help_of_its_command(redmeter:
 
 def number_options() -> list[tuple[str, str]]:
     """Return command and name of all options that take a number."""
-    assert COMMANDS
+    assert commands
     found = []
     for command in app.registered_commands:
         assert command.callback

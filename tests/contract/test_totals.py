@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redmeter.doors.replay import replay
+from redmeter.ingest.replay import replay
 from redmeter.integrations.options import Options
 from redmeter.integrations.web import Requests
 from redmeter.keys import slice_start

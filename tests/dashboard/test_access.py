@@ -20,13 +20,13 @@ from dashboard.conftest import error_of
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard.access import (
     THREADS,
-    Login,
     is_loopback,
     local,
     new_token,
     read_users,
 )
-from redmeter.dashboard.alone import Credentials
+from redmeter.dashboard.login import Login
+from redmeter.dashboard.server import Credentials
 from redmeter.errors import InvalidSetting
 from support.asking import asking
 from support.servers import Server

@@ -7,8 +7,8 @@ import pytest
 
 from dashboard.conftest import error_of
 from redmeter.dashboard import Dashboard
+from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.files import Files
-from redmeter.dashboard.refusals import Refusal
 
 
 @pytest.fixture
@@ -85,5 +85,5 @@ def test_a_page_that_is_not_built_says_what_to_type(
     assert (answer.status_code, error_of(answer)["code"]) == (503, "page-not-built")
     assert "make " in error_of(answer)["fix"]
     assert client.get("/api/marks").status_code == 200
-    with pytest.raises(Refusal):
+    with pytest.raises(HTTPError):
         Files(tmp_path).asset("x.js")

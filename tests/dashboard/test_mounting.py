@@ -22,7 +22,7 @@ from werkzeug.test import Client
 from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard
-from redmeter.dashboard.access import Login
+from redmeter.dashboard.login import Login
 from redmeter.errors import InvalidSetting
 from support import django_project  # noqa: F401  configures Django
 from support.asking import asking

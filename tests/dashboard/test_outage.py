@@ -11,8 +11,8 @@ import redis
 from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, api, app
-from redmeter.dashboard.caching import THREADS, Body
-from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.cache import THREADS, Body
+from redmeter.dashboard.errors import HTTPError
 from support.asking import asking
 from support.proxy import Proxy
 from support.servers import Server
@@ -101,7 +101,7 @@ def test_whether_it_is_alive_is_told_though_all_is_busy(dashboard: Dashboard) ->
         return Body(b"{}", "application/json")
 
     def fill() -> None:
-        with contextlib.suppress(Refusal):
+        with contextlib.suppress(HTTPError):
             while True:
                 dashboard._shared.get(next(numbers), wait, 1.0)
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.conftest import error_of
-from redmeter.dashboard.endpoints import ENDPOINTS
-from redmeter.dashboard.parsing import MAX_QUERY, parse
-from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.endpoints import ENDPOINTS, MAX_QUERY, parse
+from redmeter.dashboard.errors import HTTPError
 
 SERIES = next(endpoint for endpoint in ENDPOINTS if endpoint.path == "/api/series")
 
@@ -101,7 +100,7 @@ def test_an_unknown_precision_lists_those_that_are_kept(client: httpx.Client) ->
 def test_ten_thousand_names_are_refused(number: int, status: int) -> None:
     """Whether the query is too long or has too many of them."""
     query = "&".join(f"name=n{one}" for one in range(number)).encode()
-    with pytest.raises(Refusal) as raised:
+    with pytest.raises(HTTPError) as raised:
         parse(SERIES, query)
     assert raised.value.status == status
     assert (len(query) > MAX_QUERY) is (status == 414)
@@ -160,9 +159,9 @@ def test_any_query_is_read_or_refused(query: bytes) -> None:
         assert 1 <= len(values["name"]) <= 200
 
 
-def read(query: bytes) -> tuple[dict[str, Any], Refusal | None]:
+def read(query: bytes) -> tuple[dict[str, Any], HTTPError | None]:
     """Return what is read, or the refusal."""
     try:
         return parse(SERIES, query), None
-    except Refusal as refusal:
+    except HTTPError as refusal:
         return {}, refusal

@@ -17,10 +17,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from dashboard.test_alone import served
+from dashboard.test_page_server import served
 from redmeter import Meter
-from redmeter.dashboard.alone import Alone
 from redmeter.dashboard.api import openapi
+from redmeter.dashboard.server import PageServer
 from support.servers import Server
 
 DOCUMENT = json.loads(openapi().content)
@@ -36,7 +36,7 @@ CHECKS = (
 @pytest.fixture
 def address(server: Server, filled: Meter) -> Iterator[str]:
     """A page of a store with something of everything."""
-    with served(Alone(server.url, port=0)) as page:
+    with served(PageServer(server.url, port=0)) as page:
         yield page.address.rstrip("/")
 
 

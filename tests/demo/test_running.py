@@ -16,14 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from redmeter import InvalidSetting, Meter, MissingExtra
-from redmeter.cli import (  # noqa: F401 - they register their commands
-    asking,
-    demonstrating,
-    keeping,
-    messages,
-    ranking,
-    summarizing,
-)
+from redmeter.cli import commands  # noqa: F401  registers them
+from redmeter.cli import demo as demo_command
 from redmeter.cli.app import app as command
 from redmeter.demo.running import Demo, DemoFailed, check_needs, check_prefix, remove
 from support.commands import Home, Running
@@ -133,7 +127,7 @@ def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) 
         assert meter.summary("cart_value", precision=3600).count > 1000
         hits = meter.total("hits")
         eventually(lambda: meter.total("hits") > hits, 10.0, "visitors come")
-        for words, _ in demonstrating._NEXT:
+        for words, _ in demo_command._NEXT:
             if "--failing" not in words:  # perhaps nothing failed yet
                 options = [*words.split(), "--prefix", "demo:", "--url", server.url]
                 assert CliRunner().invoke(command, options).exit_code == 0, words
@@ -141,7 +135,7 @@ def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) 
     assert done.code == 0
     assert "Traceback" not in done.err
     assert done.err.endswith("interrupted; the figures stay until the next one\n")
-    for words, _ in demonstrating._NEXT:
+    for words, _ in demo_command._NEXT:
         assert f"redmeter {words} --prefix demo:" in done.out
     nothing_is_left(home)
     with server.client() as client:
@@ -311,7 +305,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_started() -> None:
 def test_no_password_is_shown_again(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A URL is repeated in what to type next where it holds none."""
     monkeypatch.delenv("REDMETER_URL", raising=False)
-    demonstrating._say("http://x", "http://y", "redis://user:secret@host", "demo:")
+    demo_command._say("http://x", "http://y", "redis://user:secret@host", "demo:")
     assert "secret" not in capsys.readouterr().out
-    demonstrating._say("http://x", "http://y", "redis://host/3", "demo:")
+    demo_command._say("http://x", "http://y", "redis://host/3", "demo:")
     assert "--prefix demo: --url redis://host/3" in capsys.readouterr().out

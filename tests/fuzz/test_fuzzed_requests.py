@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from redmeter.dashboard import Dashboard
-from redmeter.dashboard.access import Given, Login
-from redmeter.dashboard.caching import Body, _matches, _takes_gzip
-from redmeter.dashboard.endpoints import ENDPOINTS
-from redmeter.dashboard.parsing import parse
-from redmeter.dashboard.refusals import Refusal
-from redmeter.dashboard.safety import HEADERS, Hosts, host_of
+from redmeter.dashboard.access import Given
+from redmeter.dashboard.cache import Body, _matches, _takes_gzip
+from redmeter.dashboard.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.guard import HEADERS, Hosts, host_of
+from redmeter.dashboard.login import Login
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -59,7 +59,7 @@ def test_a_query_of_any_endpoint_is_read_or_refused(endpoint: Any, query: str) -
     refused, values = None, {}
     try:
         values = parse(endpoint, query.encode(errors="surrogatepass"))
-    except Refusal as refusal:
+    except HTTPError as refusal:
         refused = refusal
     if refused is not None:
         assert 400 <= refused.status < 500
@@ -208,7 +208,7 @@ def passes(header: str, cookie: str, query: str) -> bool:
         "query_string": query.encode(errors="replace"),
         "headers": given_headers,
     }
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(HTTPError):
         answer = LOGIN(Request(scope))
         return answer is True or VALUE in getattr(answer, "headers", {}).get("set-cookie", "")
     return False
@@ -263,7 +263,7 @@ def test_requests_take_work_by_their_length(of_length: object) -> None:
         text = given_text.encode(errors="replace").decode()
         for query in (text, urlencode({"name": text}), quote(text)):
             for endpoint in ENDPOINTS:
-                with contextlib.suppress(Refusal):
+                with contextlib.suppress(HTTPError):
                     parse(endpoint, query.encode(errors="replace"))
         host_of(text)
         _matches(text, '"x"')
@@ -277,7 +277,7 @@ def test_requests_take_work_by_their_length(of_length: object) -> None:
                 "query_string": data,
                 "headers": [(name, b"Basic " + data)],
             }
-            with contextlib.suppress(Refusal):
+            with contextlib.suppress(HTTPError):
                 login(Request(scope))
 
     assert_work_is_linear(work, of_length)  # type: ignore[arg-type]

@@ -17,15 +17,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from redmeter import Meter
-from redmeter.cli import asking, forecasting, keeping, marking, messages, ranking, summarizing
+from redmeter.cli import commands  # noqa: F401  registers them
 from redmeter.cli.app import app
 from redmeter.dashboard import Dashboard
 from redmeter.dashboard import app as page
 from support.asking import asking as client_of
 from support.fuzzing import fuzzed_slowly, mutated_bytes
 from support.servers import Server
-
-COMMANDS = (asking, forecasting, keeping, marking, messages, ranking, summarizing)
 
 PATHS = (
     *("/api/overview?precision=60", "/api/pages", "/api/pages?order=p95", "/api/health"),

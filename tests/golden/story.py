@@ -23,7 +23,7 @@ from starlette.routing import Mount, Route
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.clock import ManualClock
-from redmeter.doors import replay
+from redmeter.ingest import replay
 from redmeter.integrations.asgi import RedmeterMiddleware
 from redmeter.integrations.flask import Redmeter
 from redmeter.integrations.logging import RedmeterHandler

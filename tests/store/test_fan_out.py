@@ -18,8 +18,7 @@ from dashboard.test_api import ASKED
 from redmeter import IncompatibleStore, Meter, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.dashboard import api
-from redmeter.dashboard.endpoints import ENDPOINTS
-from redmeter.dashboard.parsing import parse
+from redmeter.dashboard.endpoints import ENDPOINTS, parse
 from redmeter.keys import entry
 from redmeter.reading.catalogue import read_names
 from redmeter.reading.health import examine
@@ -121,7 +120,7 @@ def test_what_the_page_asks_is_answered_alike(url: str, twins: Twins) -> None:
     (endpoint,) = (one for one in ENDPOINTS if one.path == path)
 
     def ask(store: Store) -> Any:
-        found = api.Answers(store).answer(endpoint, parse(endpoint, query.encode()))
+        found = api.API(store).answer(endpoint, parse(endpoint, query.encode()))
         found.pop("now")
         if path == "/api/overview":
             found["store"].pop("location")

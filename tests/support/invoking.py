@@ -6,34 +6,9 @@ from collections.abc import Callable, Iterator
 
 from typer.testing import CliRunner
 
-from redmeter.cli import (
-    asking,
-    demonstrating,
-    forecasting,
-    keeping,
-    marking,
-    messages,
-    ranking,
-    replaying,
-    serving,
-    summarizing,
-)
+from redmeter.cli import commands  # noqa: F401  registers them
 from redmeter.cli.app import app
 from support.commands import Done
-
-#: Importing them registers their commands.
-COMMANDS = (
-    asking,
-    demonstrating,
-    forecasting,
-    keeping,
-    marking,
-    messages,
-    ranking,
-    replaying,
-    serving,
-    summarizing,
-)
 
 #: Runs a command in this process: call it with the command line's words.
 Run = Callable[..., Done]

@@ -17,7 +17,7 @@ import redis
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
-from redmeter.doors.replay import replay
+from redmeter.ingest.replay import replay
 from redmeter.keys import HOUR, slice_start
 from redmeter.kinds import message
 from redmeter.kinds.message import Group, LogHour

@@ -1,12 +1,12 @@
-"""The command `redmeter`: one thin module per group of commands, over recording and reading.
+"""The command `redmeter`: one module per command or group, over recording and reading.
 
-    app.py       the application, its options
+    app.py       the application, its options         commands.py  imports all of these:
+    series.py    names, series                        forecast.py  summary.py  top.py  logs.py
+    up.py        up, stop                             lock.py      which process `up` is
+    marks.py     mark                                 maintenance.py  clean, retention, doctor
+    replay.py    replay                               demo.py      demo
     failure.py   how errors become messages, exit codes and JSON
-    output.py    tables, JSON and plain columns       chart.py    a series as columns of blocks
-    asking.py    names, series, top                   keeping.py  clean, retention, doctor
-    serving.py   up, stop                             place.py    where it is written that up runs
-    replaying.py  replay                              messages.py  logs
-    demonstrating.py  demo
+    output.py    tables, JSON and plain columns       chart.py     a series as columns of blocks
 
 Without its packages, which the extra `standard` brings, it prints the command that installs them.
 

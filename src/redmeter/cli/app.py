@@ -312,19 +312,7 @@ def _options(
 
 def main() -> None:
     """Run the command."""
-    # Imported here, since they register themselves with the application above.
-    from redmeter.cli import (  # noqa: F401
-        asking,
-        demonstrating,
-        forecasting,
-        keeping,
-        marking,
-        messages,
-        ranking,
-        replaying,
-        serving,
-        summarizing,
-    )
+    from redmeter.cli import commands  # noqa: F401  they register themselves with the application above
 
     logging.getLogger("redmeter").setLevel(logging.ERROR)
     for name in ("stdout", "stderr"):

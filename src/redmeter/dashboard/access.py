@@ -2,38 +2,27 @@
 
 On its own, the rule goes by the address that is bound: on loopback there is no login, anywhere else
 there is one, whoever asks and whatever a proxy says of him. Mounted, the application says who may,
-by a callable that is given the request; or that everybody may, by the word "open".
-
-A token opens the page by a link, or by the form of signin.py for browsers without a cookie. It is
-exchanged for a cookie, and the address is left without it. Programs send it as
-`Authorization: Bearer`. Names and passwords are `Authorization: Basic`.
-
-Comparisons take as long whatever is given: digests of a secret key are compared, all of them.
+by a callable that is given the request; or that everybody may, by the word "open". Tokens, names
+and passwords are checked in login.py.
 """
 
-import base64
-import binascii
-import hashlib
-import hmac
 import inspect
 import ipaddress
 import logging
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Literal
-from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from redmeter.dashboard import signin
-from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import InvalidSetting
 
 logger = logging.getLogger("redmeter")
@@ -93,7 +82,7 @@ async def ask(access: Access, request: HTTPConnection) -> Response | None:
         None where it may; else an answer of the application's own.
 
     Raises:
-        Refusal: it may not. Where the callable fails, nobody may, and the log tells why.
+        HTTPError: it may not. Where the callable fails, nobody may, and the log tells why.
     """
     try:
         if inspect.iscoroutinefunction(access) or inspect.iscoroutinefunction(
@@ -111,7 +100,7 @@ async def ask(access: Access, request: HTTPConnection) -> Response | None:
             return answer
         if passes(said):
             return None
-    except Refusal:
+    except HTTPError:
         raise
     except HTTPException as error:
         raise _raised(error.status_code, error.detail, error.headers) from None
@@ -137,12 +126,12 @@ def passes(said: object) -> bool:
     return said is True
 
 
-def forbidden() -> Refusal:
+def forbidden() -> HTTPError:
     """Return what is said to who may not look."""
-    return Refusal(403, "forbidden", "you may not look at this", "log in to the application")
+    return HTTPError(403, "forbidden", "you may not look at this", "log in to the application")
 
 
-def _raised(status: int, detail: str, headers: Mapping[str, str] | None) -> Refusal:
+def _raised(status: int, detail: str, headers: Mapping[str, str] | None) -> HTTPError:
     """Return the refusal that an application raised, as its frameworks do; never a welcome."""
     if status < 300:
         return forbidden()
@@ -151,7 +140,7 @@ def _raised(status: int, detail: str, headers: Mapping[str, str] | None) -> Refu
     except ValueError:
         phrase = "refused"
     code = "-".join(phrase.lower().split())
-    return Refusal(status, code, str(detail) or phrase, "log in to the application", headers)
+    return HTTPError(status, code, str(detail) or phrase, "log in to the application", headers)
 
 
 def _of_werkzeug(said: Any, request: HTTPConnection) -> Response | None:
@@ -231,156 +220,6 @@ def read_users(text: str, source: str) -> dict[str, str]:
     return users
 
 
-class Login:
-    """Lets those pass who know a token, or a name and its password.
-
-    Args:
-        tokens: each of MIN_SECRET characters or more.
-        users: name -> password.
-
-    Raises:
-        InvalidSetting: there is neither, or a token is too short.
-    """
-
-    def __init__(self, tokens: Iterable[str] = (), users: Mapping[str, str] | None = None) -> None:
-        self._key = secrets.token_bytes(32)
-        known = list(tokens)
-        if any(len(token) < MIN_SECRET or not token.isascii() for token in known):
-            raise InvalidSetting("token", f"{MIN_SECRET} ASCII characters or more")
-        if not known and not users:
-            raise InvalidSetting("access", "neither a token nor users are given")
-        self._tokens = [self._digest(token) for token in known]
-        self._users = [
-            self._digest(f"{name}:{password}") for name, password in (users or {}).items()
-        ]
-        # Of a token, so that a cookie holds for as long as that does; and not the token itself.
-        self._cookies = {_cookie_name(token): _cookie_value(token) for token in known}
-        self._named = {self._digest(token): _cookie_name(token) for token in known}
-
-    def _digest(self, text: str) -> bytes:
-        return hmac.digest(self._key, text.encode(errors="replace"), "sha256")
-
-    def __call__(self, request: Request) -> Answer:
-        """Let a request pass, answer it, or refuse it: a browser by the form to sign in.
-
-        Raises:
-            Refusal: 401.
-        """
-        given = request.query_params.getlist("token")
-        if given and request.method in ("GET", "HEAD"):
-            return self._exchange(request, given[-1])
-        scheme, _, rest = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._is_one(rest.strip(), self._tokens):
-            return True
-        if scheme.lower() == "basic" and self._is_one(_decoded(rest), self._users):
-            return True
-        # Each is compared, so that what is found out does not depend on where it stands.
-        passed = [
-            hmac.compare_digest(self._digest(request.cookies.get(name, "")), self._digest(value))
-            for name, value in self._cookies.items()
-        ]
-        if any(passed):
-            return True
-        return self._refused(request)
-
-    @property
-    def has_form(self) -> bool:
-        """Whether one may sign in by a form: with a token."""
-        return bool(self._tokens)
-
-    async def sign_in(self, request: Request) -> Response:
-        """Answer the form: by the page and a cookie, or by the form again.
-
-        Raises:
-            Refusal: it is no such form.
-        """
-        token = await signin.read_token(request)
-        if not self._is_one(token, self._tokens):
-            return signin.page(self._refusal().headers, wrong=True)
-        return self._admit(request, token)
-
-    def _is_one(self, text: str, known: list[bytes]) -> bool:
-        digest = self._digest(text)
-        return any([hmac.compare_digest(digest, each) for each in known])  # noqa: C419  all of them
-
-    def _exchange(self, request: Request, token: str) -> Response:
-        if not self._is_one(token, self._tokens):
-            return self._refused(request, wrong=True)
-        return self._admit(request, token)
-
-    def _refused(self, request: Request, *, wrong: bool = False) -> Response:
-        """Return the form for a browser that asks for the page.
-
-        Raises:
-            Refusal: 401, for all others.
-        """
-        refusal = self._refusal()
-        root = request.scope.get("root_path", "")
-        if (
-            self.has_form
-            and request.scope["path"] in ("/", f"{root}/")
-            and signin.is_wanted(request)
-        ):
-            return signin.page(refusal.headers, wrong=wrong)
-        raise refusal
-
-    def _admit(self, request: Request, token: str) -> Response:
-        """Return the page's address without a token, and the cookie."""
-        name = self._named[self._digest(token)]
-        left = [(k, v) for k, v in request.query_params.multi_items() if k != "token"]
-        root = quote(request.scope.get("root_path", "")) + "/"
-        address = local(quote(request.scope["path"])) + (f"?{urlencode(left)}" if left else "")
-        # A link followed from another site: its redirect would go without a strict cookie.
-        if request.headers.get("sec-fetch-site") == "cross-site":
-            answer = Response("opening the page …", media_type="text/plain")
-            answer.headers["Refresh"] = f"0; url={address}"
-        else:
-            answer = Response(status_code=303, headers={"Location": address})
-        answer.set_cookie(
-            name,
-            self._cookies[name],
-            path=root,
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
-        return answer
-
-    def _refusal(self) -> Refusal:
-        ways = ['Basic realm="redmeter", charset="UTF-8"'] if self._users else []
-        if self._tokens and not ways:  # beside the other one no browser would ask for a password
-            ways = ['Bearer realm="redmeter"']
-        fix = (
-            "send the token (Authorization: Bearer), or open the page and sign in: it is the one "
-            "that `redmeter up` printed, or that REDMETER_TOKEN or --token-file set"
-        )
-        if self._users:
-            fix = "send name and password (Authorization: Basic)"
-        return Refusal(
-            401,
-            "login-needed",
-            "you have not said who you are",
-            fix,
-            {"WWW-Authenticate": ", ".join(ways)},
-        )
-
-
 def local(path: str) -> str:
     """Return a path as a reference that cannot name another host: `//evil` would."""
     return "/" + path.lstrip("/\\")
-
-
-def _cookie_name(token: str) -> str:
-    # Of the token: cookies know no ports, so two pages on one host would take each other's.
-    return "redmeter-" + hashlib.sha256(b"name:" + token.encode()).hexdigest()[:12]
-
-
-def _cookie_value(token: str) -> str:
-    return hmac.new(token.encode(), b"redmeter cookie", "sha256").hexdigest()
-
-
-def _decoded(text: str) -> str:
-    try:
-        return base64.b64decode(text.strip(), validate=True).decode()
-    except (binascii.Error, ValueError):
-        return ""

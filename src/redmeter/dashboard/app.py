@@ -23,12 +23,11 @@ from starlette.routing import Route
 from redmeter import store as stores
 from redmeter.dashboard import api
 from redmeter.dashboard.access import Given, check_access
-from redmeter.dashboard.caching import Body, Shared, as_json
-from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
+from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body, as_json
+from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
+from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
-from redmeter.dashboard.parsing import check_order_of_times, parse
-from redmeter.dashboard.refusals import Refusal
-from redmeter.dashboard.safety import Guard, Hosts, refused, route_path
+from redmeter.dashboard.guard import Guard, Hosts, error_response, route_path
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
 from redmeter.queries import Queries
@@ -81,12 +80,12 @@ class Dashboard(Starlette):
         if allowed_hosts is not None and not isinstance(allowed_hosts, Hosts):
             allowed_hosts = Hosts(allowed_hosts)
         store, self._owned = _store_of(source, prefix)
-        self._shared = Shared()
+        self._shared = AnswerCache()
         # One ranking at a time, whatever lists wait for theirs.
         rank = partial(self._shared.run, "ranking")
-        self._answers = None if store is None else api.Answers(store, rank)
+        self._answers = None if store is None else api.API(store, rank)
         #: Whether the store is alive is told though all threads are busy.
-        self._vital = Shared()
+        self._vital = AnswerCache()
         self._files = Files()
         self._wsgi: WSGI | None = None
         routes = [
@@ -99,7 +98,7 @@ class Dashboard(Starlette):
         super().__init__(
             routes=routes,
             middleware=[Middleware(Guard, access=asked, hosts=allowed_hosts)],
-            exception_handlers={HTTPException: _not_found, Refusal: _refuse},
+            exception_handlers={HTTPException: _not_found, HTTPError: _refuse},
             lifespan=_lifespan,
         )
         # A slash too many is another path; and a redirect would name a host.
@@ -156,49 +155,49 @@ class Dashboard(Starlette):
 
         try:
             body = await self._answered(self._vital, "/healthz", make, KEEP_FINE)
-        except Refusal:
+        except HTTPError:
             retry = {"Retry-After": "1", "Cache-Control": "no-store"}
             return Response(as_json({"status": "unavailable"}), 503, retry, "application/json")
         return body.response(request)
 
     async def _answered(
-        self, shared: Shared, key: Any, make: Callable[[], Body], keep: float
+        self, shared: AnswerCache, key: Any, make: Callable[[], Body], keep: float
     ) -> Body:
-        """Wait for an answer, and turn what it failed by into a refusal."""
+        """Wait for an answer, and translate its error."""
         try:
             return await _within(shared.get(key, make, keep), api.PATIENCE)
-        except Refusal:
+        except HTTPError:
             raise
         except RedmeterError as error:
-            raise api.refusal_of(error) from error
+            raise http_error_of(error) from error
         except TimeoutError:
             fix = "ask again, or for less"
-            raise Refusal(
+            raise HTTPError(
                 503, "timed-out", f"no answer within {api.PATIENCE:g} s", fix, {"Retry-After": "1"}
             ) from None
 
 
-def _made(endpoint: Endpoint, answers: api.Answers | None, values: dict[str, Any]) -> Body:
+def _made(endpoint: Endpoint, answers: api.API | None, values: dict[str, Any]) -> Body:
     """Make an answer: called in a thread."""
     answer = _there(answers).answer(endpoint, values)
     now = answer["now"]
     content = as_json(answer)
-    if len(content) > api.MAX_BYTES:
-        raise Refusal(
+    if len(content) > MAX_BYTES:
+        raise HTTPError(
             400,
             "answer-too-large",
             f"the answer would have {len(content):,} bytes",
-            f"at most {api.MAX_BYTES:,}: ask for less",
+            f"at most {MAX_BYTES:,}: ask for less",
         )
     # The time comes first, so that the rest is what follows the first comma.
     tag = content.partition(b",")[2]
     return Body(content, "application/json", tag=tag, headers={NOW_HEADER: f"{now:.3f}"})
 
 
-def _there(answers: api.Answers | None) -> api.Answers:
+def _there(answers: api.API | None) -> api.API:
     if answers is None:
         fix = "set REDMETER_URL to a store, or give one to Dashboard()"
-        raise Refusal(503, "switched-off", "redmeter is switched off here", fix)
+        raise HTTPError(503, "switched-off", "redmeter is switched off here", fix)
     return answers
 
 
@@ -220,12 +219,12 @@ async def _within(future: "Future[Body]", seconds: float) -> Body:
 
 async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return refused(no_such(route_path(request.scope)))
+    return error_response(no_such(route_path(request.scope)))
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return refused(error)
+    assert isinstance(error, HTTPError)
+    return error_response(error)
 
 
 @contextlib.asynccontextmanager

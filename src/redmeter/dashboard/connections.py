@@ -115,7 +115,7 @@ class Connection(H11Protocol):
             self.transport.abort()
 
 
-class Seldom(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Lets a few records of a logger pass within a minute.
 
     Args:

@@ -25,7 +25,7 @@ from redmeter.extras import needs
 with needs("page", "the dashboard"):
     from redmeter.dashboard.access import Given, check_access, forbidden, logger, passes
     from redmeter.dashboard.app import Dashboard
-    from redmeter.dashboard.safety import HEADERS, refused
+    from redmeter.dashboard.guard import HEADERS, error_response
 
 
 def dashboard_urls(
@@ -79,7 +79,7 @@ def _said(access: Any, request: HttpRequest) -> Any:
 
 
 def _forbidden() -> HttpResponse:
-    answer = refused(forbidden())
+    answer = error_response(forbidden())
     headers = {**HEADERS, "Cache-Control": "no-store"}
     return HttpResponse(answer.body, "application/json", 403, headers=headers)
 

@@ -1,8 +1,17 @@
-"""The table of endpoints and their parameters: parsing, error texts and openapi.json read it."""
+"""The table of endpoints and their parameters, and parse(), which reads a query by it.
 
+Error texts and openapi.json are derived from the table. Unknown and repeated parameters are refused
+before the store is asked, because a typing error would be an answer to another question. Whether
+the store keeps a precision, and which parameters exclude each other, is checked by handlers.py.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
 
-from redmeter.dashboard import answers
+from redmeter.dashboard import schemas
+from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.parameters import (
     FILTER,
     LABEL,
@@ -21,17 +30,20 @@ from redmeter.dashboard.parameters import (
     number,
     whole,
 )
+from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.types import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES
 
 #: Most names of one request: of series, of summaries, and on the overview.
 MAX_SERIES, MAX_SUMMARIES, MAX_CHARTED = 200, 50, 20
+#: Longest query of a URL, bytes: what servers take at least, with room for headers.
+MAX_QUERY = 32_768
 #: Most quantiles of a summary, and most labels to look for.
 MAX_QUANTILES, MAX_PAIRS = 10, 10
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A question that the API answers."""
+    """A question that the API schemas."""
 
     path: str
     summary: str
@@ -57,7 +69,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/overview",
         "Everything that the overview shows",
-        answers.OverviewAnswer,
+        schemas.OverviewAnswer,
         (
             _precision(),
             Parameter("series", NAME, "A series for the chart.", most=MAX_CHARTED),
@@ -66,7 +78,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/series",
         "Samples of counters or gauges, many at once",
-        answers.SeriesAnswer,
+        schemas.SeriesAnswer,
         (
             Parameter("name", NAME, "A series.", required=True, most=MAX_SERIES),
             _precision(),
@@ -82,7 +94,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/names",
         "Names of series",
-        answers.NamesAnswer,
+        schemas.NamesAnswer,
         (
             Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*"),
             Parameter(
@@ -94,7 +106,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/top",
         "What happens most often, takes longest or fails most",
-        answers.TopAnswer,
+        schemas.TopAnswer,
         (
             Parameter("name", PATTERN, "With `by` a name without labels; without, a pattern.", "*"),
             _precision(),
@@ -118,7 +130,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/summary",
         "How observed values were spread",
-        answers.SummaryAnswer,
+        schemas.SummaryAnswer,
         (
             Parameter("name", NAME, "A histogram.", required=True, most=MAX_SUMMARIES),
             _precision(),
@@ -143,7 +155,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/messages",
         "What was logged: changes, the most frequent, the newest",
-        answers.MessagesAnswer,
+        schemas.MessagesAnswer,
         (
             Parameter("logger", LOGGER, "Only of this one."),
             Parameter("severity", SEVERITY, "Only of these.", most=MAX_PAIRS),
@@ -153,7 +165,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/marks",
         "Marks, as deploys are",
-        answers.MarksAnswer,
+        schemas.MarksAnswer,
         (
             Parameter("since", MOMENT, "From here on, Unix seconds."),
             Parameter("until", MOMENT, "Up to here, Unix seconds."),
@@ -162,7 +174,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/pages",
         "Pages of a web application",
-        answers.PagesAnswer,
+        schemas.PagesAnswer,
         (
             _precision(),
             Parameter(
@@ -176,7 +188,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/counters",
         "Counters, gauges or histograms, each with a small curve",
-        answers.CountersAnswer,
+        schemas.CountersAnswer,
         (
             _precision(),
             Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*"),
@@ -192,14 +204,97 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/detail",
         "Everything about one series",
-        answers.DetailAnswer,
+        schemas.DetailAnswer,
         (_NAME, _precision()),
     ),
     Endpoint(
         "/api/forecast",
         "What is expected of a series",
-        answers.ForecastAnswer,
+        schemas.ForecastAnswer,
         (_NAME, _precision(3600)),
     ),
-    Endpoint("/api/health", "How the store is", answers.HealthAnswer),
+    Endpoint("/api/health", "How the store is", schemas.HealthAnswer),
 )
+
+
+def parse(endpoint: Endpoint, query: bytes) -> dict[str, Any]:
+    """Read the query of a URL.
+
+    Returns:
+        A value for every parameter; a tuple where it may be given several times.
+
+    Raises:
+        HTTPError: 400, or 414 where it is too long.
+    """
+    given = _pairs(query)
+    table = {parameter.name: parameter for parameter in endpoint.parameters}
+    texts: dict[str, list[str]] = {}
+    for name, text in given:
+        if name not in table:
+            known = ", ".join(table) or "none"
+            raise _bad(
+                "unknown-parameter", f"there is no parameter {_cut(name)}", f"known: {known}"
+            )
+        texts.setdefault(name, []).append(text)
+    return {name: _value(row, texts.get(name, [])) for name, row in table.items()}
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    if len(query) > MAX_QUERY:
+        message = f"the query has {len(query):,} bytes"
+        raise HTTPError(
+            414, "query-too-long", message, f"at most {MAX_QUERY:,}: ask for fewer names"
+        )
+    try:
+        text = query.decode()
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=1000)
+    except UnicodeDecodeError:
+        raise _bad("not-utf-8", "the query is no UTF-8", "encode it as UTF-8") from None
+    except ValueError:
+        raise _bad("too-many", "over 1,000 parameters", "ask for fewer at a time") from None
+
+
+def _value(row: Parameter, texts: list[str]) -> Any:
+    if not texts:
+        if row.required:
+            raise _bad("missing-parameter", f"{row.name} is missing", row.kind.allowed)
+        return () if row.most > 1 else row.default
+    if row.most == 1 and len(texts) > 1:
+        raise _bad("doubled-parameter", f"{row.name} is given {len(texts)} times", "give it once")
+    if len(texts) > row.most:
+        fix = f"at most {row.most}: ask for fewer at a time"
+        raise _bad("too-many", f"{row.name} is given {len(texts):,} times", fix)
+    values = [_one(row, text) for text in texts]
+    return tuple(dict.fromkeys(values)) if row.most > 1 else values[0]
+
+
+def _one(row: Parameter, text: str) -> Any:
+    try:
+        return row.kind.read(text)
+    except (InvalidName, InvalidValue) as error:
+        message = f"{row.name}={_cut(text)}: {error.reason}"
+    except (ValueError, LookupError):
+        message = f"{row.name}={_cut(text)} cannot be used"
+    raise _bad("bad-parameter", message, row.kind.allowed)
+
+
+def check_order_of_times(values: Mapping[str, Any]) -> None:
+    """Check that a window does not end before it starts.
+
+    Raises:
+        HTTPError: it does.
+    """
+    since, until = values.get("since"), values.get("until")
+    if since is not None and until is not None and since > until:
+        raise _bad(
+            "start-after-end", f"since={since:.15g} is after until={until:.15g}", "swap them"
+        )
+
+
+def _bad(code: str, message: str, fix: str) -> HTTPError:
+    return HTTPError(400, code, message, fix)
+
+
+def _cut(text: str) -> str:
+    """Return what was given as it stands in a message: ASCII, and short."""
+    return shown(text.encode("ascii", "backslashreplace").decode(), 80)

@@ -7,8 +7,8 @@ file system. Files are read once and again where they changed, so a build shows 
 import mimetypes
 from pathlib import Path
 
-from redmeter.dashboard.caching import Body
-from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.cache import Body
+from redmeter.dashboard.errors import HTTPError
 
 #: What the build writes.
 FOLDER = Path(__file__).parent / "static"
@@ -49,10 +49,10 @@ class Files:
         """Return the page.
 
         Raises:
-            Refusal: it is not built.
+            HTTPError: it is not built.
         """
         if not self.built:
-            raise Refusal(
+            raise HTTPError(
                 503,
                 "page-not-built",
                 "the page is not built in this checkout",
@@ -64,7 +64,7 @@ class Files:
         """Return a file of assets/, by its name.
 
         Raises:
-            Refusal: there is none of that name.
+            HTTPError: there is none of that name.
         """
         folder = self._folder / "assets"
         found = {file.name: file for file in folder.iterdir()} if folder.is_dir() else {}
@@ -84,8 +84,8 @@ class Files:
         return known[1]
 
 
-def no_such(path: str) -> Refusal:
+def no_such(path: str) -> HTTPError:
     """Return the refusal of a path that nothing is at."""
     shown = ascii(path)[1:-1][:100]
     fix = "/api/openapi.json lists what there is"
-    return Refusal(404, "not-found", f"there is nothing at {shown}", fix)
+    return HTTPError(404, "not-found", f"there is nothing at {shown}", fix)

@@ -1,6 +1,6 @@
 """What a parameter may be: how its text is read, and the JSON schema of that.
 
-The table that uses it is in endpoints.py.
+The table of parameters is in endpoints.py.
 """
 
 import math

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from a2wsgi import ASGIMiddleware
 
-from redmeter.dashboard.caching import as_json
-from redmeter.dashboard.refusals import Refusal
-from redmeter.dashboard.safety import HEADERS
+from redmeter.dashboard.cache import as_json
+from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.guard import HEADERS
 
 if TYPE_CHECKING:
     from redmeter.dashboard.app import Dashboard
@@ -62,7 +62,7 @@ class WSGI:
 
 def _refused(start_response: StartResponse) -> list[bytes]:
     fix = "encode it as UTF-8, then by percent signs"
-    refusal = Refusal(400, "not-utf-8", "the address is no UTF-8", fix)
+    refusal = HTTPError(400, "not-utf-8", "the address is no UTF-8", fix)
     body = as_json(refusal.answer())
     headers = {**HEADERS, "Content-Type": "application/json", "Cache-Control": "no-store"}
     headers["Content-Length"] = str(len(body))

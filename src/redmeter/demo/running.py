@@ -213,9 +213,9 @@ class Demo:
         Raises:
             DemoFailed: it does not.
         """
-        from redmeter.dashboard.alone import Alone
+        from redmeter.dashboard.server import PageServer
 
-        page = Alone(self._url, prefix=self._prefix)
+        page = PageServer(self._url, prefix=self._prefix)
         ready = threading.Event()
         thread = threading.Thread(
             target=page.run, args=(ready.set,), name="redmeter-demo-page", daemon=True

@@ -17,7 +17,7 @@ them all, and a small supervisor process ends it once no client was connected fo
 In the data directory: ``supervisor.lock`` (locked: somebody cares), ``server.lock`` (locked:
 the data are in use), ``server.json`` (what runs), ``server.version`` (what wrote the data),
 ``server.log`` and ``server.log.1`` (at most about 2 MB), ``appendonlydir/``; and of the command
-``up-*.lock`` and ``up-*.log``, see cli/place.py.
+``up-*.lock`` and ``up-*.log``, see cli/lock.py.
 
 Not done: Windows; TCP; a server shared by several machines or by several users.
 """

@@ -1,11 +1,11 @@
-"""What readings found, in the words of the API: from their values to the shapes of answers.py."""
+"""Convert the results of readings to the schemas of the API."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from redmeter import types
 from redmeter.analysis.changes import passed_of
-from redmeter.dashboard import answers
+from redmeter.dashboard import schemas
 from redmeter.keys import HOUR
 from redmeter.reading import curves
 from redmeter.reading import overview as reading_overview
@@ -17,7 +17,7 @@ from redmeter.reading.rows import Row
 _UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
 
 
-def of_series(series: types.Series[Any], kind: Any) -> answers.Series:
+def of_series(series: types.Series[Any], kind: Any) -> schemas.Series:
     """Word samples."""
     return {
         "name": series.name,
@@ -29,7 +29,7 @@ def of_series(series: types.Series[Any], kind: Any) -> answers.Series:
     }
 
 
-def of_curve(curve: curves.Curve) -> answers.Curve:
+def of_curve(curve: curves.Curve) -> schemas.Curve:
     """Word a curve."""
     return {
         "name": curve.name,
@@ -49,7 +49,7 @@ def of_summary(
     threshold: float | None = None,
     *,
     over_time: bool,
-) -> answers.Summary:
+) -> schemas.Summary:
     """Word a summary."""
     slices = summary.over_time() if over_time else None
     return {
@@ -69,7 +69,7 @@ def of_summary(
 
 def _over_time(
     slices: types.Series[spreads.Spread | None], wanted: Sequence[float]
-) -> answers.OverTime:
+) -> schemas.OverTime:
     columns = [
         [None] * len(wanted) if one is None else one.quantiles(wanted) for one in slices.values
     ]
@@ -88,7 +88,7 @@ def _quantiles(wanted: Sequence[float], found: Sequence[float | None]) -> dict[s
     return {f"{q:.15g}": value for q, value in zip(wanted, found, strict=True)}
 
 
-def of_frequency(one: types.Frequency, now: float) -> answers.Frequency:
+def of_frequency(one: types.Frequency, now: float) -> schemas.Frequency:
     """Word how often messages come."""
     return {
         "logger": one.logger,
@@ -104,18 +104,18 @@ def of_frequency(one: types.Frequency, now: float) -> answers.Frequency:
     }
 
 
-def of_change(change: types.Change, now: float) -> answers.Change:
+def of_change(change: types.Change, now: float) -> schemas.Change:
     """Word a change."""
     what: Any = change.what
     return {"what": what, **of_frequency(change.frequency, now)}
 
 
-def of_marks(marks: Sequence[types.Mark]) -> list[answers.Mark]:
+def of_marks(marks: Sequence[types.Mark]) -> list[schemas.Mark]:
     """Word marks."""
     return [{"time": mark.time, "label": mark.label} for mark in marks]
 
 
-def of_span(window: reading_overview.Span) -> answers.Window:
+def of_span(window: reading_overview.Span) -> schemas.Window:
     """Word a window."""
     return {
         "precision": window.precision,
@@ -127,7 +127,7 @@ def of_span(window: reading_overview.Span) -> answers.Window:
     }
 
 
-def of_page(page: Page) -> answers.Page:
+def of_page(page: Page) -> schemas.Page:
     """Word a page."""
     return {
         "route": page.route,
@@ -145,7 +145,7 @@ def of_page(page: Page) -> answers.Page:
     }
 
 
-def of_row(row: Row) -> answers.CounterRow:
+def of_row(row: Row) -> schemas.CounterRow:
     """Word a row of a list."""
     kind: Any = row.kind
     return {
@@ -165,7 +165,7 @@ def of_row(row: Row) -> answers.CounterRow:
     }
 
 
-def of_forecast(found: types.Forecast) -> answers.Forecast:
+def of_forecast(found: types.Forecast) -> schemas.Forecast:
     """Word a forecast."""
     return {
         "precision": found.precision,
@@ -196,7 +196,7 @@ def by_precision(found: Mapping[int, int]) -> dict[str, int]:
     return {str(precision): number for precision, number in found.items()}
 
 
-def of_finding(finding: Any) -> answers.Finding:
+def of_finding(finding: Any) -> schemas.Finding:
     """Word a finding."""
     return {
         "level": finding.level,
@@ -206,7 +206,7 @@ def of_finding(finding: Any) -> answers.Finding:
     }
 
 
-def of_numbers(found: reading_overview.Numbers) -> answers.Numbers:
+def of_numbers(found: reading_overview.Numbers) -> schemas.Numbers:
     """Word the five numbers."""
     hits, errors, p95, slowest, logged = (
         found.hits,

@@ -7,7 +7,7 @@ import pytest
 from redmeter import InvalidName, book
 from redmeter.forgetting import forget
 from redmeter.reading.catalogue import read_names
-from redmeter.spelling import spelled
+from redmeter.resolve import resolve_name
 from support.stores import OpenMeter, OpenStore, exchanges
 
 #: Two counters of the listings, and one of a meter: a name and its one spelling.
@@ -19,9 +19,9 @@ def test_without_a_prefix_names_are_as_they_stand(client: Any, open_store: OpenS
     for name in (THEIRS, OURS, "x{y"):
         book.update_counter(client, name)
     store = open_store(prefix="")
-    assert [spelled(store, name) for name in (THEIRS, OURS, "x{y")] == [THEIRS, OURS, "x{y"]
+    assert [resolve_name(store, name) for name in (THEIRS, OURS, "x{y")] == [THEIRS, OURS, "x{y"]
     assert forget(store, THEIRS)
-    assert spelled(store, THEIRS) == OURS
+    assert resolve_name(store, THEIRS) == OURS
     assert read_names(store) == [OURS, "x{y"]
     assert not forget(store, THEIRS)
     assert forget(store, "x{y")
@@ -34,14 +34,14 @@ def test_with_a_prefix_a_name_that_is_stored_so_comes_first(
     """As one that was moved there is; any other is a spelling of its labels."""
     meter, store = open_meter(), open_store()
     meter.count(OURS)
-    assert spelled(store, THEIRS) == spelled(store, 'hits{ b = "1", a = "2", }') == OURS
+    assert resolve_name(store, THEIRS) == resolve_name(store, 'hits{ b = "1", a = "2", }') == OURS
     with pytest.raises(InvalidName):
-        spelled(store, "x{y")
+        resolve_name(store, "x{y")
     client.zadd("redmeter:known:", {f"60:{THEIRS}": 0})
     client.zadd("redmeter:gauges:", {"60:x{y": 0})
     client.zadd("redmeter:hists:", {"3600:a}": 0})
     for name in (THEIRS, OURS, "x{y", "a}"):
-        assert spelled(store, name) == name
+        assert resolve_name(store, name) == name
     assert forget(store, THEIRS)
     assert read_names(store) == [OURS]
 
@@ -55,10 +55,10 @@ def test_what_is_no_name_is_refused(
     client.zadd(f"{prefix}known:", {"60:": 0})
     store = open_store(prefix=prefix)
     with pytest.raises(InvalidName):
-        spelled(store, name)
+        resolve_name(store, name)
     if name == "a\nb":
         client.zadd(f"{prefix}known:", {f"60:{name}": 0})
-        assert spelled(store, name) == name
+        assert resolve_name(store, name) == name
 
 
 def test_the_store_is_asked_only_where_the_spellings_differ(
@@ -67,5 +67,5 @@ def test_the_store_is_asked_only_where_the_spellings_differ(
     """Most names have one."""
     store = open_store()
     with exchanges(monkeypatch) as seen:
-        assert [spelled(store, name) for name in ("hits", OURS)] == ["hits", OURS]
+        assert [resolve_name(store, name) for name in ("hits", OURS)] == ["hits", OURS]
     assert not seen

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from redmeter import Mark, Meter, Series
-from redmeter.cli import chart, marking
+from redmeter.cli import chart, marks
 from support.commands import Done, Home, is_clean, plain
 
 Run = Any
@@ -86,7 +86,7 @@ def test_a_git_that_fails_is_told_with_what_to_do(
     git = tmp_path / "git"
     git.write_text(f"#!/bin/sh\nexec 3>&1\n{script}\n")
     git.chmod(0o755)
-    monkeypatch.setattr(marking, "_GIT_SECONDS", 0.2)
+    monkeypatch.setattr(marks, "_GIT_SECONDS", 0.2)
     done = redmeter("mark", PATH=f"{tmp_path}:/usr/bin:/bin")
     assert (done.code, done.err) == (
         *(2, f"error: LABEL: {told}: give one, e.g. redmeter mark v1.4.2\n"),

@@ -31,9 +31,9 @@ from redmeter.cli.app import (
     fail,
     opened,
 )
-from redmeter.doors import lines
-from redmeter.doors import replay as door
 from redmeter.errors import InvalidSetting, StoreError
+from redmeter.ingest import lines
+from redmeter.ingest import replay as door
 from redmeter.store import Store
 
 #: How files begin that are compressed otherwise than by gzip: by what, and what writes them out.

@@ -25,7 +25,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.errors import HTTPError
 
 #: Threads that read at once, and answers that may wait for one.
 THREADS, WAITING = 8, 128
@@ -142,7 +142,7 @@ class _Kept:
         self.size = 0
 
 
-class Shared:
+class AnswerCache:
     """Makes answers in threads, and keeps them for a moment.
 
     Safe to share between threads, event loops and forked processes.
@@ -172,7 +172,7 @@ class Shared:
             seconds: how long it is kept.
 
         Raises:
-            Refusal: too much is waiting.
+            HTTPError: too much is waiting.
         """
         if self._pid != os.getpid():  # forked: the threads are the parent's
             self._start()
@@ -182,7 +182,7 @@ class Shared:
             if found is not None and found.until > now:
                 return found.future
             if self._threads >= THREADS and len(self._queue) >= WAITING:
-                raise Refusal(
+                raise HTTPError(
                     503, "busy", "too much is asked at once", "ask again", {"Retry-After": "1"}
                 )
             if found is not None:
@@ -208,7 +208,7 @@ class Shared:
             work()
             return Body(b"", "text/plain")
 
-        with contextlib.suppress(Refusal):
+        with contextlib.suppress(HTTPError):
             self.get(key, make, 0.0)
 
     def _work(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.cli import ranking
+from redmeter.cli import top
 from redmeter.reading import observed
 from support.commands import Done
 from support.observed import put_observed
@@ -211,7 +211,7 @@ def test_a_ranking_names_groups_of_too_many_series(
     given = {f'x{{a="{n % 2}",b="{n}"}}': [(now, 1.0 + n % 2)] for n in range(20)}
     put_observed(client, given)
     monkeypatch.setattr(observed, "MAX_SERIES", 15)
-    monkeypatch.setattr(ranking, "MAX_SERIES", 15)
+    monkeypatch.setattr(top, "MAX_SERIES", 15)
     done = redmeter("top", "x", "--by", "a", "--by", "p50")
     assert [line.split("\t")[0] for line in done.out.splitlines()] == ["A", "1"]
     assert done.err == (

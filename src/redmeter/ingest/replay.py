@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from redmeter.doors.lines import DamagedGzip
 from redmeter.errors import InvalidName, LimitExceeded, StoreError, StoreUnavailable
 from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
+from redmeter.ingest.lines import DamagedGzip
 from redmeter.keys import Retention
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading.label_sets import MAX_SCANNED, LabelSets
@@ -84,7 +84,7 @@ def replay(
     """Read a log to its end and store what it counts.
 
     Args:
-        source: batches of lines, from doors.lines.read().
+        source: batches of lines, from ingest.lines.read().
         shift: seconds added to every time.
         max_routes: distinct routes to tell apart, with those that the store has already; the others
             become one, `(other)`.

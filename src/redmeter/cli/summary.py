@@ -19,13 +19,13 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.suggesting import suggestion
+from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading import catalogue
 from redmeter.reading.marks import read_marks
 from redmeter.reading.spread import Spread, Summary
 from redmeter.reading.summaries import read_merged, read_summaries
-from redmeter.spelling import spelled
+from redmeter.resolve import resolve_name
 from redmeter.store import Store
 from redmeter.types import Mark, Series
 
@@ -69,7 +69,7 @@ def summary(
     if above is not None and not math.isfinite(above):
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened(url, prefix, reading=True) as store:
-        wanted = spelled(store, name)
+        wanted = resolve_name(store, name)
         if all_labels and "{" in wanted:
             raise InvalidSetting("--all-labels", "give the name without labels")
         if all_labels:

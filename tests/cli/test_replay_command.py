@@ -577,7 +577,7 @@ def test_ctrl_c_stores_what_was_read_last(home: Home, meter: Meter) -> None:
         "replay",
         "access.log",
         "-f",
-        code="import redmeter.cli.replaying as r\nr.FLUSH_SECONDS = 1e9",
+        code="import redmeter.cli.replay as r\nr.FLUSH_SECONDS = 1e9",
     )
     child.err(0)
     # The link is idle now: one look at the file, after which the lines are read and unwritten.
@@ -616,7 +616,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_does_not_say_that_all_was_read(
     log.write_text(line_at(time.time()))
     child = home.start(
         *("replay", "access.log", "--follow", "--json"),
-        code="import redmeter.cli.replaying as r\nr.FLUSH_SECONDS = 0.0\nr.lines.POLL = 60.0",
+        code="import redmeter.cli.replay as r\nr.FLUSH_SECONDS = 0.0\nr.lines.POLL = 60.0",
     )
     eventually(lambda: meter.total("hits") == 1, 20)
     eventually(child.rests)

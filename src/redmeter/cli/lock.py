@@ -1,11 +1,12 @@
-"""Where it is written that `up` runs: one small file for each store and prefix.
+"""The lock file of `up`: which process runs for a store and prefix.
 
-The file lies with the data of the embedded server, so that whoever may use these finds it whatever
-his environment; for other stores in the user's state directory. It is locked for as long as its
-process lives, so no stale file can be taken for a process. It says which process that is, and
-whether all answers yet.
-Who looks locks it too, for an instant and together with others who look; so who wants to run
-tries again until the file says that somebody else does.
+There is one small file for each store and prefix. It is in the data directory of the embedded
+server, so every user of that data finds it in any environment; for other stores it is in the
+user's state directory. The process holds an exclusive lock on it until it ends, so a stale file is
+never taken for a running process. The file holds the process id, and whether the process is ready.
+
+Readers take a shared lock for an instant. Therefore `acquire` retries until it either has the lock
+or the file names another process.
 """
 
 import fcntl
@@ -21,13 +22,13 @@ from redmeter import settings
 from redmeter.errors import InvalidSetting
 from redmeter.store import embedded, urls
 
-#: How long `up` waits for an answer, and `stop` for an end, seconds. Longer than the embedded
-#: server may take to start, whose own error says more.
-PATIENCE = 40.0
+#: How long `up` waits for readiness and `stop` for the end, seconds. Longer than the embedded
+#: server's own start timeout, because its error is more specific.
+WAIT_SECONDS = 40.0
 
 
 class State(NamedTuple):
-    """A process that runs for a place."""
+    """The process that holds a lock file."""
 
     pid: int
     ready: bool
@@ -36,8 +37,8 @@ class State(NamedTuple):
     page: str = ""
 
 
-class Place:
-    """The place of one store and prefix.
+class UpLock:
+    """The lock file of one store and prefix.
 
     Raises:
         InvalidSetting: the URL is none, or `off`; there is no home directory.
@@ -48,7 +49,7 @@ class Place:
         if target.kind == "off":
             raise InvalidSetting("url", "redmeter is switched off (REDMETER_URL=off); give --url")
         self.url, self.prefix = url, prefix
-        #: Data directory of the embedded server, under its one true name; None for other servers.
+        #: Data directory of the embedded server, links resolved; None for other servers.
         self.path = target.path and target.path.resolve()
         self.location = f"embedded://{self.path}" if self.path else _sorted(target.location)
         named = f"{self.location} {settings.resolve('prefix', prefix)}"
@@ -76,10 +77,10 @@ class Place:
                 "write to",
             ) from error
 
-    def take(self) -> bool:
-        """Become the process that runs for this place; False where another one does, and is ready.
+    def acquire(self) -> bool:
+        """Take the lock; return False if another process holds it and is ready.
 
-        While another one starts, it is waited for: should it fail, this one takes its place.
+        If another process is starting, wait for it; if that fails, take the lock.
 
         Raises:
             InvalidSetting, EmbeddedServerError: see prepare().
@@ -104,11 +105,11 @@ class Place:
         return True
 
     def ready(self, page: str = "") -> None:
-        """Write down that all answers, and the address of the page."""
+        """Write that the process is ready, and the address of its page."""
         self._write(ready=True, page=page)
 
     def _write(self, *, ready: bool, page: str = "") -> None:
-        assert self._held is not None, "take() comes first"
+        assert self._held is not None, "acquire() comes first"
         said = {"pid": os.getpid(), "ready": int(ready), "location": self.location, "page": page}
         # At once, and in its second form no shorter than in its first: nobody sees half of it.
         text = json.dumps(said)
@@ -116,11 +117,11 @@ class Place:
         os.ftruncate(self._held, len(text))
 
     def state(self) -> State | None:
-        """Return what the process that runs has written; None where none does."""
+        """Return the state written by the running process; None if none runs."""
         return _state(self.file)
 
     def running(self) -> list[tuple[Path, State]]:
-        """Return the processes that run for this store, whatever their prefix, and their files."""
+        """Return the lock files and states of all processes for this store, with any prefix."""
         try:
             files = sorted(self._folder.iterdir())
         except (FileNotFoundError, NotADirectoryError):
@@ -130,21 +131,21 @@ class Place:
 
 
 def _sorted(location: str) -> str:
-    """Return a location with its nodes in one order: in whichever they are named."""
+    """Return a location with its nodes sorted, because URLs name them in any order."""
     scheme, mark, rest = location.partition("://")
     nodes, slash, path = rest.partition("/")
     return f"{scheme}{mark}{','.join(sorted(set(nodes.split(','))))}{slash}{path}"
 
 
 def has_ended(file: Path, state: State) -> bool:
-    """Whether a process that was running does no more."""
+    """Return whether a process has ended."""
     now = _state(file)
     return now is None or now.pid != state.pid
 
 
 def wait(done: Callable[[], bool]) -> bool:
-    """Wait until something is done, up to PATIENCE; False where it is not."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait until `done` returns true; return False after WAIT_SECONDS."""
+    deadline = time.monotonic() + WAIT_SECONDS
     while not done():
         if time.monotonic() > deadline:
             return False
@@ -171,10 +172,10 @@ def _state(file: Path) -> State | None:
             except BlockingIOError:
                 said = json.loads(opened.read())
                 pid, ready, location = int(said["pid"]), said["ready"], said["location"]
-                if pid > 0:  # it is going to be ended by it, and -1 would be all of them
+                if pid > 0:  # `stop` sends a signal to it, and -1 means all processes
                     return State(pid, bool(ready), str(location), str(said.get("page", "")))
     except (FileNotFoundError, NotADirectoryError):
-        pass  # nobody has run yet
+        pass  # no process has run yet
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        pass  # nor written yet
+        pass  # not written yet
     return None

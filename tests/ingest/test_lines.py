@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.clock import ManualClock
-from redmeter.doors import lines
-from redmeter.doors.lines import LINE_BYTES, DamagedGzip, read
 from redmeter.errors import RedmeterError
+from redmeter.ingest import lines
+from redmeter.ingest.lines import LINE_BYTES, DamagedGzip, read
 
 
 @pytest.fixture

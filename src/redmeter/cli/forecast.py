@@ -20,11 +20,11 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.suggesting import suggestion
+from redmeter.cli.suggestions import suggestion
 from redmeter.reading import catalogue
 from redmeter.reading.forecasts import check_ahead, read_forecast
 from redmeter.reading.series import read_totals
-from redmeter.spelling import spelled
+from redmeter.resolve import resolve_name
 from redmeter.store import Store
 from redmeter.types import Forecast, ForecastCheck, ForecastPoint
 
@@ -65,7 +65,7 @@ def forecast(
     width = seconds(precision)
     check_ahead(ahead)
     with opened(url, prefix, reading=True) as store:
-        found = read_forecast(store, spelled(store, name), width, ahead=ahead)
+        found = read_forecast(store, resolve_name(store, name), width, ahead=ahead)
         if json:
             output.as_json(_as_dict(found))
         elif not found.reason and output.is_terminal():

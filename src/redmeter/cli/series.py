@@ -21,13 +21,13 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.suggesting import suggestion
+from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
 from redmeter.reading.marks import read_marks
 from redmeter.reading.series import read_series, stored_totals
-from redmeter.spelling import spelled
+from redmeter.resolve import resolve_name
 from redmeter.store import Store
 from redmeter.types import Mark, Series
 
@@ -133,7 +133,7 @@ def series(
     if watch and (json or not output.is_terminal()):
         raise InvalidSetting("--watch", "draws on a terminal; leave it out here")
     with opened(url, prefix, reading=True) as store:
-        wanted = [spelled(store, each) for each in name]
+        wanted = [resolve_name(store, each) for each in name]
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # how one ends it
                 while True:

@@ -23,7 +23,7 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
-from redmeter.cli.suggesting import labels_of, stored, suggestion
+from redmeter.cli.suggestions import labels_of, stored, suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
 from redmeter.reading import catalogue, rankings

@@ -12,7 +12,7 @@ from redmeter.store import Store, indexes
 from redmeter.store.replies import is_misplaced, raised
 
 
-def spelled(store: Store, name: str) -> str:
+def resolve_name(store: Store, name: str) -> str:
     """Return how the name is stored of the series that is meant by a name.
 
     As it stands, where a series is stored under it; else the one spelling. The store is asked only

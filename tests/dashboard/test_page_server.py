@@ -12,16 +12,16 @@ import httpx
 import pytest
 
 from redmeter import Meter
-from redmeter.dashboard.alone import Alone, Credentials, address_of, bound
-from redmeter.dashboard.connections import MAX_RECORDS, Seldom
+from redmeter.dashboard.connections import MAX_RECORDS, LogRateLimit
 from redmeter.dashboard.defaults import PORT, PORTS
+from redmeter.dashboard.server import Credentials, PageServer, address_of, listen
 from redmeter.errors import InvalidSetting
 from support.servers import Server
 from support.waiting import eventually
 
 
 @contextmanager
-def served(page: Alone) -> Iterator[Alone]:
+def served(page: PageServer) -> Iterator[PageServer]:
     """Serve a page in a thread."""
     ready = threading.Event()
     thread = threading.Thread(target=page.run, args=(ready.set,))
@@ -38,7 +38,7 @@ def served(page: Alone) -> Iterator[Alone]:
 def test_it_answers_once_it_says_so(server: Server, meter: Meter) -> None:
     """On this machine alone, without a login; another name is refused."""
     meter.count("hits", 3)
-    with served(Alone(server.url)) as page:
+    with served(PageServer(server.url)) as page:
         assert page.address.startswith("http://127.0.0.1:73")
         assert page.link == page.address
         assert not page.login
@@ -51,19 +51,19 @@ def test_it_answers_once_it_says_so(server: Server, meter: Meter) -> None:
 
 def test_it_ends_though_pages_hold_their_connections(server: Server) -> None:
     """And frees its port; the next one has it."""
-    page = Alone(server.url, port=0)
+    page = PageServer(server.url, port=0)
     port = int(page.address.rpartition(":")[2][:-1])
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     with served(page):
         connection.request("GET", "/healthz")
         assert connection.getresponse().read() == b'{"status":"ok"}'
     connection.close()
-    bound("127.0.0.1", port).close()
+    listen("127.0.0.1", port).close()
 
 
 def test_beyond_loopback_it_asks_for_a_token_that_it_made_up(server: Server) -> None:
     """The link has it, the address has not; whoever comes from here is asked too."""
-    page = Alone(server.url, host="0.0.0.0", port=0, credentials=Credentials("0.0.0.0"))
+    page = PageServer(server.url, host="0.0.0.0", port=0, credentials=Credentials("0.0.0.0"))
     assert page.login
     address, _, token = page.link.partition("?token=")
     assert address == page.address
@@ -83,16 +83,16 @@ def test_beyond_loopback_it_asks_for_a_token_that_it_made_up(server: Server) -> 
 
 def test_the_next_port_is_taken_where_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to a number of them; a port that was asked for is that one or none."""
-    with bound("127.0.0.1", 0) as taken:
+    with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InvalidSetting, match=rf"--port: 127.0.0.1, port {port}: .*in use"):
-            bound("127.0.0.1", port)
-        monkeypatch.setattr("redmeter.dashboard.alone.PORT", port)
-        with bound("127.0.0.1") as other:
+            listen("127.0.0.1", port)
+        monkeypatch.setattr("redmeter.dashboard.server.PORT", port)
+        with listen("127.0.0.1") as other:
             assert port < other.getsockname()[1] < port + PORTS
-        monkeypatch.setattr("redmeter.dashboard.alone.PORTS", 1)
+        monkeypatch.setattr("redmeter.dashboard.server.PORTS", 1)
         with pytest.raises(InvalidSetting, match="Address already in use"):
-            bound("127.0.0.1")
+            listen("127.0.0.1")
     assert 1024 < PORT < 32768  # below those that systems give out
 
 
@@ -100,7 +100,7 @@ def test_the_next_port_is_taken_where_one_is(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_address_of_another_machine_is_refused(host: str) -> None:
     """With the option that names it."""
     with pytest.raises(InvalidSetting, match="--host and --port name another one"):
-        bound(host, 0)
+        listen(host, 0)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_address_can_be_opened(host: str, address: str) -> None:
     assert "0.0.0.0" not in shown
 
 
-def raw_answer(page: Alone, sent: bytes) -> tuple[int, dict[str, str]]:
+def raw_answer(page: PageServer, sent: bytes) -> tuple[int, dict[str, str]]:
     """Send bytes; return status and headers."""
     port = int(page.address.rpartition(":")[2][:-1])
     with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
@@ -134,7 +134,7 @@ def raw_answer(page: Alone, sent: bytes) -> tuple[int, dict[str, str]]:
 def test_targets_of_all_forms_are_read(server: Server) -> None:
     """A whole address, as to a proxy, whose name counts; and none at all."""
     host = b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with served(Alone(server.url, port=0)) as page:
+    with served(PageServer(server.url, port=0)) as page:
         assert raw_answer(page, b"GET http://localhost:80/api/marks?since=1" + host)[0] == 200
         assert raw_answer(page, b"GET HTTP://127.0.0.1/healthz" + host)[0] == 200
         assert raw_answer(page, b"GET http://evil.example/healthz" + host)[0] == 421
@@ -147,7 +147,7 @@ def test_targets_of_all_forms_are_read(server: Server) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.2", "127.1", "localhost"])
 def test_a_page_answers_at_the_address_that_it_says(host: str, server: Server) -> None:
     """Whichever one of loopback that is; the rule is made of what was bound."""
-    with served(Alone(server.url, host=host, port=0)) as page:
+    with served(PageServer(server.url, host=host, port=0)) as page:
         assert not page.login
         assert host in page.address
         port = page.address.rpartition(":")[2]
@@ -162,7 +162,7 @@ def test_a_rule_that_was_made_for_another_address_does_not_hold(server: Server) 
     """As where a name stands for another one by the time at which it is bound."""
     open_to_all = Credentials("127.0.0.1")
     assert open_to_all.login is None
-    page = Alone(server.url, host="0.0.0.0", port=0, credentials=open_to_all)
+    page = PageServer(server.url, host="0.0.0.0", port=0, credentials=open_to_all)
     assert page.login
     port = page.address.rpartition(":")[2]
     with served(page):
@@ -197,7 +197,7 @@ def test_a_connection_whose_request_does_not_end_is_closed(
 ) -> None:
     """Also where a request was answered before; one that rests between requests stays."""
     monkeypatch.setattr("redmeter.dashboard.connections.HEADER_SECONDS", 0.5)
-    with served(Alone(server.url, port=0)) as page:
+    with served(PageServer(server.url, port=0)) as page:
         port = int(page.address.rpartition(":")[2][:-1])
         rests = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         rests.request("GET", "/healthz")
@@ -220,7 +220,7 @@ def test_a_connection_that_nobody_reads_from_is_closed(
 ) -> None:
     """However many answers it is owed."""
     monkeypatch.setattr("redmeter.dashboard.connections.READ_SECONDS", 0.5)
-    page = Alone(server.url, port=0)
+    page = PageServer(server.url, port=0)
     request = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with served(page), socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -235,7 +235,7 @@ def test_of_too_many_connections_the_one_that_waited_longest_goes(
 ) -> None:
     """So who asks now is answered."""
     monkeypatch.setattr("redmeter.dashboard.connections.MAX_OPEN", 10)
-    with served(Alone(server.url, port=0)) as page:
+    with served(PageServer(server.url, port=0)) as page:
         port = int(page.address.rpartition(":")[2][:-1])
         with contextlib.ExitStack() as stack:
             made = [
@@ -250,7 +250,7 @@ def test_of_too_many_connections_the_one_that_waited_longest_goes(
 def test_a_logger_that_says_the_same_for_ever_says_it_a_few_times_a_minute() -> None:
     """And then again."""
     now = [0.0]
-    seldom = Seldom(lambda: now[0])
+    seldom = LogRateLimit(lambda: now[0])
     record = logging.makeLogRecord({})
     assert sum(seldom.filter(record) for _ in range(1000)) == MAX_RECORDS
     now[0] = 61.0
@@ -271,7 +271,7 @@ def test_a_logger_that_says_the_same_for_ever_says_it_a_few_times_a_minute() -> 
 )
 def test_bytes_that_are_no_request_get_no_markup_and_no_500(sent: bytes, server: Server) -> None:
     """And the server goes on."""
-    with served(Alone(server.url, port=0)) as page:
+    with served(PageServer(server.url, port=0)) as page:
         port = int(page.address.rpartition(":")[2][:-1])
         answer = b""
         # What is refused before it was read whole is a reset, which may overtake the answer.

@@ -9,7 +9,7 @@ import pytest
 from dashboard.conftest import error_of
 from redmeter import Meter
 from redmeter.dashboard import Dashboard
-from redmeter.dashboard.safety import Hosts, host_of, own_hosts
+from redmeter.dashboard.guard import Hosts, host_of, own_hosts
 from redmeter.errors import InvalidSetting
 from support.asking import asking
 from support.servers import Server

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from redmeter.cli import place
-from redmeter.cli.place import Place, State
+from redmeter.cli import lock
+from redmeter.cli.lock import State, UpLock
 from redmeter.errors import InvalidSetting
 from redmeter.store import embedded
 from support.commands import Done
@@ -24,11 +24,11 @@ URL = "redis://localhost:7000/0"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory, and little patience."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(place, "PATIENCE", 0.2)
+    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.2)
     return tmp_path / "redmeter"
 
 
-def release(taken: Place) -> None:
+def release(taken: UpLock) -> None:
     """Give a place back as the end of a process does."""
     assert taken._held is not None
     os.close(taken._held)
@@ -36,26 +36,26 @@ def release(taken: Place) -> None:
 
 def test_a_place_is_taken_by_one() -> None:
     """The second one hears of the first, once that is ready; after its end the place is free."""
-    first, second = Place(URL, None), Place(URL, None)
+    first, second = UpLock(URL, None), UpLock(URL, None)
     assert first.state() is None
-    assert first.take()
+    assert first.acquire()
     assert first.state() == State(os.getpid(), False, URL)
     first.ready()
     assert second.state() == State(os.getpid(), True, URL)
-    assert not second.take()
-    assert [state for _, state in Place(URL, None).running()] == [State(os.getpid(), True, URL)]
+    assert not second.acquire()
+    assert [state for _, state in UpLock(URL, None).running()] == [State(os.getpid(), True, URL)]
     release(first)
     assert second.state() is None
-    assert Place(URL, None).running() == []
-    assert second.take()
+    assert UpLock(URL, None).running() == []
+    assert second.acquire()
     release(second)
 
 
 def test_one_that_does_not_become_ready_is_waited_for_in_vain() -> None:
     """take() says no after its patience, and the state says that nobody is ready."""
-    first, second = Place(URL, None), Place(URL, None)
-    assert first.take()
-    assert not second.take()
+    first, second = UpLock(URL, None), UpLock(URL, None)
+    assert first.acquire()
+    assert not second.acquire()
     state = second.state()
     assert state is not None
     assert not state.ready
@@ -65,11 +65,11 @@ def test_one_that_does_not_become_ready_is_waited_for_in_vain() -> None:
 @pytest.mark.parametrize("ready", [True, False])
 def test_one_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch, ready: bool) -> None:
     """Once it is ready the place is not free; where it ends before, the next one has it."""
-    monkeypatch.setattr(place, "PATIENCE", 10.0)
-    first, second = Place(URL, None), Place(URL, None)
-    assert first.take()
+    monkeypatch.setattr(lock, "WAIT_SECONDS", 10.0)
+    first, second = UpLock(URL, None), UpLock(URL, None)
+    assert first.acquire()
     taken: list[bool] = []
-    waiting = threading.Thread(target=lambda: taken.append(second.take()))
+    waiting = threading.Thread(target=lambda: taken.append(second.acquire()))
     waiting.start()
     waiting.join(0.1)
     assert waiting.is_alive()
@@ -84,14 +84,14 @@ def test_one_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch, ready: b
 
 def test_looking_never_looks_like_running() -> None:
     """Who looks holds the lock for an instant; who takes the place tries again."""
-    mine = Place(URL, None)
-    assert mine.take()
+    mine = UpLock(URL, None)
+    assert mine.acquire()
     release(mine)
     with mine.file.open("rb") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
         assert mine.state() is None
-        assert Place(URL, None).running() == []
-    assert mine.take()
+        assert UpLock(URL, None).running() == []
+    assert mine.acquire()
     release(mine)
 
 
@@ -104,8 +104,8 @@ def test_looking_never_looks_like_running() -> None:
 )
 def test_a_file_that_says_nonsense_is_nobody(content: str) -> None:
     """Also while somebody holds its lock."""
-    mine = Place(URL, None)
-    assert mine.take()
+    mine = UpLock(URL, None)
+    assert mine.acquire()
     mine.file.write_text(content)
     assert mine.state() is None
     release(mine)
@@ -114,7 +114,7 @@ def test_a_file_that_says_nonsense_is_nobody(content: str) -> None:
 def test_places_are_told_apart_by_store_and_prefix(tmp_path: Path) -> None:
     """Not by the spelling of a URL, nor by the directory one happens to be in."""
     files = [
-        Place(url, prefix).file
+        UpLock(url, prefix).file
         for url, prefix in (
             ("redis://localhost:7000/0", None),
             ("redis://localhost:7000", "redmeter:"),
@@ -144,11 +144,11 @@ def test_places_are_told_apart_by_store_and_prefix(tmp_path: Path) -> None:
 )
 def test_the_order_of_the_nodes_does_not_matter(url: str, same: str, shown: str) -> None:
     """What was started is found by whoever names them the other way round."""
-    mine = Place(url, None)
-    assert mine.take()
+    mine = UpLock(url, None)
+    assert mine.acquire()
     mine.ready()
-    assert Place(same, None).file == mine.file
-    (found,) = Place(same, None).running()
+    assert UpLock(same, None).file == mine.file
+    (found,) = UpLock(same, None).running()
     assert found[1].location == shown
     release(mine)
 
@@ -161,7 +161,7 @@ def test_a_relative_directory_is_where_one_is(
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        found.append(Place("embedded://data", None))
+        found.append(UpLock("embedded://data", None))
     assert found[0].file != found[1].file
     assert found[1].location == f"embedded://{tmp_path}/b/data"
 
@@ -172,19 +172,19 @@ def test_a_relative_state_directory_is_ignored(
     """As its specification says; then it lies in the home directory."""
     monkeypatch.setenv("XDG_STATE_HOME", "state")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert Place(URL, None).file.parent == tmp_path / "home" / ".local" / "state" / "redmeter"
+    assert UpLock(URL, None).file.parent == tmp_path / "home" / ".local" / "state" / "redmeter"
 
 
 def test_switched_off_has_no_place() -> None:
     """There is nothing to run."""
     with pytest.raises(InvalidSetting, match="switched off"):
-        Place("off", None)
+        UpLock("off", None)
 
 
 def test_what_is_written_is_read_by_the_shell() -> None:
     """One JSON document, without the password."""
-    mine = Place("redis://:secret@localhost:7000/0", None)
-    assert mine.take()
+    mine = UpLock("redis://:secret@localhost:7000/0", None)
+    assert mine.acquire()
     mine.ready()
     said = json.loads(mine.file.read_text())
     assert said == {"pid": os.getpid(), "ready": 1, "location": URL, "page": ""}

@@ -15,11 +15,12 @@ from typing import Any
 
 import uvicorn
 
-from redmeter.dashboard.access import Login, is_loopback, new_token, read_users
+from redmeter.dashboard.access import is_loopback, new_token, read_users
 from redmeter.dashboard.app import Dashboard
-from redmeter.dashboard.connections import BACKLOG, Connection, Seldom
+from redmeter.dashboard.connections import BACKLOG, Connection, LogRateLimit
 from redmeter.dashboard.defaults import HOST, PORT, PORTS, TOKEN, USERS
-from redmeter.dashboard.safety import own_hosts
+from redmeter.dashboard.guard import own_hosts
+from redmeter.dashboard.login import Login
 from redmeter.errors import InvalidSetting
 
 #: How long a connection without requests is kept, seconds: longer than pages wait for the next.
@@ -76,7 +77,7 @@ def _read(option: str, path: Path) -> str:
         raise InvalidSetting(option, f"{path} cannot be read: {why}") from None
 
 
-def bound(host: str, port: int | None = None) -> socket.socket:
+def listen(host: str, port: int | None = None) -> socket.socket:
     """Return a socket that listens.
 
     Args:
@@ -89,7 +90,7 @@ def bound(host: str, port: int | None = None) -> socket.socket:
     why = ""
     for number in wanted:
         try:
-            return _bound(host, number)
+            return _listen(host, number)
         except (OSError, UnicodeError, OverflowError) as error:
             why = str(getattr(error, "strerror", "") or error)
             if getattr(error, "errno", None) not in (errno.EADDRINUSE, errno.EACCES):
@@ -101,7 +102,7 @@ def bound(host: str, port: int | None = None) -> socket.socket:
     )
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     found = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
@@ -137,12 +138,12 @@ def _outward() -> str:
     return ""
 
 
-class Alone:
+class PageServer:
     """A dashboard that is served.
 
     Args:
         source, prefix: see Dashboard.
-        host, port: see bound().
+        host, port: see listen().
         credentials: who may look; made for the same host.
         allow_hosts: names by which the page may be called, beside those of the machine.
 
@@ -161,7 +162,7 @@ class Alone:
         allow_hosts: Iterable[str] = (),
     ) -> None:
         own_hosts(host, allow_hosts)  # says what is no name before anything is bound
-        self._socket = bound(host, port)
+        self._socket = listen(host, port)
         # Of this the rule is made, and not of a name: that may stand for any address.
         there = self._socket.getsockname()[0]
         try:
@@ -207,7 +208,7 @@ class Alone:
             ready: called once it answers.
         """
         self._server.ready = ready
-        seldom, noisy = Seldom(), logging.getLogger("asyncio")
+        seldom, noisy = LogRateLimit(), logging.getLogger("asyncio")
         noisy.addFilter(seldom)
         try:
             self._server.run(sockets=[self._socket])

@@ -1,6 +1,6 @@
 """up, stop: what runs beside the application.
 
-`up` is one process for each store and prefix (place.py): it starts the embedded server where no
+`up` is one process for each store and prefix (lock.py): it starts the embedded server where no
 URL names another, serves the page, and keeps the cleaner running. Killing it loses nothing: the
 embedded server has a keeper of its own, and a cleaning pass may end anywhere.
 """
@@ -22,7 +22,7 @@ import typer
 from redmeter import cleaning
 from redmeter.cli import output
 from redmeter.cli.app import STORE, USAGE, Prefix, Url, again, called, command, fail, opened
-from redmeter.cli.place import PATIENCE, Place, has_ended, wait
+from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
@@ -30,7 +30,7 @@ from redmeter.store import Store, embedded, indexes
 from redmeter.store.replies import raised
 
 if TYPE_CHECKING:
-    from redmeter.dashboard import alone
+    from redmeter.dashboard import server
 
 #: The log of a detached process is begun anew beyond this size, bytes; how often it is looked at,
 #: seconds.
@@ -103,18 +103,18 @@ def up(
 
     By default the page listens on 127.0.0.1 only, and is open to everybody on this machine.
     """
-    place = Place(url, prefix)
+    lock = UpLock(url, prefix)
     options = Options(
         host, port, token_file, users_file, tuple(allow_host or ()), no_page, sample_log
     )
     if detach:
-        _detach(place, options)
+        _detach(lock, options)
         return
-    if not place.take():
-        _say_running(place, options)
+    if not lock.acquire():
+        _say_running(lock, options)
         return
     output.log_warnings()
-    _bound_log(place)
+    _bound_log(lock)
     with opened(url, prefix, create=True) as store:
         page = None if no_page else options.page(store)
         store.read()  # the first connection: starts the embedded server, or says what is wrong
@@ -122,9 +122,9 @@ def up(
             signal.signal(signal.SIGTERM, signal.default_int_handler)
 
             def ready() -> None:
-                place.ready(page.address if page else "")
-                _say("is up", place, page.link if page else "", _lack(page))
-                _say_first(place, options)
+                lock.ready(page.address if page else "")
+                _say("is up", lock, page.link if page else "", _lack(page))
+                _say_first(lock, options)
                 output.note("cleaning every minute; Ctrl-C ends it")
 
             if page is None:
@@ -132,7 +132,7 @@ def up(
                 _clean(store)
             else:
                 _serve(page, store, ready)
-    more = f"; {called()} stop{again(url)} ends the embedded server too" if place.path else ""
+    more = f"; {called()} stop{again(url)} ends the embedded server too" if lock.path else ""
     output.note(f"ended{more}")
 
 
@@ -148,19 +148,19 @@ class Options(NamedTuple):
     #: An access log that there is to try; no option of what runs.
     sample_log: Path | None
 
-    def credentials(self) -> "alone.Credentials":
+    def credentials(self) -> "server.Credentials":
         """Return who may look."""
         with needs("standard", "redmeter up"):
-            from redmeter.dashboard import alone  # when it is used: it imports many packages
+            from redmeter.dashboard import server  # when it is used: it imports many packages
 
-        return alone.Credentials(self.host, self.token_file, self.users_file, os.environ)
+        return server.Credentials(self.host, self.token_file, self.users_file, os.environ)
 
-    def page(self, store: Store) -> "alone.Alone":
+    def page(self, store: Store) -> "server.PageServer":
         """Return the page of a store, its port bound."""
         with needs("standard", "redmeter up"):
-            from redmeter.dashboard import alone
+            from redmeter.dashboard import server
 
-        return alone.Alone(
+        return server.PageServer(
             store,
             host=self.host,
             port=self.port,
@@ -187,7 +187,7 @@ class Options(NamedTuple):
         return [*found, "--no-page"] if self.no_page else found
 
 
-def _serve(page: "alone.Alone", store: Store, ready: Callable[[], None]) -> None:
+def _serve(page: "server.PageServer", store: Store, ready: Callable[[], None]) -> None:
     """Run the page, with the cleaner beside it; neither goes on without the other."""
     failed: list[Exception] = []
 
@@ -210,7 +210,7 @@ def _serve(page: "alone.Alone", store: Store, ready: Callable[[], None]) -> None
         raise failed[0]
 
 
-def _lack(page: "alone.Alone | None") -> str:
+def _lack(page: "server.PageServer | None") -> str:
     return " (not built here: only its JSON)" if page and not page.dashboard.built else ""
 
 
@@ -226,34 +226,34 @@ def _clean(store: Store) -> None:
 @command(name="stop", epilog="Examples: redmeter stop · redmeter stop --url redis://localhost")
 def stop(url: Url = None) -> None:
     """Stop everything that `up` runs for a store. The data stay."""
-    place = Place(url, None)
+    lock = UpLock(url, None)
     stopped = []
-    for file, state in place.running():
+    for file, state in lock.running():
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
         if not wait(lambda file=file, state=state: has_ended(file, state)):  # type: ignore[misc]
             fail(f"process {state.pid} does not end", STORE, f"force it: kill -9 {state.pid}")
         stopped.append(f"redmeter up (pid {state.pid})")
-    if place.path is not None and embedded.stop(place.path):
-        stopped.append(f"the embedded server in {place.path}")
+    if lock.path is not None and embedded.stop(lock.path):
+        stopped.append(f"the embedded server in {lock.path}")
     output.line(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
 
 
-def _detach(place: Place, options: Options) -> None:
-    if _is_ready(place):
-        _say_running(place, options)
+def _detach(lock: UpLock, options: Options) -> None:
+    if _is_ready(lock):
+        _say_running(lock, options)
         return
     minted = None if options.no_page else options.credentials().minted
     # Settings travel by the environment: a password must not stand in the list of processes.
     given = {
-        "REDMETER_URL": place.url,
-        "REDMETER_PREFIX": place.prefix,
+        "REDMETER_URL": lock.url,
+        "REDMETER_PREFIX": lock.prefix,
         defaults.TOKEN: minted,
     }
     environ = os.environ | {name: value for name, value in given.items() if value is not None}
     mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    place.prepare()
-    log = os.open(place.log, mode, 0o600)
+    lock.prepare()
+    log = os.open(lock.log, mode, 0o600)
     try:
         if os.fstat(log).st_size > LOG_SIZE:
             os.ftruncate(log, 0)
@@ -270,36 +270,36 @@ def _detach(place: Place, options: Options) -> None:
     finally:
         os.close(log)
     try:
-        answered = wait(lambda: _is_ready(place) or child.poll() is not None)
+        answered = wait(lambda: _is_ready(lock) or child.poll() is not None)
     except KeyboardInterrupt:
-        if not _is_ready(place):  # else it is what was asked for
+        if not _is_ready(lock):  # else it is what was asked for
             child.terminate()
             child.wait()
         raise
     if not answered:
         child.terminate()
-        fail(f"no answer within {PATIENCE:.0f} s", STORE, f"see the log, {place.log}")
-    state = place.state()
+        fail(f"no answer within {WAIT_SECONDS:.0f} s", STORE, f"see the log, {lock.log}")
+    state = lock.state()
     if state is None or not state.ready:
-        said = place.log.read_bytes()[start:].decode(errors="replace").strip()
+        said = lock.log.read_bytes()[start:].decode(errors="replace").strip()
         code = child.returncode or 0
         said = said.removeprefix("error: ") or f"it ended with code {code}"
         fail(said, code if code > 0 else STORE, lines=True)
     if state.pid == child.pid:
         link = f"{state.page}?token={minted}" if state.page and minted else state.page
-        _say("is up", place, link)
-        _say_first(place, options)
-        output.note(f"log: {place.log} · {called()} stop{again(place.url)} ends it")
+        _say("is up", lock, link)
+        _say_first(lock, options)
+        output.note(f"log: {lock.log} · {called()} stop{again(lock.url)} ends it")
     else:  # somebody else was faster
         child.wait()
-        _say_running(place, options)
+        _say_running(lock, options)
     child.returncode = 0  # it goes on without us: nothing to be warned of
 
 
-def _bound_log(place: Place) -> None:
+def _bound_log(lock: UpLock) -> None:
     """Begin the log anew whenever it is too large, where it is what we write errors to."""
     try:
-        ours = os.path.samestat(os.fstat(2), place.log.stat())
+        ours = os.path.samestat(os.fstat(2), lock.log.stat())
     except OSError:
         return
     if ours:
@@ -313,18 +313,18 @@ def _keep_small() -> None:
         time.sleep(LOG_SECONDS)
 
 
-def _is_ready(place: Place) -> bool:
-    state = place.state()
+def _is_ready(lock: UpLock) -> bool:
+    state = lock.state()
     return state is not None and state.ready
 
 
-def _say_running(place: Place, options: Options) -> None:
-    state = place.state()
+def _say_running(lock: UpLock, options: Options) -> None:
+    state = lock.state()
     if state is None or not state.ready:
         fail("another redmeter up is starting and does not finish", STORE, "try again")
-    _say(f"runs already (pid {state.pid})", place, state.page)
-    _say_first(place, options)
-    first = f"{called()} stop{again(place.url)} comes first"
+    _say(f"runs already (pid {state.pid})", lock, state.page)
+    _say_first(lock, options)
+    first = f"{called()} stop{again(lock.url)} comes first"
     if options.secrets():
         # Who gave them takes the page for locked.
         fail(f"the credentials given now do not hold for what runs already: {first}", USAGE)
@@ -332,28 +332,28 @@ def _say_running(place: Place, options: Options) -> None:
         output.note(f"what runs already keeps its own options, without {' '.join(words)}: {first}")
 
 
-def _say(what: str, place: Place, page: str, lack: str = "") -> None:
-    output.line(f"redmeter {what}: {place.location}")
+def _say(what: str, lock: UpLock, page: str, lack: str = "") -> None:
+    output.line(f"redmeter {what}: {lock.location}")
     if page:
         output.line(f"page: {page}{lack}")
 
 
-def _say_first(place: Place, options: Options) -> None:
+def _say_first(lock: UpLock, options: Options) -> None:
     """Say what to try on an empty store: commands that work as they are printed."""
-    if not _is_empty(place):
+    if not _is_empty(lock):
         return
     log = options.sample_log
     words = [each.format(log=shlex.quote(str(log))) for each in (_WITH_LOG if log else _FIRST)]
-    call, same = called(), again(place.url, place.prefix)
+    call, same = called(), again(lock.url, lock.prefix)
     for number, each in enumerate(words):
         rest = "" if each.endswith("--help") else same
         output.line(f"{'      ' if number else 'try:  '}{call} {each}{rest}")
 
 
-def _is_empty(place: Place) -> bool:
+def _is_empty(lock: UpLock) -> bool:
     """Return whether nothing is recorded yet, as far as one can see."""
     try:
-        with opened(place.url, place.prefix, reading=True) as store:
+        with opened(lock.url, lock.prefix, reading=True) as store:
             keys = store.keys
             named = (keys.known, keys.gauges, keys.hists, keys.messages)
             sizes = store.ask([indexes.size(keys, index) for index in named])

@@ -21,9 +21,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from redmeter.dashboard import access as rule
-from redmeter.dashboard.caching import as_json
-from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard import access
+from redmeter.dashboard.cache import as_json
+from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.login import Login
 from redmeter.errors import InvalidSetting
 
 logger = logging.getLogger("redmeter")
@@ -134,7 +135,7 @@ def own_hosts(host: str, more: Iterable[str] = ()) -> Hosts:
     Raises:
         InvalidSetting: see Hosts.
     """
-    if rule.is_loopback(host):
+    if access.is_loopback(host):
         return Hosts([*LOOPBACK, host.strip("[]"), *more])
     own = [*LOOPBACK, *more]
     for name in (host, socket.gethostname()):
@@ -154,7 +155,7 @@ class Guard:
         hosts: None: whoever is in front of us looks after that.
     """
 
-    def __init__(self, app: ASGIApp, access: rule.Access | None, hosts: Hosts | None) -> None:
+    def __init__(self, app: ASGIApp, access: access.Access | None, hosts: Hosts | None) -> None:
         self._app = app
         self._access = access
         self._hosts = hosts
@@ -182,8 +183,8 @@ class Guard:
             if answer is None:
                 await self._app(scope, receive, guarded)
                 return
-        except Refusal as refusal:
-            answer = refused(refusal)
+        except HTTPError as error:
+            answer = error_response(error)
         except Exception:
             logger.exception(
                 "redmeter: the dashboard failed to answer %s", ascii(scope.get("path"))
@@ -191,7 +192,7 @@ class Guard:
             if began:
                 raise
             fix = "look at the log of the process that serves it"
-            answer = refused(Refusal(500, "internal-error", "the dashboard failed", fix))
+            answer = error_response(HTTPError(500, "internal-error", "the dashboard failed", fix))
         await answer(scope, receive, guarded)
 
     async def _checked(self, request: Request, authority: str | None) -> Response | None:
@@ -201,34 +202,34 @@ class Guard:
         if len(hosts) < 2 and authority is not None:
             hosts = [authority]  # what stands in the target counts (RFC 9112, section 3.2.2)
         if len(hosts) > 1 or (hosts and host_of(hosts[0]) is None):
-            raise Refusal(400, "bad-host", "the Host header is no host's name", "send one name")
+            raise HTTPError(400, "bad-host", "the Host header is no host's name", "send one name")
         if self._hosts is not None and not (hosts and self._hosts.allow(hosts[0])):
             given = hosts[0] if hosts else "(none)"
-            raise Refusal(
+            raise HTTPError(
                 421,
                 "unknown-host",
                 f"this page is not called {ascii(given)[:100]}",
                 "open it by its own address; `redmeter up --allow-host NAME` allows a name, "
                 "where it is mounted allowed_hosts=[NAME] does",
             )
-        login = self._access if isinstance(self._access, rule.Login) else None
+        login = self._access if isinstance(self._access, Login) else None
         if request.method == "POST" and login and login.has_form and route_path(scope) == "/":
             return await login.sign_in(request)
         if request.method not in METHODS:
             allow = ", ".join(METHODS)
-            raise Refusal(
+            raise HTTPError(
                 405, "method-not-allowed", "nothing here can be changed", "GET", {"Allow": allow}
             )
         if route_path(scope) == "":  # what the page asks for is relative to the mount's slash
-            address = rule.local(quote(scope.get("root_path", "") + "/"))
+            address = access.local(quote(scope.get("root_path", "") + "/"))
             if query := scope.get("query_string", b"").decode("ascii", "replace"):
                 address += f"?{quote(query, safe=URL_SAFE)}"
             return Response(status_code=307, headers={"Location": address})
         if len(request.scope["path"]) > MAX_PATH:
-            raise Refusal(414, "path-too-long", "the path is too long", "see /api/openapi.json")
+            raise HTTPError(414, "path-too-long", "the path is too long", "see /api/openapi.json")
         if self._access is None or _is_open(request):
             return None
-        return await rule.ask(self._access, request)
+        return await access.ask(self._access, request)
 
 
 def _plain(scope: Scope) -> tuple[Scope, str | None]:
@@ -275,11 +276,11 @@ def _add(headers: MutableHeaders, message: Message) -> None:
     message["headers"] = headers.raw
 
 
-def refused(refusal: Refusal) -> Response:
+def error_response(error: HTTPError) -> Response:
     """Return the answer to a request that is refused."""
     return Response(
-        as_json(refusal.answer()),
-        refusal.status,
-        {**refusal.headers, "Cache-Control": "no-store"},
+        as_json(error.answer()),
+        error.status,
+        {**error.headers, "Cache-Control": "no-store"},
         "application/json",
     )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from redmeter.dashboard.caching import THREADS, WAITING, Body, Shared, as_json
-from redmeter.dashboard.refusals import Refusal
+from redmeter.dashboard.cache import THREADS, WAITING, AnswerCache, Body, as_json
+from redmeter.dashboard.errors import HTTPError
 from support.waiting import eventually
 
 
@@ -52,7 +52,7 @@ def done(futures: list["Future[Body]"]) -> list[Body]:
 def test_ten_who_ask_at_once_cost_one() -> None:
     """They wait for the same answer; and so does who comes within a moment after it."""
     clock, maker = Clock(), Maker()
-    shared = Shared(clock)
+    shared = AnswerCache(clock)
     waiting = [shared.get("key", maker, 1.0) for _ in range(10)]
     maker.may.set()
     assert len(set(map(id, done(waiting)))) == 1
@@ -68,7 +68,7 @@ def test_ten_who_ask_at_once_cost_one() -> None:
 def test_who_no_longer_waits_takes_nothing_from_the_others() -> None:
     """An answer under way cannot be cancelled."""
     maker = Maker()
-    shared = Shared()
+    shared = AnswerCache()
     one = shared.get("key", maker, 1.0)
     assert not one.cancel()
     maker.may.set()
@@ -78,7 +78,7 @@ def test_who_no_longer_waits_takes_nothing_from_the_others() -> None:
 def test_what_failed_is_told_to_all_and_tried_again_after_a_moment() -> None:
     """Not for each of them."""
     clock, tries = Clock(), []
-    shared = Shared(clock)
+    shared = AnswerCache(clock)
 
     def fail() -> Body:
         tries.append(1)
@@ -95,10 +95,10 @@ def test_what_failed_is_told_to_all_and_tried_again_after_a_moment() -> None:
 def test_threads_are_few_and_so_is_what_waits() -> None:
     """A store that hangs holds no more; beyond that we are too busy, and then again not."""
     maker = Maker()
-    shared = Shared()
+    shared = AnswerCache()
     futures = [shared.get(number, maker, 1.0) for number in range(THREADS)]
     more = (shared.get(("more", number), maker, 1.0) for number in range(1000))
-    with pytest.raises(Refusal) as raised:
+    with pytest.raises(HTTPError) as raised:
         futures.extend(more)
     assert (raised.value.status, raised.value.code) == (503, "busy")
     assert WAITING <= len(futures) <= WAITING + THREADS
@@ -112,7 +112,7 @@ def test_threads_are_few_and_so_is_what_waits() -> None:
 def test_a_fork_has_threads_of_its_own() -> None:
     """Though those of its parent were busy, and a lock perhaps held."""
     maker = Maker()
-    shared = Shared()
+    shared = AnswerCache()
     futures = [shared.get(number, maker, 1.0) for number in range(THREADS)]
     with shared._lock:
         pid = os.fork()
@@ -131,9 +131,9 @@ def test_a_fork_has_threads_of_its_own() -> None:
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest goes first; what is over goes in any case."""
-    monkeypatch.setattr("redmeter.dashboard.caching.MAX_KEPT", 3)
+    monkeypatch.setattr("redmeter.dashboard.cache.MAX_KEPT", 3)
     clock = Clock()
-    shared, maker = Shared(clock), Maker()
+    shared, maker = AnswerCache(clock), Maker()
     maker.may.set()
     for number in range(5):
         done([shared.get(number, maker, 10.0)])
@@ -141,7 +141,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     clock.now += 11
     done([shared.get("new", maker, 10.0)])
     assert list(shared._kept) == ["new"]
-    monkeypatch.setattr("redmeter.dashboard.caching.MAX_KEPT_BYTES", 10)
+    monkeypatch.setattr("redmeter.dashboard.cache.MAX_KEPT_BYTES", 10)
     done([shared.get("large", maker_of(b"x" * 100), 10.0)])
     assert shared._bytes <= 10
 
@@ -214,7 +214,7 @@ def test_what_does_not_become_smaller_goes_as_it_is() -> None:
 
 def test_work_is_done_once_at_a_time() -> None:
     """What fails is no trouble for what comes after it."""
-    shared, may, done_of = Shared(), threading.Event(), list[int]()
+    shared, may, done_of = AnswerCache(), threading.Event(), list[int]()
 
     def work() -> None:
         done_of.append(1)

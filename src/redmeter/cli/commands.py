@@ -1,0 +1,14 @@
+"""Every command. Importing this module registers them with the application."""
+
+from redmeter.cli import (  # noqa: F401
+    demo,
+    forecast,
+    logs,
+    maintenance,
+    marks,
+    replay,
+    series,
+    summary,
+    top,
+    up,
+)

@@ -1,0 +1,77 @@
+"""Errors of the API: status, code, message and fix. Imports nothing of a server."""
+
+from collections.abc import Mapping
+
+from redmeter.dashboard.schemas import ErrorAnswer
+from redmeter.errors import (
+    AccessDenied,
+    IncompatibleStore,
+    InvalidName,
+    InvalidSetting,
+    InvalidValue,
+    LimitExceeded,
+    RedmeterError,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    UnknownPrecision,
+)
+from redmeter.keys import span
+
+_RETRY = {"Retry-After": "1"}
+
+
+class HTTPError(RedmeterError):
+    """A request is answered by an error.
+
+    Attributes:
+        status: of HTTP, 4xx or 503.
+        code: what programs go by, e.g. `unknown-parameter`.
+        message: what was wrong.
+        fix: what mends it.
+        headers: more headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        fix: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.status = status
+        self.code = code
+        self.message = message
+        self.fix = fix
+        self.headers = dict(headers or {})
+        super().__init__(f"{message}: {fix}")
+
+    def answer(self) -> ErrorAnswer:
+        """Return what is sent."""
+        return {"error": {"code": self.code, "message": self.message, "fix": self.fix}}
+
+
+def http_error_of(error: RedmeterError) -> HTTPError:
+    """Translate an error to one with a status of HTTP."""
+    if isinstance(error, HTTPError):
+        return error
+    text = str(error)
+    if isinstance(error, UnknownPrecision):
+        kept = ", ".join(f"{p} ({span(p)})" for p in error.kept)
+        return HTTPError(400, "unknown-precision", text.partition(";")[0], f"kept are: {kept}")
+    if isinstance(error, LimitExceeded):
+        what, _, fix = text.partition(": ")
+        return HTTPError(400, "too-many", what, fix)
+    if isinstance(error, InvalidName | InvalidValue | InvalidSetting):
+        return HTTPError(400, "bad-parameter", text, "see /api/openapi.json")
+    if isinstance(error, StoreUnavailable):
+        message = f"the store at {error.location} does not answer"
+        return HTTPError(503, "store-unavailable", message, "it is tried again by itself", _RETRY)
+    if isinstance(error, AccessDenied):
+        return HTTPError(503, "store-denied", text, error.fix, _RETRY)
+    if isinstance(error, IncompatibleStore):
+        return HTTPError(503, "store-incompatible", text, "use the version that made it", _RETRY)
+    code = "store-refused" if isinstance(error, StoreRefused) else "store-trouble"
+    fix = "redmeter doctor says more" if isinstance(error, StoreError) else "see the log"
+    return HTTPError(503, code, text, fix, _RETRY)

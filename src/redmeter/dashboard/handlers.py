@@ -1,0 +1,452 @@
+"""The handlers of the API: each reads the store, in two round trips at most, and returns a schema.
+
+Each is a function of the store and the parsed parameters; api.py maps paths to them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from redmeter import types
+from redmeter.analysis.forecast import forecast as make_forecast
+from redmeter.dashboard import schemas, serialize
+from redmeter.dashboard.errors import HTTPError
+from redmeter.keys import Kept
+from redmeter.reading import catalogue, curves, gauges, listing
+from redmeter.reading import detail as reading_detail
+from redmeter.reading import health as reading_health
+from redmeter.reading import overview as reading_overview
+from redmeter.reading import pages as reading_pages
+from redmeter.reading.findings import Finding
+from redmeter.reading.forecasts import expecting
+from redmeter.reading.labelled import by_label, summaries_of
+from redmeter.reading.marks import read_marks_now
+from redmeter.reading.ranked import by_percentile
+from redmeter.reading.rankings import Order
+from redmeter.reading.rowrankings import RankingKey, RowRankings
+from redmeter.reading.series import Grid, read_hashes
+from redmeter.reading.talk import talk
+from redmeter.reading.tallied import by_sums
+from redmeter.reading.windows import histogram_window, whole_window
+from redmeter.store import Store
+from redmeter.store.query import Query, run
+from redmeter.types import Ranking
+
+#: Most values of a label that are told apart.
+MAX_VALUES = 50
+#: Default quantiles of a summary, and those of the page of one series.
+QUANTILES = (0.5, 0.95)
+DETAIL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
+
+Values = Mapping[str, Any]
+
+
+def series(store: Store, values: Values) -> schemas.SeriesAnswer:
+    """Answer /api/series."""
+    names, precision = values["name"], values["precision"]
+    since, until = values["since"], values["until"]
+    if values["by"] is not None or values["sum"]:
+        return _labelled(store, values)
+    gauge = values["kind"] == "gauge"
+    key: Callable[[int, str], str] = store.keys.gauge if gauge else store.keys.count
+    lay: Any = gauges.laid if gauge else Grid.series
+    grid, read = read_hashes(store, key, names, precision, lay, since=since, until=until)
+    now, first = grid.now, grid.starts.start
+    end = max(first, grid.starts.stop - 1 + precision)
+    # What cannot be read, since another program keeps something else there, is empty.
+    found: list[schemas.LabelledSeries] = [
+        {
+            **serialize.of_series(
+                read.get(name, types.Series(name, precision, end, (), partial=False)),
+                values["kind"],
+            ),
+            "label": None,
+        }
+        for name in names
+    ]
+    return {
+        "now": now,
+        "missing": store.skipped(),
+        "precision": precision,
+        "start": first,
+        "end": end,
+        "series": found,
+        "of": len(found),
+    }
+
+
+def _labelled(store: Store, values: Values) -> schemas.SeriesAnswer:
+    names, label, precision = values["name"], values["by"], values["precision"]
+    which = "by" if label is not None else "sum"
+    if label is not None and values["sum"]:
+        raise _together("by and sum exclude each other", "give one of them")
+    if len(names) != 1 or "{" in names[0]:
+        raise _together(f"{which} takes one name without labels", "give one name, as http_requests")
+    if values["kind"] != "counter":
+        raise _together(f"{which} is of counters", "leave kind out")
+    options = {"since": values["since"], "until": values["until"], "limit": MAX_VALUES}
+    view, found = run(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
+    return {
+        "now": view.now,
+        "missing": store.skipped(),
+        "precision": precision,
+        "start": found.start,
+        "end": found.end,
+        "series": [
+            {**serialize.of_series(series, "counter"), "label": value}
+            for value, series in found.series.items()
+        ],
+        "of": found.of,
+    }
+
+
+def names(store: Store, values: Values) -> schemas.NamesAnswer:
+    """Answer /api/names."""
+    view, found = catalogue.read_names_now(store, values["pattern"], values["kind"])
+    return {
+        "now": view.now,
+        "missing": store.skipped(),
+        "names": found[: values["limit"]],
+        "total": len(found),
+    }
+
+
+def top(store: Store, values: Values) -> schemas.TopAnswer:
+    """Answer /api/top."""
+    order, by, slices = values["order"], values["by"], values["slices"]
+    where, failing = _labels("where", values), _labels("failing", values)
+    if by is not None and any(c in values["name"] for c in "{}"):
+        raise _together("by takes a name without labels", "give labels as where=LABEL=VALUE")
+    if (order == "failing") != bool(failing):
+        raise _together(
+            "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
+        )
+    precision, wanted = values["precision"], Order.parse(order)
+    options: dict[str, Any] = {"by": by, "slices": slices, "limit": values["limit"], "where": where}
+
+    def make(kept: Kept) -> Query[Ranking]:
+        asked = store.keys, kept, values["name"], precision, wanted
+        if wanted.q is None:
+            return by_sums(*asked, **options, failing=failing)
+        return by_percentile(*asked, **options)
+
+    view, rows = run(store, make)
+    missing = store.skipped()
+    return {
+        "now": view.now,
+        "missing": missing,
+        "rows": [
+            {"key": row.key, "count": row.count, "share": row.share, "value": row.value}
+            for row in rows
+        ],
+        "groups": rows.groups,
+        "looked_at": rows.looked_at,
+        "complete": rows.complete and not missing,
+        "left_out": list(rows.left_out),
+        "slices": rows.slices,
+    }
+
+
+def _labels(name: str, values: Values) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for label, value in values[name]:
+        if label in found:
+            raise _together(f"{name} has {label} twice", "a series has one value of a label")
+        found[label] = value
+    return found or None
+
+
+def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
+    """Answer /api/summary."""
+    names, precision = values["name"], values["precision"]
+    where, merge = _labels("where", values), values["all_labels"]
+    if where and not merge:
+        raise _together(
+            "where is for all_labels=1", "write labels within the name, or all_labels=1"
+        )
+    if merge and any("{" in name for name in names):
+        raise _together("all_labels takes names without labels", "give labels as where=LABEL=VALUE")
+    options = {"since": values["since"], "until": values["until"]}
+    view, found = run(
+        store,
+        lambda _: summaries_of(store.keys, names, precision, merge=merge, where=where, **options),
+    )
+    wanted = values["q"] or QUANTILES
+    summaries = [
+        serialize.of_summary(one, wanted, values["threshold"], over_time=values["over_time"])
+        for one in found
+    ]
+    return {
+        "now": view.now,
+        "missing": store.skipped(),
+        "precision": precision,
+        "start": found[0].start,
+        "end": max(found[0].start, found[0].end),
+        "summaries": summaries,
+    }
+
+
+def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
+    """Answer /api/messages."""
+    logger, severities, limit = values["logger"], values["severity"], values["limit"]
+    view, found = run(store, lambda _: talk(store.keys, logger, severities, limit))
+    return {
+        "now": view.now,
+        "missing": store.skipped(),
+        "changes": [serialize.of_change(change, view.now) for change in found.changes],
+        "frequent": [serialize.of_frequency(one, view.now) for one in found.frequent],
+        "recent": [
+            {"logger": m.logger, "severity": m.severity, "time": m.time, "text": m.text}
+            for m in found.recent
+        ],
+        "loggers": [
+            {"logger": s.logger, "severity": s.severity, "last": s.last} for s in found.loggers
+        ],
+        "sources": found.sources,
+        "compared": found.compared,
+        "clock_hours": found.clock_hours,
+    }
+
+
+def marks(store: Store, values: Values) -> schemas.MarksAnswer:
+    """Answer /api/marks."""
+    now, found = read_marks_now(store, since=values["since"], until=values["until"])
+    return {"now": now, "missing": store.skipped(), "marks": serialize.of_marks(found)}
+
+
+def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
+    """Answer /api/forecast."""
+    name, precision = values["name"], values["precision"]
+    view, found = run(store, lambda _: expecting(store.keys, name, precision))
+    return {
+        "now": view.now,
+        "missing": store.skipped(),
+        "name": name,
+        **serialize.of_forecast(found),
+    }
+
+
+def pages(store: Store, values: Values) -> schemas.PagesAnswer:
+    """Answer /api/pages."""
+    now, found = reading_pages.read_pages_now(
+        store,
+        values["precision"],
+        order=values["order"],
+        limit=values["limit"],
+        offset=values["offset"],
+        containing=values["filter"],
+    )
+    return {
+        "now": now,
+        "missing": store.skipped(),
+        "window": serialize.of_span(found.window),
+        "rows": [serialize.of_page(page) for page in found.rows],
+        "found": found.found,
+        "of": found.of,
+        "looked_at": found.looked_at,
+        "timed": found.timed,
+        "timed_read": found.timed_read,
+        "sampled": found.sampled,
+        "values_start": found.values_start,
+        "values_precision": found.values_precision,
+    }
+
+
+def counters(store: Store, rankings: RowRankings, values: Values) -> schemas.CountersAnswer:
+    """Answer /api/counters.
+
+    Args:
+        rankings: of lists that are not ordered by name.
+    """
+    precision, kind, order = values["precision"], values["kind"], values["order"]
+    options = {name: values[name] for name in ("pattern", "order", "limit", "offset", "grouped")}
+    key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
+    ranks = order != "name" and kind != "gauges"
+    ranked = rankings.last(key) if ranks else None
+
+    def make(kept: Any) -> Any:
+        window = listing.window_for(kept, kind, precision)
+        return listing.listing(store.keys, window, kind=kind, **options, ranked=ranked)
+
+    view, found = run(store, make)
+    if ranks:
+        rankings.refresh(key, found)
+    window = whole_window(view.retention, precision)
+    observed = histogram_window(view.histograms, window)
+    return {
+        "now": view.now,
+        "missing": store.skipped(),
+        "window": serialize.of_span(reading_overview.span_of(window, observed, view.now)),
+        "rows": [serialize.of_row(row) for row in found.rows],
+        "total": found.total,
+        "looked_at": found.looked_at,
+        "found": found.found,
+        "ranked_at": found.ranked_at,
+    }
+
+
+def detail(store: Store, values: Values) -> schemas.DetailAnswer:
+    """Answer /api/detail."""
+    name, precision = values["name"], values["precision"]
+    view, found = run(store, lambda kept: reading_detail.detail(store.keys, kept, name, precision))
+    kind: Any = found.kind
+    own = [curve for curve in found.curves if curve.precision == precision]
+    hours = [curve for curve in found.curves if curve.precision == 3600]
+    return {
+        "now": view.now,
+        "missing": store.skipped(),
+        "name": name,
+        "kind": kind,
+        "unit": serialize.unit_of(name),
+        "total": found.total,
+        "window": serialize.of_span(found.window),
+        "precisions": [serialize.of_curve(curve) for curve in found.curves],
+        "labels": [
+            {
+                "label": label.label,
+                "values": [
+                    {"value": part.name, "count": part.count, "share": part.share}
+                    for part in label.values
+                ],
+                "of": label.of,
+            }
+            for label in found.labels
+        ],
+        "siblings": [
+            {"name": part.name, "count": part.count, "share": part.share} for part in found.sets
+        ],
+        "siblings_of": found.sets_of,
+        "siblings_looked_at": found.sets_looked_at,
+        "added": found.sets_added,
+        "summary": None
+        if found.summary is None
+        else serialize.of_summary(found.summary, DETAIL_QUANTILES, over_time=True),
+        "marks": serialize.of_marks(found.marks),
+        "forecast": _expected(own[0]) if own and kind != "histogram" else None,
+        "hours": serialize.of_curve(hours[0]) if hours else None,
+    }
+
+
+def _expected(curve: curves.Curve) -> schemas.Forecast:
+    """Return what is expected of a curve of a counter or a gauge, which is read already."""
+    values: Any = tuple(curve.values)
+    series: Any = types.Series(
+        curve.name, curve.precision, curve.start, values, partial=curve.partial
+    )
+    return serialize.of_forecast(make_forecast(series, counts=curve.kind == "counter"))
+
+
+def health(store: Store, _: Values) -> schemas.HealthAnswer:
+    """Answer /api/health."""
+    found = reading_health.examine(store)
+    now = store.clock.wall() + found.clock_difference
+    return {
+        "now": now,
+        "missing": found.missing,
+        "level": found.level,
+        "location": found.location,
+        "read_from": _read_from(replica=store.reader is not store),
+        "prefix": found.prefix,
+        "server": found.server,
+        "version": found.version,
+        "clock_difference": found.clock_difference,
+        "retention": serialize.by_precision(found.retention),
+        "histogram_retention": serialize.by_precision(found.histogram_retention),
+        "series": serialize.by_precision(found.series),
+        "others": found.others,
+        "bytes": found.bytes,
+        "estimated": found.estimated,
+        "writers": [
+            {
+                "host": writer.text("host"),
+                "pid": int(pid) if (pid := writer.text("pid")).isdecimal() and len(pid) < 10 else 0,
+                "seen": writer.seen,
+                "alive": writer.alive(now),
+                "instance": writer.instance,
+                "last_flush": writer.moment("last_flush"),
+                "stored": writer.number("stored"),
+                "buffered": writer.number("buffered"),
+                "dropped": writer.number("dropped"),
+                "lost": {why: serialize.by_precision(some) for why, some in writer.lost().items()},
+                "troubles": writer.counts("troubles"),
+                "last_trouble": writer.text("last_trouble"),
+            }
+            for writer in found.writers
+        ],
+        "findings": [serialize.of_finding(finding) for finding in found.findings],
+        "cleaner": {"ended": found.cleaned},
+    }
+
+
+def _read_from(*, replica: bool) -> Literal["master", "replica"]:
+    return "replica" if replica else "master"
+
+
+def overview(
+    store: Store, watch: reading_overview.Watch, values: Values, *, replica: bool
+) -> schemas.OverviewAnswer:
+    """Answer /api/overview.
+
+    Args:
+        replica: whether the store is a replica.
+    """
+    view, found = watch.look(values["precision"], series=values["series"], store=store)
+    start, width = found.values_start, found.values_precision
+    counters, missing = found.counters, store.skipped()
+    lacking = [
+        Finding("fail", "cluster", f"{told}: what lies there is missing") for told in missing
+    ]
+    level: Any = "fail" if lacking else found.health.level
+    return {
+        "now": view.now,
+        "missing": missing,
+        "store": {
+            "location": store.location,
+            "read_from": _read_from(replica=replica),
+            "prefix": store.keys.prefix,
+            "version": view.version,
+            "retention": serialize.by_precision(view.retention),
+            "histograms": serialize.by_precision(view.histograms),
+        },
+        "window": serialize.of_span(found.window),
+        "numbers": serialize.of_numbers(found.numbers),
+        "chart": [serialize.of_curve(curve) for curve in found.chart],
+        "expected": _expected(found.chart[0])
+        if found.chart and found.chart[0].kind == "counter"
+        else None,
+        "marks": serialize.of_marks(found.marks),
+        "pages": {
+            "rows": [serialize.of_page(page) for page in found.pages.rows],
+            "found": found.pages.found,
+            "of": found.pages.of,
+            "looked_at": found.pages.looked_at,
+            "sampled": found.pages.sampled,
+            "values_start": start,
+            "values_precision": width,
+        },
+        "messages": {
+            "changes": [serialize.of_change(change, view.now) for change in found.messages.changes],
+            "frequent": [serialize.of_frequency(one, view.now) for one in found.messages.frequent],
+            "sources": found.messages.sources,
+            "compared": found.messages.compared,
+            "clock_hours": found.messages.clock_hours,
+        },
+        "counters": {
+            "rows": [serialize.of_row(row) for row in counters.rows],
+            "found": counters.found,
+            "total": counters.total,
+            "looked_at": counters.looked_at,
+            "ranked_at": counters.ranked_at,
+        },
+        "health": {
+            "level": level,
+            "findings": [
+                serialize.of_finding(finding)
+                for finding in [*lacking, *found.health.findings][: reading_overview.FINDINGS]
+            ],
+            "writers": found.health.writers,
+        },
+    }
+
+
+def _together(message: str, fix: str) -> HTTPError:
+    return HTTPError(400, "bad-combination", message, fix)
