@@ -23,7 +23,7 @@ ROWS = (
     {"settings", "kinds", "analysis", "formats", "promql"},
     {"store"},
     {"resolve"},
-    {"recording", "reading", "cleaning", "forgetting"},
+    {"recording", "reading", "cleaning", "forgetting", "migrating"},
     {"backends"},
     {"queries"},
     {"meter", "interrupts"},

@@ -24,6 +24,7 @@ from redmeter.errors import (
     AccessDenied,
     ClockDisagreement,
     StoreError,
+    StoreMoving,
     StoreRefused,
     StoreUnavailable,
 )
@@ -108,6 +109,7 @@ def clean(
 
     Raises:
         ClockDisagreement: the clocks differ wildly; nothing was touched.
+        StoreMoving: the store is being moved, or was moved.
         StoreError: the server cannot be reached or refuses. Of several servers: the others are
             cleaned before it is raised, at the end of the pass.
     """
@@ -126,11 +128,12 @@ def clean(
         keys = part.keys
         heads = (keys.count_of(""),), (keys.gauge_of(""),), (keys.hist_of(""), keys.moments_of(""))
         walks += [
-            _Walk(keys.known, heads[0], kept, other_samples, passes, quit),
-            _Walk(keys.gauges, heads[1], view.retention, OTHER_SAMPLES, passes, quit),
+            _Walk(keys.known, keys.meta, heads[0], kept, other_samples, passes, quit),
+            _Walk(keys.gauges, keys.meta, heads[1], view.retention, OTHER_SAMPLES, passes, quit),
             # Their texts are too long to be stored compactly.
             _Walk(
-                keys.hists, heads[2], view.histograms, OTHER_SAMPLES, passes, quit, compact=False
+                *(keys.hists, keys.meta, heads[2], view.histograms, OTHER_SAMPLES, passes, quit),
+                compact=False,
             ),
         ]
     left = _Left(store, sizes)
@@ -139,6 +142,8 @@ def clean(
     while at is not None:
         try:
             rank, done = _clean_page(store, walks[at], rank, report)
+        except StoreMoving:
+            raise
         except (StoreUnavailable, StoreRefused) as error:
             left.give_up(at, error)
             done = True
@@ -265,6 +270,7 @@ class _Walk:
     """One index, what to keep of what it names, what is due, and when to stop."""
 
     index: str
+    meta: str
     #: What stands before an entry in the keys of its one or two hashes.
     heads: tuple[str, ...]
     kept: Mapping[int, int]
@@ -306,7 +312,7 @@ def _clean_stretch(
     """Run the script; return how many entries it saw and removed, and whose hashes are large."""
     reply = CLEAN.run(
         store.link,
-        [walk.index],
+        [walk.index, walk.meta],
         [
             *map(str, (rank, count, walk.passes)),
             f"{store.clock.wall():.6f}",

@@ -11,6 +11,7 @@
     └── StoreError                         something about the server or the stored data
         ├── StoreUnavailable               no answer: refused, reset, timed out
         ├── StoreRefused                   an answer that says no: out of memory, read-only, …
+        │   └── StoreMoving                the store is being moved to another server, or was moved
         ├── AccessDenied                   wrong password, or an ACL that forbids it
         ├── IncompatibleStore              another format version or number of shards
         └── EmbeddedServerError            the embedded server cannot be started or joined
@@ -18,8 +19,9 @@
 Each message says what was asked, what is possible and what mends it; the data behind the
 message are attributes. No message holds a password. What only one reader of files can raise is
 defined beside it, under the same root: MalformedLine in formats/access_log.py, DamagedGzip in
-ingest/lines.py; so are QueryError in promql/errors.py, DemoFailed in demo/running.py, and HTTPError
-in dashboard/errors.py. Imports nothing of ours.
+ingest/lines.py; so are QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError in
+dashboard/errors.py, and MigrationError and Interrupted in migrating/report.py. Imports nothing of
+ours.
 """
 
 from collections.abc import Iterable
@@ -230,6 +232,38 @@ _HINTS = {
     "ASK": _OF_A_CLUSTER,
     "CROSSSLOT": _OF_A_CLUSTER,
     "WRONGTYPE": "another program keeps something else under this key",
+}
+
+
+class StoreMoving(StoreRefused):
+    """The store is being moved to another server, or was moved; nothing was written.
+
+    Attributes:
+        state: "frozen", while it is copied; "receiving", while it gets the data of another store;
+            "moved", for good.
+    """
+
+    def __init__(self, state: str) -> None:
+        text, fix = _STATES[state]
+        super().__init__(state, text)
+        self.state = state
+        self.fix = fix
+        self.args = (f"{text}: {fix}",)
+
+
+_STATES = {
+    "frozen": (
+        "the store is frozen while `redmeter migrate` copies it to another server",
+        "try again in a moment; nothing was written",
+    ),
+    "receiving": (
+        "`redmeter migrate` is copying another store to this one, or was interrupted",
+        "try again once it has finished; nothing was written",
+    ),
+    "moved": (
+        "the store was moved to another server",
+        "set REDMETER_URL to that one; nothing was written",
+    ),
 }
 
 

@@ -6,14 +6,16 @@ see cleaning.py.
 
 from collections.abc import Iterator
 
+from redmeter.keys import Keys, parse_entry
 from redmeter.keys import entry as entry_of
-from redmeter.keys import parse_entry
 from redmeter.kinds.mark import clean_label, parse_release
 from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.names import check_text
 from redmeter.resolve import resolve_name
 from redmeter.store import Store
 from redmeter.store.replies import Command, pairs, raised
+from redmeter.store.states import parse_state, state_read
+from redmeter.store.store import View
 
 
 def meant(store: Store, name: str) -> str:
@@ -40,11 +42,12 @@ def forget(store: Store, name: str) -> bool:
 
     Raises:
         InvalidName: see redmeter.names.
+        StoreMoving: the store is being moved, or was moved.
         StoreError: the server cannot be reached or refuses.
     """
     series = meant(store, name)
-    view, _ = store.read()
     keys = store.shard(series).keys
+    view = _check_state(store, keys)
     # Also at precisions that are no longer kept, or that another program chose.
     commands: list[Command] = [("HDEL", keys.total, series), ("UNLINK", *keys.stats(series))]
     for index, retention, keys_of in (
@@ -74,6 +77,7 @@ def forget_logger(store: Store, logger: str) -> bool:
     """
     name = check_logger(logger)
     keys = store.shard(name).keys
+    _check_state(store, keys)
     # Also of those that other programs write, which have no entry in the index.
     severities = dict.fromkeys(SEVERITY.values())
     for member in _members(store, keys.messages):
@@ -98,11 +102,23 @@ def forget_mark(store: Store, label: str) -> int:
         StoreError: the server cannot be reached or refuses.
     """
     wanted, key = clean_label(label), store.keys.marks
+    _check_state(store, store.shard("").keys)
     found = {m for m in _members(store, key) if m.partition(b" ")[2] == wanted.encode()}
     if not found:
         return 0
     raised(store.ask([("ZREM", key, *found)])[0])
     return sum(not parse_release(member) for member in found)
+
+
+def _check_state(store: Store, keys: Keys) -> View:
+    """Return the view of the store, unless the shard is being moved or was moved.
+
+    Raises:
+        StoreMoving: it is.
+    """
+    view, (reply,) = store.read([state_read(keys)])
+    parse_state(reply).check(view.now)
+    return view
 
 
 def _members(store: Store, key: str) -> Iterator[bytes]:

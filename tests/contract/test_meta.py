@@ -220,7 +220,7 @@ def test_fields_and_keys_of_other_versions_are_ignored(
 ) -> None:
     """A store may hold what an earlier or a later version of Redmeter left there."""
     made = {"format": "1", "partitions": "1", "retention": "60=120", "version": "5"}
-    others = {"moved": "a" * 32, "target": "redis://two/0", "group": "[]", "number": "7f"}
+    others = {"journal": "a" * 32, "target": "redis://two/0", "group": "[]", "number": "7f"}
     client.hset("redmeter:meta:", mapping=made | others)
     client.hset("redmeter:moving:", mapping=others)
     meter = open_meter()

@@ -11,6 +11,7 @@ from typing import Literal
 from redmeter.errors import StoreError
 from redmeter.expressions import late
 from redmeter.keys import DEFAULT_PREFIX, MAX_SAMPLES
+from redmeter.store.states import ShardState
 
 #: Oldest supported servers: (major, minor).
 MIN_REDIS, MIN_VALKEY = (6, 2), (7, 2)
@@ -88,6 +89,34 @@ def server(
             yield Finding("warn", "server", f"{name} is a cluster's node", fix)
         else:
             yield Finding("ok", "server", f"{name}, {mode}")
+
+
+def migration(states: Sequence[ShardState], now: float) -> Iterator[Finding]:
+    """Report that the store is being moved to another server, or was moved.
+
+    Args:
+        states: of all shards that answered.
+        now: Unix seconds, by the server's clock.
+    """
+    names = [state.name(now) for state in states]
+    share = f"{sum(map(bool, names)):,} of {len(names):,} shards" if len(names) > 1 else "the store"
+    if "moved" in names:
+        sealed = all(name == "moved" for name in names)
+        text = "moved to another server" if sealed else "moved to another server in part"
+        fix = "set REDMETER_URL to that server" if sealed else _AGAIN
+        yield Finding("fail", "migration", f"{share}: {text}", fix)
+    elif "receiving" in names:
+        text = (
+            "receives the data of another store by a migration that is running or was interrupted"
+        )
+        yield Finding("fail", "migration", f"{share}: {text}", _AGAIN)
+    elif "frozen" in names:
+        left = max(state.deadline for state in states) - now
+        text = f"frozen while it is copied to another server, for {left:.0f} s unless it is renewed"
+        yield Finding("warn", "migration", f"{share}: {text}")
+
+
+_AGAIN = "run the same `redmeter migrate` again: it goes on"
 
 
 def followers(info: Mapping[str, str]) -> int:

@@ -23,6 +23,7 @@ from redmeter.store import Store, indexes
 from redmeter.store.fan_out import STOPPED
 from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.states import parse_state, state_read
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200
@@ -87,6 +88,7 @@ def examine(store: Store) -> Health:
         [
             *own,
             *places.commands,
+            *(state_read(shard.keys) for shard in store.shards),
             indexes.size(keys, keys.known),
             indexes.sample(keys, keys.known, SAMPLE),
             ("HGET", keys.cleaned, keys.prefix),
@@ -101,6 +103,7 @@ def examine(store: Store) -> Health:
     servers = Servers(store, masters or {"": replies[: len(own)]}, since)
     places.read(replies[len(own) :][: len(places.commands)])
     told = replies[len(own) + len(places.commands) :]
+    shards, told = told[: len(store.shards)], told[len(store.shards) :]
     number, drawn, cleaned, index, totals, *others = told
     beside_us = others[: len(_beside(keys))]
     bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
@@ -145,6 +148,8 @@ def examine(store: Store) -> Health:
         found += findings.stopped()
         return health
     filled = count > 0 or any(part.count for part in parts.values())
+    moving = [parse_state(reply) for reply in shards if not isinstance(reply, StoreError)]
+    found += findings.migration(moving, view.now)
     found += places.findings()
     if usable:
         if filled:

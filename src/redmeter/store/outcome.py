@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from redmeter.errors import StoreRefused
+from redmeter.errors import StoreMoving, StoreRefused
 from redmeter.store.replies import SCRIPT, Reply, error_code, raised
 from redmeter.types import Batch, Operations, Outcome, Rejection
 
@@ -13,6 +13,8 @@ class RetentionChanged(StoreRefused):
 
 
 _APPLIED = Outcome()
+#: What the script answers where the store is being moved.
+_STATES = {-3: "frozen", -4: "receiving", -5: "moved"}
 
 
 def outcome_of(batch: Batch, reply: Reply) -> Outcome:
@@ -29,6 +31,8 @@ def outcome_of(batch: Batch, reply: Reply) -> Outcome:
         raise RetentionChanged("ERR", "the store's retention has changed")
     if reply == -2:
         return Outcome(applied=False, uncertain=True)
+    if isinstance(reply, int):
+        raise StoreMoving(_STATES[reply])
     return _outcome(batch.operations, raised(reply)[1:])
 
 

@@ -5,7 +5,13 @@ from typing import Any
 
 import redis.exceptions as client_errors
 
-from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import (
+    AccessDenied,
+    StoreError,
+    StoreMoving,
+    StoreRefused,
+    StoreUnavailable,
+)
 from redmeter.expressions import late
 from redmeter.store.tls import advice
 
@@ -93,6 +99,8 @@ SCRIPT = late(
     r"Error running script \(call to \w+\): |@user_script: ?[0-9]+: -?"
     r"| script: ([0-9a-f]{40}, )?on @user_script:[0-9]+\.$"
 )
+#: What our scripts answer that change a store which is being moved: see lua/operations/states.lua.
+_MOVING = late(r"STORE_MOVING (frozen|receiving|moved)\b")
 _BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (client_errors.NoScriptError, "NOSCRIPT"),
     (client_errors.OutOfMemoryError, "OOM"),
@@ -136,6 +144,8 @@ def translate(error: Exception, location: str) -> StoreError:
         return error
     # A server that has no AUTH repeats what it was sent with it: the password.
     text = SCRIPT.sub("", ARGUMENTS.sub("", str(error)))
+    if moving := _MOVING.search(text):
+        return StoreMoving(moving[1])
     code = next((c for kind, c in _BY_CLASS if isinstance(error, kind)), None)
     if code in (None, "WRONGPASS"):
         found = error_code(text)

@@ -53,7 +53,7 @@ def read_all() -> None:
     for script in (BIND, RETAIN, CLEAN, JOIN, COMPACT, PUBLISH):
         _text(script.name)
     _text("apply")
-    for part in sorted({part for parts in _OPERATIONS.values() for part in parts}):
+    for part in sorted({"states", *(part for parts in _OPERATIONS.values() for part in parts)}):
         _text(f"operations/{part}")
 
 
@@ -118,11 +118,14 @@ class Script:
 
 
 BIND = Script("bind")
-RETAIN = Script("retain")
-CLEAN = Script("clean")
+RETAIN = Script("retain", ("states",))
+CLEAN = Script("clean", ("states",))
 JOIN = Script("join")
 COMPACT = Script("compact")
 PUBLISH = Script("publish")
+FREEZE = Script("freeze")
+RECEIVE = Script("receive")
+COPY = Script("copy")
 
 # By the operations that it has: a handful of combinations occur.
 _apply: dict[tuple[str, ...], Script] = {}

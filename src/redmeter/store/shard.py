@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from random import SystemRandom
 
 from redmeter.clock import Clock
-from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
 from redmeter.store.cluster import ClusterLink
@@ -238,6 +238,10 @@ class Shard:
                 error.sent = in_flight.sent
                 self.link.recover()
                 raise
+            except StoreMoving as error:
+                # Where it was moved, no batch is ever applied again, however late it arrives.
+                error.sent = in_flight.sent and error.state != "moved"
+                raise
             except StoreError as error:
                 error.sent = in_flight.sent
                 if getattr(error, "code", "") != "WRONGTYPE" or not bound or in_flight.renewed:
@@ -267,6 +271,7 @@ class Shard:
 
         Raises:
             RetentionChanged: made for another retention; nothing was written.
+            StoreMoving: the store is being moved, or was moved; nothing was written now.
             StoreUnavailable: the answer is missing.
             StoreError: the server refused; nothing was written.
         """

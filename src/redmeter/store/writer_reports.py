@@ -31,7 +31,7 @@ def publish(
     numbers = int(instance), int(ended), INSTANCE_SECONDS, WRITER_SECONDS, KEPT
     reply = PUBLISH.run(
         link,
-        [keys.writers, keys.reports, keys.instances],
+        [keys.writers, keys.reports, keys.instances, keys.meta],
         [producer, report, *map(str, numbers)],
     )
     number = raised(reply)

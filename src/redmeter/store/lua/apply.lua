@@ -18,6 +18,7 @@
 --   it: see scripts.py.
 --
 -- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 nobody can know ·
+--   -3 frozen, -4 receiving, -5 moved: not applied, since the store is being moved or was moved ·
 --   or {1, i, what, i, what …}: applied, and of KEYS[i] there is something to tell: "is …", an
 --   answer that was asked for; else what was not carried out, by reason: aged, future, the server's
 --   error, or "unkept ERROR": written, but its index entry or its time to live could not be
@@ -41,7 +42,18 @@ if watermark then
 elseif ARGV[5] == '1' then
   return -2
 end
-if ARGV[4] ~= '' and call('HGET', KEYS[2], 'version') ~= ARGV[4] then return -1 end
+
+-- Only now, so that a lost reply can be settled whatever became of the store: see freeze.lua.
+local meta = call('HMGET', KEYS[2], 'version', 'frozen', 'moved', 'receiving')
+if meta[3] then return -5 end
+if meta[4] then return -4 end
+if meta[2] then
+  local deadline = tonumber(string.match(meta[2], ' (%S+)$')) or 0
+  local time = call('TIME')
+  if time[1] + time[2] / 1000000 < deadline then return -3 end
+  call('HDEL', KEYS[2], 'frozen')  -- else a clock that is set back would revive it
+end
+if ARGV[4] ~= '' and meta[1] ~= ARGV[4] then return -1 end
 
 -- The watermark goes first, by a command that is refused when memory is out, on a replica and so
 -- on: then nothing at all has been written, and the same batch may come again. After it, scripts

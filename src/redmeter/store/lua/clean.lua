@@ -1,7 +1,7 @@
 -- Clean the series of one stretch of an index: remove slices that have left the retention,
 -- hashes that hold nothing else, and index entries without a hash.
 --
--- KEYS[1] the index
+-- KEYS[1] the index   KEYS[2] meta:
 -- ARGV[1] rank of the first entry, counted from the end   ARGV[2] most entries
 -- ARGV[3] passes made before: a precision of N minutes is due in every Nth
 -- ARGV[4] the caller's clock, Unix seconds
@@ -12,7 +12,8 @@
 -- ARGV[9] samples to keep of a precision that is not among the following
 -- ARGV[10…] precision, samples, …
 -- Returns {entries seen, of them not due, slices removed, hashes removed, entries removed,
---   {entries whose hash is large, or was}, {entries that are none, or whose key holds something else}}.
+--   {entries whose hash is large, or was}, {entries that are none, or whose key holds something else}};
+--   or the error STORE_MOVING.
 -- Nothing live is ever removed: looking and removing are one step here, and the time is the
 --   earlier of the two clocks.
 -- Cost: about 4 µs an entry, and 100 ns for each field that is looked at. Stops after WORK.
@@ -21,6 +22,11 @@
 
 local WORK = 5000  -- entries count for 25, fields for 1: about 1 ms
 local WIDEST = 31622400  -- seconds; wider slices are none of ours
+
+-- operations --
+
+local refusal = refusal_of(KEYS[2])
+if refusal then return refusal end
 
 local call = redis.call
 local time = call('TIME')

@@ -4,16 +4,17 @@
 -- nobody alive holds. Alive is who published lately; a process that was only stopped for a while
 -- has its number still, unless another one needed it.
 --
--- KEYS[1] writers:   KEYS[2] reports:   KEYS[3] instances:
+-- KEYS[1] writers:   KEYS[2] reports:   KEYS[3] instances:   KEYS[4] meta:
 -- ARGV[1] producer   ARGV[2] its report, JSON
 -- ARGV[3] 1: it needs a number   ARGV[4] 1: it ends, and gives its number back
 -- ARGV[5] how long after its last report a writer counts as alive, seconds
 -- ARGV[6] how long after it a writer is kept, seconds
 -- ARGV[7] how many writers are kept; those alive are kept anyway
--- Returns the number that the producer holds from now on, or nil.
+-- Returns the number that the producer holds from now on, or nil; or the error STORE_MOVING while
+--   the store receives the data of another one, since the three keys are copied then.
 -- Cost: 10 µs; 1 µs for each holder of a number where one is given out, and for each of the up to
 --   100 writers that are removed.
--- Retry: safe, the same answer again. Cluster: the three keys would have to share a slot.
+-- Retry: safe, the same answer again. Cluster: the keys have to share a slot.
 
 local SWEPT = 100  -- writers removed in one call
 
@@ -22,6 +23,9 @@ local producer = ARGV[1]
 local now = tonumber(call('TIME')[1])
 local alive, kept = now - tonumber(ARGV[5]), tonumber(ARGV[6])
 
+if call('HGET', KEYS[4], 'receiving') then
+  return redis.error_reply('STORE_MOVING receiving')
+end
 call('ZADD', KEYS[1], now, producer)
 call('HSET', KEYS[2], producer, ARGV[2])
 
@@ -66,5 +70,5 @@ else
     call('HSET', KEYS[3], producer, number)
   end
 end
-for _, key in ipairs(KEYS) do call('EXPIRE', key, ARGV[6]) end
+for k = 1, 3 do call('EXPIRE', KEYS[k], ARGV[6]) end
 return number
