@@ -71,6 +71,7 @@ check: $(READY) ## formatting, lint, types, docs
 	$(BIN)/mypy
 	$(BIN)/python tools/docs.py --check
 	$(BIN)/python tools/openapi.py --check
+	$(BIN)/python tools/words.py --check
 	$(BIN)/python tools/mutants --check
 	tools/npm run --silent check
 

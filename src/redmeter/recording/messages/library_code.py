@@ -61,5 +61,5 @@ def _folder(file: str | None) -> tuple[str, ...]:
 #: Where the standard library and Redmeter are. `os` has no file in a program that is frozen whole.
 _FOLDERS = (
     *_folder(getattr(os, "__file__", None)),
-    *_folder(str(Path(__file__).parent)),
+    *_folder(str(Path(__file__).parents[1])),
 )
