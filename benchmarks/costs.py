@@ -16,9 +16,9 @@ from batches import packed as as_sent
 from capacity import Workload, shared_names
 from filling import MANY, copy, fill, observed
 from redmeter import Meter
+from redmeter.format import counter, gauge, histogram, message
+from redmeter.format.message import Group, LogHour
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
-from redmeter.kinds import counter, gauge, histogram, message
-from redmeter.kinds.message import Group, LogHour
 from redmeter.store import writer_reports
 from redmeter.store.replies import Command, Reply
 from redmeter.store.shard import Shard

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from batches import Bench
+from redmeter.format import counter, gauge, histogram
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Kept, Keys
-from redmeter.kinds import counter, gauge, histogram
-from redmeter.kinds.distribution import Distribution
 from redmeter.store.shard import Shard
 from redmeter.types import Operations
 

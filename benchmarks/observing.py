@@ -14,10 +14,10 @@ import redis
 from measures import _empty, _store, _used, memory_full
 from recording import CALLS, repeated
 from redmeter import Meter
+from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.format.packed_text import buckets_text, moments_text
+from redmeter.format.statistics import LIFE
 from redmeter.keys import DEFAULT_HISTOGRAMS, Keys, entry
-from redmeter.kinds.distribution import RELATIVE_ERROR, Distribution
-from redmeter.kinds.packed import buckets_text, moments_text
-from redmeter.kinds.statistics import LIFE
 from redmeter.reading.rankings import rank
 from redmeter.reading.summaries import read_summaries
 from redmeter.recording.bulk_writer import BulkWriter

@@ -15,12 +15,12 @@ SRC = Path(__file__).parents[1] / "src"
 PACKAGE = SRC / "redmeter"
 
 #: A module imports from rows above its own in this list, and from its own folder. The pure row is
-#: in two parts, since settings and kinds are written in terms of names and keys.
+#: in two parts, since settings and the format are written in terms of names and keys.
 ROWS = (
     {"errors", "types", "clock", "expressions"},
     {"names", "keys", "extras"},
     {"shards"},
-    {"settings", "kinds", "analysis", "formats", "promql"},
+    {"settings", "format", "analysis", "formats", "promql"},
     {"store"},
     {"resolve"},
     {"recording", "reading", "cleaning", "forgetting", "migrating"},

@@ -7,7 +7,7 @@ the rest.
 
 from collections.abc import Mapping
 
-from redmeter.kinds.distribution import Distribution
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.reading import (
     catalogue,
     forecasts,

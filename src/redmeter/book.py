@@ -28,11 +28,11 @@ from redmeter import cleaning
 from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
 from redmeter.errors import InvalidSetting, InvalidValue, StoreError, UnknownPrecision, shown
+from redmeter.format import counter, exponential_histogram, statistics
+from redmeter.format import message as message_kind
+from redmeter.format.hourly import THIS_HOUR
+from redmeter.format.moments import MAX_DOUBLE, Moments
 from redmeter.keys import MAX_SAMPLES, Kept, Keys, Retention, check_time, slice_start
-from redmeter.kinds import counter, distribution, statistics
-from redmeter.kinds import message as message_kind
-from redmeter.kinds.hourly import THIS_HOUR
-from redmeter.kinds.moments import MAX_DOUBLE, Moments
 from redmeter.names import check_text
 from redmeter.reading.series import slices_of
 from redmeter.recording.messages.coalesce import TEXT_LIMIT
@@ -288,7 +288,7 @@ def update_stats(
         InvalidName, InvalidValue, StoreError: see log_common().
         TypeError: the value is no number.
     """
-    number = distribution.check_value(value)
+    number = exponential_histogram.check_value(value)
     if not math.isfinite(number):
         raise InvalidValue(value, "a statistic is of finite numbers")
     within = _check_timeout(timeout)

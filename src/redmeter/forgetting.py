@@ -6,10 +6,10 @@ see cleaning.py.
 
 from collections.abc import Iterator
 
+from redmeter.format.mark import clean_label, parse_release
+from redmeter.format.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.keys import Keys, parse_entry
 from redmeter.keys import entry as entry_of
-from redmeter.kinds.mark import clean_label, parse_release
-from redmeter.kinds.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.names import check_text
 from redmeter.resolve import resolve_name
 from redmeter.store import Store
@@ -98,7 +98,7 @@ def forget_mark(store: Store, label: str) -> int:
     """Remove all marks of a label; return how many there were.
 
     Raises:
-        TypeError, InvalidValue: see redmeter.kinds.mark.clean_label.
+        TypeError, InvalidValue: see redmeter.format.mark.clean_label.
         StoreError: the server cannot be reached or refuses.
     """
     wanted, key = clean_label(label), store.keys.marks

@@ -10,7 +10,7 @@ from redmeter import settings
 from redmeter import store as stores
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
-from redmeter.kinds.message import check_logger, check_severity, severity_of
+from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.queries import Queries
 from redmeter.recording.instruments import Counter, Gauge
 from redmeter.recording.marks import label_of

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from redmeter.errors import InvalidName, InvalidValue
+from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.keys import check_times
-from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.names import canonical
 from redmeter.reading.spread import Summary
 from redmeter.store import Store

@@ -10,7 +10,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.cli import chart, units
-from redmeter.kinds.distribution import Distribution
+from redmeter.format.exponential_histogram import Distribution
 from support.commands import is_clean, plain
 from support.observed import put_observed
 

@@ -7,8 +7,8 @@ import pytest
 
 from redmeter import Meter, book
 from redmeter.forgetting import forget
+from redmeter.format.message import LIFE
 from redmeter.keys import HOUR
-from redmeter.kinds.message import LIFE
 from redmeter.reading.messages import read_common
 from redmeter.reading.statistics import read_statistics
 from redmeter.reading.talk import read_talk

@@ -23,8 +23,8 @@ from redmeter import (
 )
 from redmeter import store as stores
 from redmeter.clock import ManualClock
+from redmeter.format.message import parse_entry
 from redmeter.keys import HOUR
-from redmeter.kinds.message import parse_entry
 from redmeter.store.connection import ServerLink
 from support import listings
 from support.proxy import Proxy

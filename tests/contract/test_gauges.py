@@ -19,8 +19,8 @@ from redmeter import (
 )
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
+from redmeter.format import counter, gauge
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
-from redmeter.kinds import counter, gauge
 from redmeter.reading import catalogue
 from redmeter.reading.gauges import read_gauges
 from redmeter.store import Store

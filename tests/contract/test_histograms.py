@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from redmeter import Meter, forgetting
 from redmeter import cleaning as cleaner
 from redmeter.clock import ManualClock
+from redmeter.format import counter, histogram
+from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.format.packed_text import buckets_text, moments_text, parse
 from redmeter.keys import DEFAULT_HISTOGRAMS, HOUR, Kept, slice_start
-from redmeter.kinds import counter, histogram
-from redmeter.kinds.distribution import RELATIVE_ERROR, Distribution
-from redmeter.kinds.packed import buckets_text, moments_text, parse
 from redmeter.store import Store
 from redmeter.types import Batch, Operations, Outcome
 from support.proxy import Proxy
@@ -94,7 +94,7 @@ def test_the_server_merges_as_python_does(
 ) -> None:
     """To the last bucket, and byte for byte the text that Python would write of it.
 
-    Not in the first day of all, whose hours read as those of a day: see kinds/hourly.py.
+    Not in the first day of all, whose hours read as those of a day: see format/hourly.py.
     """
     client.flushall()
     store = open_store(histogram_retention={60: 120}, clock=ManualClock(now))

@@ -16,8 +16,8 @@ import redmeter
 from redmeter import InvalidValue, Mark, Meter, StoreUnavailable
 from redmeter.clock import ManualClock
 from redmeter.forgetting import forget_mark
-from redmeter.kinds import mark
-from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS, Noted
+from redmeter.format import mark
+from redmeter.format.mark import KEPT_SECONDS, MAX_MARKS, NEAR_SECONDS, Noted
 from redmeter.reading.marks import read_marks
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter

@@ -11,10 +11,10 @@ from redmeter import book
 from redmeter.cleaning import clean
 from redmeter.clock import ManualClock
 from redmeter.forgetting import forget_logger
+from redmeter.format import message
+from redmeter.format.message import OTHER, Group, LogHour
+from redmeter.format.steps import ALL, STEPS, is_complete, parse, windows
 from redmeter.keys import HOUR, STEP, slice_start
-from redmeter.kinds import message
-from redmeter.kinds.message import OTHER, Group, LogHour
-from redmeter.kinds.steps import ALL, STEPS, is_complete, parse, windows
 from redmeter.reading.messages import read_changes
 from redmeter.reading.talk import read_talk
 from redmeter.shards import ShardedKeys
@@ -181,7 +181,7 @@ def test_patterns_are_bounded_and_leave_with_their_steps(
     store: Store, client: Any, clock: FixedTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What exceeds the most is (other); those whose steps have left make room."""
-    monkeypatch.setattr("redmeter.kinds.steps.MAX_FIELDS", 3)
+    monkeypatch.setattr("redmeter.format.steps.MAX_FIELDS", 3)
     write(store, *((NOON, name) for name in "abcdd"))
     write(store, (NOON, "d"), (NOON, "a"), (NOON, OTHER))
     assert stored(client) == {

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from redmeter import Meter, StoreRefused
+from redmeter.format import message
+from redmeter.format.hourly import hour_of
+from redmeter.format.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.keys import HOUR
-from redmeter.kinds import message
-from redmeter.kinds.hourly import hour_of
-from redmeter.kinds.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.store import Store
 from redmeter.types import Batch, Outcome
 from support.stores import OpenMeter, OpenStore, exchanges, send, server_time

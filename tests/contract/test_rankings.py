@@ -14,9 +14,9 @@ from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
 from redmeter.clock import ManualClock
 from redmeter.dashboard import questions
 from redmeter.dashboard.endpoints import ENDPOINTS
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import MAX_DOUBLE
 from redmeter.keys import DEFAULT_HISTOGRAMS, slice_start
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.moments import MAX_DOUBLE
 from redmeter.reading import observed
 from redmeter.reading.observed import Sum, choose
 from redmeter.reading.rankings import rank

@@ -21,10 +21,10 @@ from redmeter import (
     book,
 )
 from redmeter.forgetting import forget
+from redmeter.format import statistics
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import MAX_DOUBLE, Moments
 from redmeter.keys import HOUR, Kept
-from redmeter.kinds import statistics
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.moments import MAX_DOUBLE, Moments
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
 from redmeter.types import Operations, Outcome

@@ -8,9 +8,9 @@ import contextlib
 from hypothesis import given
 
 from redmeter.errors import InvalidName, InvalidSetting, InvalidValue
+from redmeter.format.mark import MAX_LABEL, clean_label
+from redmeter.format.message import MAX_SEVERITY, logger_of, name_of, parse_name, severity_of
 from redmeter.keys import MAX_PRECISION, Keys, Retention, check_prefix, parse_changes, parse_entry
-from redmeter.kinds.mark import MAX_LABEL, clean_label
-from redmeter.kinds.message import MAX_SEVERITY, logger_of, name_of, parse_name, severity_of
 from redmeter.names import MAX_BYTES, canonical, cleaned, format_name
 from redmeter.names import parse_name as parse_series
 from redmeter.reading.catalogue import matching, matching_ends

@@ -1,7 +1,7 @@
-"""Fuzz: what lies in Redis, where others may have put it: values of hashes, members of sets.
+"""Fuzz: values of hashes and members of sorted sets that other programs may have written.
 
-Beside tests/kinds, where what is written here is read back, and test_distribution.py, which tries
-any text for buckets. What a whole page makes of such texts is in test_fuzzed_store.py.
+The round trip of valid texts is tested in tests/format. Texts of buckets are also fuzzed in
+test_exponential_histogram.py, and a page that reads such values in test_fuzzed_store.py.
 """
 
 import contextlib
@@ -12,12 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.errors import IncompatibleStore
+from redmeter.format import mark, packed_text
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.hourly import hour_of
+from redmeter.format.message import format_entry, parse_entry
+from redmeter.format.statistics import MEMBERS, merged
 from redmeter.keys import MAX_TIME
-from redmeter.kinds import mark, packed
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.hourly import hour_of
-from redmeter.kinds.message import format_entry, parse_entry
-from redmeter.kinds.statistics import MEMBERS, merged
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import counts_of
 from redmeter.reading.messages import frequencies_of, seen_of, sources_of
@@ -64,12 +64,14 @@ REPORT = json.dumps(
 def test_a_slice_of_a_histogram_is_sound_or_nothing(texts: list[tuple[bytes, bytes]]) -> None:
     """Its counts add up, its quantiles are finite; and it is written and read back."""
     for buckets, moments in texts:
-        found = packed.parse(buckets, moments)
+        found = packed_text.parse(buckets, moments)
         if found is not None:
             assert_is_sound(found)
-            again = packed.parse(packed.buckets_text(found), packed.moments_text(found))
+            again = packed_text.parse(
+                packed_text.buckets_text(found), packed_text.moments_text(found)
+            )
             assert again == found
-    whole = packed.merged(texts)
+    whole = packed_text.merged(texts)
     if whole.count:
         assert_is_sound(whole)
 
@@ -88,7 +90,7 @@ def test_sums_are_finite_or_nothing(text: bytes) -> None:
     """Those of a histogram that is ranked."""
     found = sum_of(text)
     if found is not None:
-        assert 0 < found.count <= packed.MAX_COUNT
+        assert 0 < found.count <= packed_text.MAX_COUNT
         assert math.isfinite(found.mean)
         assert 0 <= found.m2 < math.inf
 
@@ -252,8 +254,8 @@ def test_a_report_is_a_writer_or_counted(rows: list[tuple[bytes, bytes, bytes]])
 def work_on_all(text: str) -> None:
     """Have each of them read a text."""
     data = text.encode(errors="surrogatepass")
-    packed.parse(data, b"6 27.5 59.2")
-    packed.parse(BUCKETS[0].encode(), data)
+    packed_text.parse(data, b"6 27.5 59.2")
+    packed_text.parse(BUCKETS[0].encode(), data)
     sum_of(data)
     value_of(data, 0, 60)
     whole(data)

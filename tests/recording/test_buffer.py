@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redmeter.format.intervals import parse
 from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
-from redmeter.kinds.slices import parse
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
 from redmeter.recording.stats import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL, RecorderStats

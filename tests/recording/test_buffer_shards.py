@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redmeter.format.message import Group, LogHour
 from redmeter.keys import Kept, Keys
-from redmeter.kinds.message import Group, LogHour
 from redmeter.recording.buffer import FIELDS_PER_BATCH, UNPLACED, BatchContents, Buffer
 from redmeter.recording.instance import with_instance
 from redmeter.recording.marks import PendingMarks

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.clock import ManualClock
+from redmeter.format import histogram
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.packed_text import MAX_COUNT
 from redmeter.keys import HOUR, Kept, Keys
-from redmeter.kinds import histogram
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.packed import MAX_COUNT
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.instruments import NOW, Instrument
 from redmeter.recording.observations import (

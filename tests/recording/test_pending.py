@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter.format import counter, gauge
 from redmeter.keys import Kept, Keys
-from redmeter.kinds import counter, gauge
 from redmeter.recording.pending import GaugeSample, IntervalFull, PendingCounter, PendingGauge
 from support.recorders import sent
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from redmeter import store as stores
 from redmeter.errors import StoreError
-from redmeter.kinds.distribution import Distribution
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.store import Store
 from soak.journal import AMOUNTS, Said

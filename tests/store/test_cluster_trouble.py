@@ -11,7 +11,7 @@ import redis
 
 from redmeter import StoreRefused, StoreUnavailable
 from redmeter.errors import AccessDenied
-from redmeter.kinds import counter
+from redmeter.format import counter
 from redmeter.reading.health import examine
 from redmeter.shards import TAGS
 from redmeter.store import Store, indexes

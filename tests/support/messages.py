@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import Any
 
+from redmeter.format.message import LogHour
 from redmeter.keys import HOUR
-from redmeter.kinds.message import LogHour
 from redmeter.recording.instruments import Instrument
 from redmeter.recording.messages.messages import Messages
 from redmeter.recording.messages.redact import MessageRules, redact_messages

@@ -17,10 +17,10 @@ import redis
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
+from redmeter.format import message
+from redmeter.format.message import Group, LogHour
 from redmeter.ingest.replay import replay
 from redmeter.keys import HOUR, slice_start
-from redmeter.kinds import message
-from redmeter.kinds.message import Group, LogHour
 from redmeter.reading import health
 from support.asking import asking
 from support.servers import Server

@@ -7,8 +7,8 @@ from typing import Any
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import SystemClock
+from redmeter.format import counter, gauge
 from redmeter.keys import Kept, slice_start
-from redmeter.kinds import counter, gauge
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
 from redmeter.store import Store

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from redmeter.cli import output
-from redmeter.kinds.distribution import Distribution, upper_edge
+from redmeter.format.exponential_histogram import Distribution, upper_edge
 from redmeter.types import Mark, Series
 
 V = TypeVar("V")

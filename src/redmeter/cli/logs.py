@@ -25,7 +25,7 @@ from redmeter.cli.app import (
     opened,
 )
 from redmeter.errors import InvalidSetting, InvalidValue
-from redmeter.kinds.message import SEVERITY, check_logger, severity_of
+from redmeter.format.message import SEVERITY, check_logger, severity_of
 from redmeter.reading import messages as reading
 from redmeter.store import Store
 from redmeter.types import Change, Frequency, LogSource, Message

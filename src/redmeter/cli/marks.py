@@ -9,7 +9,7 @@ from redmeter import forgetting, settings
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened
 from redmeter.errors import InvalidSetting
-from redmeter.kinds import mark as kind
+from redmeter.format import mark as kind
 from redmeter.reading.marks import read_marks
 from redmeter.recording.sync import check_written
 from redmeter.store import Store

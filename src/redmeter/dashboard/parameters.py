@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from redmeter.format.message import check_logger
 from redmeter.keys import MAX_PRECISION, MAX_SAMPLES
-from redmeter.kinds.message import check_logger
 from redmeter.names import MAX_BYTES, canonical
 from redmeter.reading.rankings import Order
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from redmeter.demo import shape
 from redmeter.demo.catalogue import POPULARITY, PRODUCTS
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Retention
-from redmeter.kinds.distribution import Distribution
 from redmeter.names import (
     HITS,
     HITS_FAILED,

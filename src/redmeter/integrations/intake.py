@@ -20,9 +20,9 @@ from typing import Protocol
 
 from redmeter import Meter
 from redmeter.errors import StoreError
+from redmeter.format.message import logger_of, severity_of
 from redmeter.integrations.hooks import meter_for
 from redmeter.keys import MAX_TIME
-from redmeter.kinds.message import logger_of, severity_of
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.recorder import is_storing
 

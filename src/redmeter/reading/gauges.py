@@ -5,7 +5,7 @@ Only the newest samples of the retention count, as for counters; see series.py.
 
 from collections.abc import Sequence
 
-from redmeter.kinds import gauge
+from redmeter.format import gauge
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.store import Store
 from redmeter.store.replies import Reply, pairs
@@ -55,6 +55,6 @@ def laid(grid: Grid, name: str, reply: Reply) -> Series[float | None]:
 
 
 def value_of(text: bytes | None, start: int, precision: int) -> float | None:
-    """Read "VALUE TIME"; None where it is something else: see kinds/gauge.py."""
+    """Read "VALUE TIME"; None where it is something else: see format/gauge.py."""
     found = None if text is None else gauge.parse(text, start, precision)
     return found and found[1]

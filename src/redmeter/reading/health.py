@@ -10,8 +10,8 @@ more is said. Of a cluster each master is asked before, and where one is away th
 from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
+from redmeter.format.message import parse_name
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
-from redmeter.kinds.message import parse_name
 from redmeter.reading import findings, reports
 from redmeter.reading import writers as writing
 from redmeter.reading.findings import Finding, Level, Sample

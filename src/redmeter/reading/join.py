@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName
+from redmeter.format.counter import count_of
 from redmeter.keys import Keys
-from redmeter.kinds.counter import count_of
 from redmeter.names import SeriesName, parse_name
 from redmeter.reading.partly import there
 from redmeter.reading.windows import Window

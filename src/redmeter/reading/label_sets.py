@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, LimitExceeded, shown
+from redmeter.format.packed_text import parse_moments
 from redmeter.keys import Keys, entry
-from redmeter.kinds.packed import parse_moments
 from redmeter.names import parse_name
 from redmeter.reading.join import Ask, Joined, counts_of, join, of_window
 from redmeter.reading.partly import there

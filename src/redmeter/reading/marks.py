@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from redmeter.format.mark import MAX_MARKS, parse
 from redmeter.keys import Keys
-from redmeter.kinds.mark import MAX_MARKS, parse
 from redmeter.store import Store
 from redmeter.store.replies import Command, raised
 from redmeter.types import Mark

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from redmeter.analysis import changes as analysis
 from redmeter.errors import InvalidValue, LimitExceeded
+from redmeter.format.hourly import hours_of
+from redmeter.format.message import MAX_PATTERNS, SEVERITY, name_of, parse_entry, parse_name
 from redmeter.keys import HOUR, slice_start
-from redmeter.kinds.hourly import hours_of
-from redmeter.kinds.message import MAX_PATTERNS, SEVERITY, name_of, parse_entry, parse_name
 from redmeter.reading.partly import readable
 from redmeter.reading.sliding import clock_hours, slid
 from redmeter.store import Store, View, indexes

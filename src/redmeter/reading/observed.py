@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from redmeter.errors import LimitExceeded
-from redmeter.kinds.distribution import RELATIVE_ERROR, Distribution
-from redmeter.kinds.moments import MAX_DOUBLE, held
-from redmeter.kinds.packed import MAX_COUNT
+from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
+from redmeter.format.moments import MAX_DOUBLE, held
+from redmeter.format.packed_text import MAX_COUNT
 from redmeter.reading.partly import readable
 from redmeter.reading.summaries import MAX_MERGED, merged_slices
 from redmeter.store import Store
@@ -61,7 +61,7 @@ class Sum:
         self.series.append(series)
 
     def merge(self, part: "Sum") -> None:
-        """Take in what another one sums up to: see kinds/moments.py."""
+        """Take in what another one sums up to: see format/moments.py."""
         if self.count and part.count:
             apart = part.mean - self.mean
             share = self.count / (self.count + part.count)
@@ -80,7 +80,7 @@ class Sum:
 
     @property
     def exact_total(self) -> float | None:
-        """The sum; None where it may have been cut: see kinds/moments.py.
+        """The sum; None where it may have been cut: see format/moments.py.
 
         A sum that was cut stays at the largest double, unless values of the other sign follow: then
         the squares of their distances are cut.
@@ -156,7 +156,7 @@ def sum_of_all(texts: Iterable[bytes]) -> Sum:
 
 
 def sum_of(text: bytes) -> Sum | None:
-    """Read "COUNT TOTAL M2"; None where it is something else: see kinds/packed.py."""
+    """Read "COUNT TOTAL M2"; None where it is something else: see format/packed_text.py."""
     try:
         count, total, m2 = text.split(b" ")
         found = Sum(int(count), float(total), m2=float(m2))

@@ -6,8 +6,8 @@ less time than by rankings.py is bounded by less: MAX_JOINED series, MAX_READ of
 
 from collections.abc import Mapping
 
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Kept, Keys
-from redmeter.kinds.distribution import Distribution
 from redmeter.reading import observed
 from redmeter.reading.join import Joined
 from redmeter.reading.observed import CANDIDATES, choose

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
+from redmeter.format.counter import count_of
 from redmeter.keys import Retention
-from redmeter.kinds.counter import count_of
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
 from redmeter.reading.label_sets import check_labels, has_labels, label_of

@@ -9,8 +9,8 @@ time. Rows beyond that have neither curve nor percentile.
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Keys, slice_start
-from redmeter.kinds.distribution import Distribution
 from redmeter.reading.curves import QUANTILE, asked_spreads, grid, hashes_of
 from redmeter.reading.gauges import value_of
 from redmeter.reading.rows import RowGroup

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
+from redmeter.format import counter
+from redmeter.format.counter import MAX_COUNT, count_of
 from redmeter.keys import Retention, slice_start
-from redmeter.kinds import counter
-from redmeter.kinds.counter import MAX_COUNT, count_of
 from redmeter.reading.partly import readable, warn_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.replies import Command, Reply, mapped, pairs, raised
@@ -186,7 +186,7 @@ def window(
 
 
 def slices_of(reply: Reply) -> dict[int, int]:
-    """Read a counter's hash: slice start -> count. See kinds/counter.py.
+    """Read a counter's hash: slice start -> count. See format/counter.py.
 
     Raises:
         StoreError: the reply is an error, e.g. WRONGTYPE.

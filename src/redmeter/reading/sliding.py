@@ -1,14 +1,14 @@
 """Sliding hours: how often patterns came in the last 60 minutes, and in the 60 minutes before.
 
 The counts by five minutes replace those of the clock hours where they are complete: see
-kinds/steps.py. They are not complete within two hours after an upgrade, and for messages that
+format/steps.py. They are not complete within two hours after an upgrade, and for messages that
 another program counts. A pattern's clock hours then show more than its steps do, and stay.
 """
 
 from collections.abc import Mapping, Sequence
 
+from redmeter.format.steps import ALL, Steps, is_complete, parse, windows
 from redmeter.keys import HOUR, slice_start
-from redmeter.kinds.steps import ALL, Steps, is_complete, parse, windows
 from redmeter.types import Frequency
 
 

@@ -1,15 +1,16 @@
-"""How observed values were spread: what a summary answers. Values, no I/O.
+"""Summaries of observed values: count, mean, percentiles. Values, no I/O.
 
-Everything is told from a Distribution: see kinds/distribution.py. Count, lowest and highest are
-exact; total, mean and stddev to the rounding of doubles; a quantile is off by at most 2.17 % of
-itself, whatever the values are and however many slices, processes and label sets were merged.
+They are computed from a Distribution, see format/exponential_histogram.py. The count, the lowest
+and the highest value are exact. Total, mean and stddev are exact up to the rounding of doubles. A
+quantile is within 2.17 % of the exact one, no matter how many intervals, processes and label sets
+were merged.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.packed import merged, parse
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.packed_text import merged, parse
 from redmeter.types import Series
 
 #: Buckets and moments of a slice, as they are stored; None where there is none.

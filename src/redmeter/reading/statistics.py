@@ -1,12 +1,12 @@
 """Statistics by the hour: of this hour, and of the last one before it that had something.
 
 They are kept beside the histograms in the layout of "Redis in Action", what other programs have
-written too: see kinds/statistics.py.
+written too: see format/statistics.py.
 """
 
+from redmeter.format.hourly import hours_of
+from redmeter.format.statistics import merged
 from redmeter.keys import HOUR, slice_start
-from redmeter.kinds.hourly import hours_of
-from redmeter.kinds.statistics import merged
 from redmeter.store import Store
 from redmeter.store.replies import Reply, raised, scored
 from redmeter.types import HourlyStats, Statistics

@@ -1,7 +1,7 @@
 """Summaries: how observed values were spread, over a window and slice by slice.
 
 Only the newest samples of the retention count, as for counters; see series.py. A slice lies in two
-hashes, buckets and moments, of which one without the other is nobody's: see kinds/packed.py.
+hashes, buckets and moments, of which one without the other is nobody's: see format/packed_text.py.
 
 Where only the window as a whole is asked for, as by rankings, it is covered by the fewest slices of
 all precisions that are kept: an hour and a half is an hour and thirty minutes, not ninety minutes.
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from redmeter.errors import LimitExceeded
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, Retention, slice_start
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.packed import merged
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.partly import readable
 from redmeter.reading.series import window

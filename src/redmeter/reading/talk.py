@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from redmeter.analysis import changes as analysis
 from redmeter.analysis.changes import passed_of
+from redmeter.format.message import SEVERITY, name_of, parse_name
+from redmeter.format.steps import ALL, is_complete, parse
 from redmeter.keys import HOUR, Keys
-from redmeter.kinds.message import SEVERITY, name_of, parse_name
-from redmeter.kinds.steps import ALL, is_complete, parse
 from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.messages import (
     Source,

@@ -7,7 +7,7 @@ histograms of some.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from redmeter.kinds.distribution import Distribution
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.reading.join import Joined, series_in
 from redmeter.reading.observed import Sum, sum_of
 from redmeter.reading.requested import Page, Traffic, route_of

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from redmeter.format.counter import count_of
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Keys, slice_start
-from redmeter.kinds.counter import count_of
-from redmeter.kinds.distribution import Distribution
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS
 from redmeter.reading.curves import (
     QUANTILE,

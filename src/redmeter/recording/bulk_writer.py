@@ -7,7 +7,7 @@ batch counts once, and trouble is raised to whoever waits for the result.
 import math
 from threading import Lock
 
-from redmeter.kinds.distribution import Distribution
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.recording.backoff import chance, is_passing
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete

@@ -19,9 +19,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from redmeter.format.counter import MAX_COUNT, check_amount
+from redmeter.format.gauge import check_value
 from redmeter.keys import check_time
-from redmeter.kinds.counter import MAX_COUNT, check_amount
-from redmeter.kinds.gauge import check_value
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
 
 #: Time of an event that happened once; else a tuple (time, amount), or Last of a gauge.

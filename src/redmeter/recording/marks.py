@@ -1,16 +1,16 @@
 """Marks on their way: a cell for all of them, and what waits for being stored.
 
 They are rare, but whoever notes one must not wait for the network either; so they go the way of
-everything else. The same mark twice is merged here by the rules of the store: see kinds/mark.py.
+everything else. The same mark twice is merged here by the rules of the store: see format/mark.py.
 """
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from redmeter.errors import InvalidValue
+from redmeter.format import mark
+from redmeter.format.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
 from redmeter.keys import Kept, Keys
-from redmeter.kinds import mark
-from redmeter.kinds.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
 from redmeter.recording.instruments import Event, Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
 from redmeter.types import Operations

@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
+from redmeter.format import histogram
+from redmeter.format.exponential_histogram import Distribution, check_value
+from redmeter.format.packed_text import MAX_COUNT
 from redmeter.keys import HOUR, Kept, Keys
-from redmeter.kinds import histogram
-from redmeter.kinds.distribution import Distribution, check_value
-from redmeter.kinds.packed import MAX_COUNT
 from redmeter.recording.instruments import Event, Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
 from redmeter.types import Operations

@@ -13,9 +13,9 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
+from redmeter.format import counter, gauge
+from redmeter.format.counter import MAX_COUNT
 from redmeter.keys import Kept, Keys
-from redmeter.kinds import counter, gauge
-from redmeter.kinds.counter import MAX_COUNT
 from redmeter.recording.stats import OVERFLOW
 from redmeter.types import Operations
 

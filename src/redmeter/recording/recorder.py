@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 
 from redmeter.clock import Clock
+from redmeter.format.counter import check_amount
+from redmeter.format.exponential_histogram import check_value
+from redmeter.format.mark import Noted
 from redmeter.keys import check_time
-from redmeter.kinds.counter import check_amount
-from redmeter.kinds.distribution import check_value
-from redmeter.kinds.mark import Noted
 from redmeter.recording import process
 from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
@@ -150,7 +150,7 @@ class Recorder:
         """Record a message. Never raises where the arguments are what they should be.
 
         Args:
-            logger, severity: as they are stored: see kinds/message.py.
+            logger, severity: as they are stored: see format/message.py.
             pattern: what groups it, a format or None: see fingerprint.py.
             text: of any length, with any characters.
             time: when it was, Unix seconds.

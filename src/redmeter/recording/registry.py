@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from redmeter.errors import InvalidName
-from redmeter.kinds.message import SEVERITY, name_of
+from redmeter.format.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name
 from redmeter.recording.instance import per_process_series
 from redmeter.recording.instruments import (

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.format import counter, exponential_histogram, gauge, histogram, mark, message
+from redmeter.format.counter import check_amount
+from redmeter.format.gauge import check_value
+from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME, Kept, check_time
-from redmeter.kinds import counter, distribution, gauge, histogram, mark, message
-from redmeter.kinds.counter import check_amount
-from redmeter.kinds.gauge import check_value
-from redmeter.kinds.message import name_of
 from redmeter.names import canonical
 from redmeter.recording.instance import (
     RENEW_SECONDS,
@@ -170,7 +170,7 @@ class SyncRecorder:
     ) -> None:
         """Take in a measured value. See Meter.observe()."""
         series = canonical(name, labels)
-        number = distribution.check_value(value)
+        number = exponential_histogram.check_value(value)
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
         store = self._store
         if store is None:
@@ -184,7 +184,7 @@ class SyncRecorder:
             return
         if self._is_gone(store.kept, series, second):
             return
-        found = distribution.Distribution()
+        found = exponential_histogram.Distribution()
         found.add_all([number])
         part, slices = store.shard(series), {series: {second: found}}
         self._write(1, part, lambda kept: histogram.operations(part.keys, kept.histograms, slices))

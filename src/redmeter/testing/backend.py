@@ -8,8 +8,8 @@ from redmeter.analysis.changes import changes
 from redmeter.backends import Backend
 from redmeter.clock import ManualClock
 from redmeter.errors import LimitExceeded
+from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
-from redmeter.kinds.mark import distinct
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import matching
 from redmeter.reading.label_sets import check_labels

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from redmeter import settings
 from redmeter.clock import ManualClock
+from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.keys import HISTOGRAMS, Retention
-from redmeter.kinds.message import check_logger, check_severity, severity_of
 from redmeter.meter import Meter, _plain
 from redmeter.names import canonical
 from redmeter.recording.sync import SyncRecorder

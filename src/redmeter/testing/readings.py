@@ -3,8 +3,8 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import HOUR, STEP, slice_start
-from redmeter.kinds.distribution import Distribution
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.messages import ordered
 from redmeter.reading.observed import Sum

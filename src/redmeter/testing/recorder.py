@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
+from redmeter.format.counter import check_amount
+from redmeter.format.exponential_histogram import check_value
+from redmeter.format.mark import Noted
 from redmeter.keys import check_time
-from redmeter.kinds.counter import check_amount
-from redmeter.kinds.distribution import check_value
-from redmeter.kinds.mark import Noted
 from redmeter.names import canonical
 from redmeter.recording.instance import with_instance
 from redmeter.recording.messages.coalesce import message_event

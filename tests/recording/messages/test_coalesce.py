@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter.format.message import MAX_PATTERNS, OTHER, LogHour
 from redmeter.keys import HOUR
-from redmeter.kinds.message import MAX_PATTERNS, OTHER, LogHour
 from redmeter.recording.messages.coalesce import coalesce
 from redmeter.recording.messages.fingerprint import Place
 from redmeter.recording.messages.messages import Messages

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter.format.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.keys import HOUR, Kept, Keys
-from redmeter.kinds.message import MAX_PATTERNS, OTHER, Group, LogHour
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.messages.logs import PendingLog
 from redmeter.recording.pending import PendingCounter

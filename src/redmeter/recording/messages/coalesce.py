@@ -20,8 +20,8 @@ from operator import itemgetter
 from typing import Any
 
 from redmeter.analysis.texts import clean
+from redmeter.format.message import OTHER, Group, LogHour
 from redmeter.keys import HOUR, STEP
-from redmeter.kinds.message import OTHER, Group, LogHour
 from redmeter.recording.instruments import Event
 from redmeter.recording.messages.fingerprint import Fingerprint, Place, shorten_fingerprint, size_of
 

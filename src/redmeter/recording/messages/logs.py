@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Self
 
+from redmeter.format import message
+from redmeter.format.message import HOURS, LogHour
 from redmeter.keys import Kept, Keys
-from redmeter.kinds import message
-from redmeter.kinds.message import HOURS, LogHour
 from redmeter.recording.pending import PendingByInterval
 from redmeter.types import Operations
 

@@ -8,8 +8,8 @@ it what is stored.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME
-from redmeter.kinds.message import name_of
 from redmeter.recording.instruments import Event, Instrument, InstrumentOwner
 from redmeter.recording.messages.coalesce import (
     bytes_of,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from redmeter.analysis.patterns import pattern_of
 from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
+from redmeter.format.message import SAMPLE_LIMIT, Group, LogHour
 from redmeter.keys import HOUR, STEP
-from redmeter.kinds.message import SAMPLE_LIMIT, Group, LogHour
 from redmeter.recording.flusher import in_background
 from redmeter.recording.instruments import Event
 from redmeter.recording.messages.coalesce import TEXT_LIMIT, Groups, grouped, time_of

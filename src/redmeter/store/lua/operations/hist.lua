@@ -1,7 +1,7 @@
 -- hist: merge distributions' buckets into slices.
 -- Keys: hists:, a hash for each slice.
 -- Arguments: bytes of a key before its entry in the index; runs with a text of buckets for each
---   slice: "LOW|HIGH|ZEROS|POSITIVE|NEGATIVE", as kinds/packed.py says.
+--   slice: "LOW|HIGH|ZEROS|POSITIVE|NEGATIVE", as format/packed_text.py says.
 -- A stored text that is not of this form counts as none, as far as it is looked at here; readers
 --   look at all of it. Histograms are ours alone, and always expire.
 -- Cost: by the delta and by what of the stored text lies between the delta's lowest bucket and its

@@ -2,7 +2,7 @@
 -- where a family has one, an index. What there is to write comes as JSON, runs of four,
 --   [precision, samples, [start, …], [value, …], …]
 -- in which hashes that have the same slices follow each other, each with a value for every start:
--- kinds/slices.py. Their keys are the index, where there is one, and a hash for each slice.
+-- format/intervals.py. Their keys are the index, where there is one, and a hash for each slice.
 
 -- Large batches are flushes of many series. There it pays to ask many keys at once whether they are
 -- new, and to trim one in SKIPPED hashes that have a single new slice, another one each time: asking

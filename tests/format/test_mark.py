@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import InvalidValue, Mark
-from redmeter.keys import MAX_TIME, Keys
-from redmeter.kinds.mark import (
+from redmeter.format.mark import (
     MAX_LABEL,
     NEAR_SECONDS,
     Noted,
@@ -17,6 +16,7 @@ from redmeter.kinds.mark import (
     operations,
     parse,
 )
+from redmeter.keys import MAX_TIME, Keys
 
 
 @pytest.mark.parametrize(

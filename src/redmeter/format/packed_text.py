@@ -19,8 +19,8 @@ from operator import add
 from typing import Any
 
 from redmeter.expressions import late
-from redmeter.kinds.distribution import HIGHEST, LOWEST, Distribution
-from redmeter.kinds.moments import Moments
+from redmeter.format.exponential_histogram import HIGHEST, LOWEST, Distribution
+from redmeter.format.moments import Moments
 
 #: Bytes of a text of buckets that are read at most.
 MAX_TEXT = 2**20

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter import InvalidName
-from redmeter.keys import HOUR, Keys
-from redmeter.kinds.hourly import THIS_HOUR
-from redmeter.kinds.message import (
+from redmeter.format.hourly import THIS_HOUR
+from redmeter.format.message import (
     MAX_PATTERNS,
     OTHER,
     Group,
@@ -27,6 +26,7 @@ from redmeter.kinds.message import (
     parse_name,
     severity_of,
 )
+from redmeter.keys import HOUR, Keys
 from redmeter.types import Operation
 
 KEYS = Keys("p:")

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from redmeter.errors import InvalidValue
+from redmeter.format.intervals import Runs, by_precision, multiples, told
 from redmeter.keys import Keys
-from redmeter.kinds.slices import Runs, by_precision, multiples, told
 from redmeter.types import Operation, Operations
 
 #: When it was measured, Unix seconds, and the value.

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.keys import HOUR, STEP, Keys
-from redmeter.kinds.steps import (
+from redmeter.format.steps import (
     MAX_FIELDS,
     STEPS,
     Steps,
@@ -14,6 +13,7 @@ from redmeter.kinds.steps import (
     parse,
     windows,
 )
+from redmeter.keys import HOUR, STEP, Keys
 
 #: The start of an hour.
 NOON = 1700000000 - 1700000000 % HOUR

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from redmeter.format import counter, gauge, histogram, mark, message, statistics
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, HOUR, Keys
-from redmeter.kinds import counter, gauge, histogram, mark, message, statistics
-from redmeter.kinds.distribution import Distribution
 from redmeter.types import Operations
 
 KEYS = Keys()

@@ -10,12 +10,12 @@ again into those of each precision.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from redmeter.format import statistics
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.intervals import Runs, by_precision, by_slice, multiples, told
+from redmeter.format.moments import Moments
+from redmeter.format.packed_text import buckets_text, moments_text
 from redmeter.keys import HOUR, Keys
-from redmeter.kinds import statistics
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.moments import Moments
-from redmeter.kinds.packed import buckets_text, moments_text
-from redmeter.kinds.slices import Runs, by_precision, by_slice, multiples, told
 from redmeter.types import Operation, Operations
 
 #: What can be merged.

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue
+from redmeter.format.counter import MAX_COUNT, check_amount, event, operations
+from redmeter.format.intervals import parse
 from redmeter.keys import Keys
-from redmeter.kinds.counter import MAX_COUNT, check_amount, event, operations
-from redmeter.kinds.slices import parse
 from redmeter.types import Operations
 
 KEYS = Keys()

@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue
-from redmeter.kinds.distribution import (
+from redmeter.format.exponential_histogram import (
     HIGHEST,
     LOWEST,
     RELATIVE_ERROR,
@@ -28,8 +28,8 @@ from redmeter.kinds.distribution import (
     middle,
     upper_edge,
 )
-from redmeter.kinds.moments import MAX_DOUBLE
-from redmeter.kinds.packed import (
+from redmeter.format.moments import MAX_DOUBLE
+from redmeter.format.packed_text import (
     MAX_COUNT,
     MAX_TEXT,
     buckets_text,

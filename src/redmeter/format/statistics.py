@@ -8,8 +8,8 @@ values are large and close together (see moments.py), so they serve only for wha
 import math
 from collections.abc import Mapping
 
+from redmeter.format.moments import Moments, held
 from redmeter.keys import Keys
-from redmeter.kinds.moments import Moments, held
 from redmeter.types import Operation, Operations
 
 #: How long an hour's statistics are kept after it began, seconds.

@@ -22,9 +22,9 @@ from sys import getsizeof
 from typing import NamedTuple
 
 from redmeter.expressions import late
+from redmeter.format import steps
+from redmeter.format.hourly import THIS_HOUR
 from redmeter.keys import HOUR, STEP, Keys, slice_start
-from redmeter.kinds import steps
-from redmeter.kinds.hourly import THIS_HOUR
 from redmeter.names import check_text, cleaned
 from redmeter.types import Operation, Operations
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter.format import statistics
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import MAX_DOUBLE, Moments
 from redmeter.keys import HOUR, Keys
-from redmeter.kinds import statistics
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.moments import MAX_DOUBLE, Moments
 
 KEYS = Keys()
 

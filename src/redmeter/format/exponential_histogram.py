@@ -36,7 +36,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from redmeter.errors import InvalidValue
-from redmeter.kinds.moments import MAX_DOUBLE, Moments
+from redmeter.format.moments import MAX_DOUBLE, Moments
 
 #: Each power of two is divided into 2^SCALE buckets.
 SCALE = 4

@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redmeter.format import histogram
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.intervals import parse as parse_runs
+from redmeter.format.packed_text import parse
 from redmeter.keys import HOUR, Keys
-from redmeter.kinds import histogram
-from redmeter.kinds.distribution import Distribution
-from redmeter.kinds.packed import parse
-from redmeter.kinds.slices import parse as parse_runs
 from redmeter.types import Operations
 
 KEYS = Keys()

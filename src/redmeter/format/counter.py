@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from redmeter.errors import InvalidValue
+from redmeter.format.intervals import Runs, by_precision, heads, multiples, single, stems, told
+from redmeter.format.packed_text import Numbers
 from redmeter.keys import Keys
-from redmeter.kinds.packed import Numbers
-from redmeter.kinds.slices import Runs, by_precision, heads, multiples, single, stems, told
 from redmeter.types import Operation, Operations
 
 #: What a signed 64-bit integer holds; HINCRBY refuses more.

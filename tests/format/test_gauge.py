@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redmeter.errors import InvalidValue
+from redmeter.format.gauge import Measured, check_value, operations
+from redmeter.format.intervals import parse
 from redmeter.keys import Keys
-from redmeter.kinds.gauge import Measured, check_value, operations
-from redmeter.kinds.slices import parse
 from redmeter.types import Operations
 
 KEYS = Keys()
