@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
+from redmeter.reading import rowcurves
 from redmeter.reading.detail import read_detail
 from redmeter.reading.listing import Listing, listing, window_for
 from redmeter.reading.rowcurves import MAX_POINTS, MAX_READ, few_series, point_width
@@ -105,32 +106,55 @@ def test_what_is_read_is_bounded(
     names = [f"took_{n:03}" for n in range(MAX_READ + 30)]
     many = {f'many{{n="{n:03}"}}': [(now, 1.0)] for n in range(MAX_READ + 1)}
     put_observed(client, {name: [(now, 0.5), (now - 5_000, 0.7)] for name in names} | many)
-    read: list[tuple[str, int]] = []
+    read: list[str] = []
     whole = ServerLink.exchange
 
     def seen(self: ServerLink, commands: Any, *take: Any, **options: Any) -> Any:
-        replies = whole(self, commands, *take, **options)
-        for command, reply in zip(commands, replies, strict=True):
-            if len(command) > 1 and ":hist:" in str(command[1]):
-                texts = reply[1::2] if command[0] == "HGETALL" else [t for t in reply if t]
-                read.append((str(command[1]), len(texts)))
-        return replies
+        read.extend(str(c[3]) for c in commands if c[0] == "EVAL" and ":hist:" in str(c[3]))
+        return whole(self, commands, *take, **options)
 
     monkeypatch.setattr(ServerLink, "exchange", seen)
     found = histograms(store, pattern="took_*", limit=200).rows
     assert [row.name for row in found if row.p95 is not None] == names[:MAX_READ]
     assert [row.count for row in found] == [2] * len(names)
     assert {row.precision for row in found} == {360}
-    assert len({key for key, _ in read if ":60:" in key}) == MAX_READ
-    assert sum(texts for _, texts in read) <= MAX_READ * (window().count + 2)
+    assert len(read) == MAX_READ
     read.clear()
     shown = histograms(store, pattern="took_*", limit=3, offset=40).rows
     assert [near(row.p95, 0.7) for row in shown] == [True] * 3
-    assert len({key for key, _ in read if ":60:" in key}) == 3
+    assert len(read) == 3
     read.clear()
     (row,) = histograms(store, pattern="many*", grouped=True).rows
     assert (row.p95, row.values, row.count, row.value) == (None, [], MAX_READ + 1, 1.0)
     assert read == []
+
+
+def test_buckets_of_more_bytes_are_not_sent(
+    client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a row or nothing; the bytes of the window and of the time before count."""
+    store, now = open_store(), server_time(client)
+    ago = slice_start(window().start(now), 3600) - 1800
+    values = [1.2**n for n in range(100)]
+    wide = [(at, value) for value in values for at in (ago, now - 600, now)]
+    put_observed(client, {"a_wide": wide, "b": [(now, 0.5)], 'c{n="1"}': [(now, 0.5)]})
+    put_observed(client, {'c{n="2"}': wide})
+    keys, texts = store.keys, list[bytes]()
+    for key in (keys.hist(60, "a_wide"), keys.moments(60, "a_wide")):
+        texts += [text for pair in client.hgetall(key).items() for text in pair]
+    for width, starts in window().slices_before(now).items():
+        for key in (keys.hist(width, "a_wide"), keys.moments(width, "a_wide")):
+            texts += filter(None, client.hmget(key, [str(start) for start in starts]))
+    size = sum(map(len, texts))
+    for share, read in ((size, True), (size - 1, False)):
+        monkeypatch.setattr(rowcurves, "MAX_BYTES", 4 * share)
+        rows = {row.name: row for row in histograms(store, grouped=True).rows}
+        assert {name for name, row in rows.items() if row.p95 is not None} == (
+            {"a_wide", "b", "c"} if read else {"b"}
+        )
+        assert (rows["a_wide"].count, rows["c"].count) == (200, 201)
+        assert rows["a_wide"].values == ([] if not read else rows["a_wide"].values)
+        assert (rows["a_wide"].p95_before is not None) == read
 
 
 def test_rows_of_few_series_come_first() -> None:

@@ -24,9 +24,21 @@ function shownOf(row: CounterRow) {
   if (row.kind === "counter") return number(row.count);
   return (
     <>
-      {value(row.p95, unitOf(row.name))}
+      {row.p95 === null && row.count > 0 ? <NotRead /> : value(row.p95, unitOf(row.name))}
       <span class="faint sub">{number(row.count)} values</span>
     </>
+  );
+}
+
+/** Instead of a p95 that would take too many series or bytes to read: see rowcurves.py. */
+function NotRead() {
+  return (
+    <span
+      class="faint"
+      title="A list reads up to 50 histograms and 4 MB of them. Open the row, or choose a label set."
+    >
+      p95 not read
+    </span>
   );
 }
 

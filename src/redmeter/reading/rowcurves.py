@@ -2,30 +2,34 @@
 
 A counter has a curve of its counts, a gauge of its samples, a histogram of its 95th percentiles.
 These are read from its buckets, which are ten to a hundred times as large as counts. So a list
-reads those of MAX_READ series at most: two hashes of each, which hold no more intervals than the
-store keeps. A curve of percentiles has MAX_POINTS points at most; each merges the intervals of its
-time. Rows beyond that have neither curve nor percentile.
+reads those of MAX_READ series and MAX_BYTES at most, a share of the bytes for each series. A series
+with more bytes than its share is not sent by the server. A curve of percentiles has MAX_POINTS
+points at most; each merges the intervals of its time. Rows beyond that have neither curve nor
+percentile.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, slice_start
-from redmeter.reading.curves import QUANTILE, asked_spreads, grid, hashes_of
+from redmeter.reading.curves import QUANTILE
 from redmeter.reading.gauges import value_of
+from redmeter.reading.partly import there
 from redmeter.reading.rows import RowGroup
 from redmeter.reading.series import whole
 from redmeter.reading.sparks import drawn
-from redmeter.reading.summaries import slices_answered, slices_asked
+from redmeter.reading.spread import Texts
 from redmeter.reading.windows import Window
 from redmeter.store import View, indexes
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
+from redmeter.store.scripts import HASHES
 
 #: Points of a curve of percentiles.
 MAX_POINTS = 24
-#: Series of histograms whose buckets one list reads.
-MAX_READ = 50
+#: Series of histograms whose buckets one list reads, and bytes of their texts.
+MAX_READ, MAX_BYTES = 50, 4_000_000
 
 
 def row_curves(
@@ -50,7 +54,9 @@ def row_curves(
     if groups and groups[0].row.kind == "histogram":
         for group in groups:
             group.row.precision = point_width(window)
-        curves = [_Percentiles(group, window, now, keys) for group in few_series(groups)]
+        read = few_series(groups)
+        share = MAX_BYTES // max(1, sum(len(group.names()) for group in read))
+        curves = [_Percentiles(group, window, now, keys, share) for group in read]
     elif groups and groups[0].row.kind == "gauge":
         curves = [_Samples(group, window, now, keys) for group in groups]
     else:
@@ -147,47 +153,66 @@ class _Samples:
 
 
 class _Percentiles:
-    """The curve of a histogram, and its percentile now and in the time before."""
+    """The curve of a histogram, and its percentile now and in the time before.
 
-    def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys) -> None:
-        self._row, self._names = group.row, group.names()
-        row = self._row
-        row.drawn, row.precision = len(self._names), point_width(window)
+    Args:
+        most: bytes that each series may have.
+    """
+
+    def __init__(self, group: RowGroup, window: Window, now: float, keys: Keys, most: int) -> None:
+        self._row = group.row
+        row, names = self._row, group.names()
+        row.drawn, row.precision = len(names), point_width(window)
         row.start = slice_start(window.start(now), row.precision)
         self._slots = range(row.start, int(now) + 1, row.precision)
-        self._window = window
+        starts = range(window.start(now), int(now) + 1, window.fine)
+        self._starts = {b"%d" % start: start for start in starts}
         self._before = window.slices_before(now)
-        self._spreads = asked_spreads(keys, self._names, window.fine)
-        self.commands = [*self._spreads, *slices_asked(keys, self._names, self._before)]
+        widths, args = [window.fine, *self._before], [str(most), "0"]
+        for some in self._before.values():
+            args += [str(len(some)), *map(str, some)]
+        self.commands: list[Command] = [
+            HASHES.command(
+                [key(width, name) for width in widths for key in (keys.hist, keys.moments)],
+                args,
+                whole=True,
+            )
+            for name in names
+        ]
 
-    def tell(self, replies: Sequence[Reply], view: View) -> None:
+    def tell(self, replies: Sequence[Reply], _: View) -> None:
         """Write down what was answered to the commands."""
-        row, cut = self._row, len(self._spreads)
-        points = grid(self._window, view.histograms, view.now).merged_by(
-            row.precision, hashes_of(replies[:cut])
-        )
-        found = merged(points.values())
-        values = [points[at].quantile(QUANTILE) if at in points else None for at in self._slots]
-        row.values = values if points else []
-        if found.count:
-            row.count, row.value = found.count, found.moments.exact_mean
-            row.p95 = found.quantile(QUANTILE)
+        row = self._row
+        found = [there(reply, None) for reply in replies]
+        if [] in found:
+            return  # a series has too many bytes, and the others alone are not the row
+        points: dict[int, list[Texts]] = {}
+        earlier: list[Texts] = []
+        for buckets, moments, *before in filter(None, found):
+            sums = dict(pairs(moments))
+            for field, text in pairs(buckets):
+                if field in self._starts and field in sums:
+                    point = slice_start(self._starts[field], row.precision)
+                    points.setdefault(point, []).append((text, sums[field]))
+            for pair in zip(before[::2], before[1::2], strict=True):
+                earlier += zip(*pair, strict=True)
+        merges = {start: merged(texts) for start, texts in points.items()}
+        spreads = {start: each for start, each in merges.items() if each.count}
+        whole = Distribution()
+        for each in spreads.values():
+            whole.merge(each)
+        values = [spreads[at].quantile(QUANTILE) if at in spreads else None for at in self._slots]
+        if whole.count:
+            row.values = values
+            row.count, row.value = whole.count, whole.moments.exact_mean
+            row.p95 = whole.quantile(QUANTILE)
         if self._before:
-            parts = slices_answered(self._names, self._before, replies[cut:], needed=False)
-            earlier = merged(parts.values())
-            row.before = earlier.count
-            if earlier.count:
-                row.p95_before = earlier.quantile(QUANTILE)
+            whole_before = merged(earlier)
+            row.before = whole_before.count
+            if whole_before.count:
+                row.p95_before = whole_before.quantile(QUANTILE)
 
 
 def point_width(window: Window) -> int:
     """Return the width of a point: of these, aligned, MAX_POINTS at most touch the window."""
     return -(-window.count // (MAX_POINTS - 1)) * window.fine
-
-
-def merged(parts: Iterable[Distribution]) -> Distribution:
-    """Return a distribution of the values of several."""
-    found = Distribution()
-    for part in parts:
-        found.merge(part)
-    return found

@@ -294,23 +294,6 @@ class SummaryGrid:
         running = bool(spreads) and self._running
         return Series(name, self._precision, start, spreads, partial=running)
 
-    def merged_by(self, width: int, hashes: Sequence[Sequence[Reply]]) -> dict[int, Distribution]:
-        """Merge the slices of each wider interval: start -> values, where there are some.
-
-        Args:
-            width: of these intervals, seconds; a multiple of the precision.
-            hashes: two of each series.
-        """
-        texts: dict[int, list[Texts]] = {}
-        for replies in hashes:
-            buckets, moments = (dict(pairs(reply)) for reply in replies)
-            for slot in self._fields:
-                if slot in buckets and slot in moments:
-                    one = texts.setdefault(slice_start(int(slot), width), [])
-                    one.append((buckets[slot], moments[slot]))
-        found = {start: merged(some) for start, some in texts.items()}
-        return {start: one for start, one in found.items() if one.count}
-
     def _rows(self, hashes: Sequence[Sequence[Reply]]) -> list[tuple[Texts, ...]]:
         """Return what each slice holds, from the oldest that holds something."""
         columns: list[list[Texts]] = []

@@ -50,7 +50,7 @@ _texts: dict[str, bytes] = {}
 
 def read_all() -> None:
     """Read all scripts, so that none is read while the process forks: see fork_guard.py."""
-    for script in (BIND, RETAIN, CLEAN, JOIN, COMPACT, PUBLISH):
+    for script in (BIND, RETAIN, CLEAN, JOIN, COMPACT, HASHES, PUBLISH):
         _text(script.name)
     _text("apply")
     for part in sorted({"states", *(part for parts in _OPERATIONS.values() for part in parts)}):
@@ -122,6 +122,7 @@ RETAIN = Script("retain", ("states",))
 CLEAN = Script("clean", ("states",))
 JOIN = Script("join")
 COMPACT = Script("compact")
+HASHES = Script("hashes")
 PUBLISH = Script("publish")
 FREEZE = Script("freeze")
 RECEIVE = Script("receive")
