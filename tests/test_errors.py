@@ -146,7 +146,7 @@ def test_an_error_survives_the_way_between_processes(
     [
         (StoreRefused("OOM", "x"), "raise maxmemory"),
         (StoreRefused("TRYAGAIN", "x"), "try again once it is there"),
-        (StoreRefused("READONLY", "x"), "connect to the master"),
+        (StoreRefused("READONLY", "x"), "connect to the primary"),
         (StoreRefused("ERR", "x"), "the server refused: x"),
         (AccessDenied("NOPERM", "x"), "ACL SETUSER grants it"),
         (AccessDenied("WRONGPASS", "x"), "user and password in the URL"),

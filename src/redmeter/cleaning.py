@@ -1,18 +1,18 @@
-"""The cleaner: remove what has left the retention, and index entries whose hash is gone.
+"""The cleaner: remove intervals outside the retention, and index entries whose hash is gone.
 
-Writers trim what they write, and their hashes expire; left for the cleaner are the counters that
-other programs write, the entries of those that nobody writes any more, and hashes that grew large.
+Writers trim the hashes they write, and these expire. The cleaner handles the rest: counters of other
+programs, index entries of series that are no longer written, and hashes that grew large.
 
-A pass walks the index of counters once, then those of gauges and of histograms; on a cluster those
-of each shard in turn, and a server that is away holds up only what lies there. By the book's
-schedule a pass is made every minute, and a precision of N minutes is looked at in every Nth. Work
-is cut into calls of a millisecond or two with pauses between them, so that no other client waits; a
-time budget ends a pass early, and the next goes on from there. Looking and removing are one atomic
-step, so any number of cleaners may run beside any number of writers, and one that is killed half
-way leaves nothing half done.
+A pass walks the index of counters, then those of gauges and histograms; on a cluster, those of each
+shard in turn. An unreachable server delays only its own shards. Following the book's schedule, a
+pass runs every minute and checks a precision of N minutes in every Nth pass. Work is split into
+calls of one or two milliseconds with pauses between them, so that no other client waits; a time
+budget ends a pass early, and the next one continues there. Each check and removal is one atomic
+step: any number of cleaners can run alongside any number of writers, and one that is killed leaves
+nothing half done.
 
-The time is the earlier of the server's clock and this machine's. Where they differ by more than
-MAX_CLOCK_DIFFERENCE, one of them is badly wrong and nothing is touched.
+The time is the earlier of the server's clock and this machine's. If they differ by more than
+MAX_CLOCK_DIFFERENCE, one of them is badly wrong, and nothing is removed.
 """
 
 import itertools
@@ -36,17 +36,17 @@ from redmeter.store.scripts import CLEAN, COMPACT
 MAX_CLOCK_DIFFERENCE = 3600.0
 #: Time budget of a pass, seconds.
 BUDGET = 50.0
-#: Pause between two calls, seconds: whoever else waits for the server, or for the core that it runs
-#: on, shall have its turn.
+#: Pause between two calls, seconds, so that other clients of the server, and other processes on its
+#: core, get their turn.
 REST = 0.0003
 #: Seconds from the start of one pass to the start of the next.
 INTERVAL = 60.0
-#: Samples kept of a precision that the store's retention does not name: other programs' counters.
+#: Intervals kept for a precision that is not in the store's retention: other programs' counters.
 OTHER_SAMPLES = 120
-#: Entries that are none of which a report has the text.
+#: Most malformed index entries whose text a report contains.
 STRANGE_SHOWN = 100
 
-#: Indexes of hashes that a shard has.
+#: Indexes of each shard: counters, gauges, histograms.
 _INDEXES = 3
 #: Most index entries handled by one call, and fields of a large hash.
 _PAGE, _FIELDS = 400, 500
@@ -58,29 +58,29 @@ logger = logging.getLogger("redmeter")
 
 @dataclass(slots=True)
 class Report:
-    """What a pass did."""
+    """The result of a pass."""
 
-    #: Index entries that were due and looked at, and those whose turn comes in a later pass.
+    #: Index entries that were checked, and those that are due in a later pass.
     looked_at: int = 0
     not_due: int = 0
     slices_removed: int = 0
     hashes_removed: int = 0
     entries_removed: int = 0
-    #: Hashes brought back to the compact encoding.
+    #: Hashes rewritten to the compact encoding.
     compacted: int = 0
-    #: Entries that are none (`60*60:hits`), and keys that are no hashes; left alone: how many, and
-    #: the first few of them.
+    #: Malformed entries (`60*60:hits`) and keys of another type, which are left in place: their
+    #: number, and the first STRANGE_SHOWN of them.
     strange_entries: int = 0
     strange: list[str] = field(default_factory=list)
     #: Seconds the pass took.
     seconds: float = 0.0
-    #: Where the next pass goes on: 1 + the rank within an index * how many indexes the store has +
-    #: which of them; 0 where this one came to the end.
+    #: Where the next pass continues: 1 + rank within the index * number of indexes + number of the
+    #: index; 0 if this pass reached the end.
     cursor: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether all was walked."""
+        """Whether the pass reached the end of all indexes."""
         return self.cursor == 0
 
 
@@ -95,23 +95,24 @@ def clean(
     progress: Callable[[Report, int], None] | None = None,
     quit: Callable[[], bool] = lambda: False,  # noqa: A002
 ) -> Report:
-    """Make one pass.
+    """Run one pass.
 
     Args:
-        passes: how many passes were made before; 0 looks at every precision.
-        budget: seconds after which to stop; at least one page is done.
-        cursor: where an earlier pass stopped.
-        samples: precision -> samples of counters, instead of the store's retention. Gauges and
-            histograms, which no other program writes, always go by that.
-        other_samples: for precisions that are not in there.
+        passes: the number of passes before this one; 0 checks every precision.
+        budget: seconds after which to stop; at least one page is processed.
+        cursor: `Report.cursor` of an earlier pass that stopped early.
+        samples: precision -> intervals to keep of counters, instead of the store's retention. Gauges
+            and histograms, which no other program writes, always use the store's.
+        other_samples: intervals to keep of counters with any other precision.
         progress: called after each page, with the report so far and the size of all indexes.
-        quit: asked before each call; once it says True, the pass stops as for the budget.
+        quit: called before each call of the server; when it returns True, the pass stops as it does
+            for the budget.
 
     Raises:
-        ClockDisagreement: the clocks differ wildly; nothing was touched.
+        ClockDisagreement: the clocks differ by more than MAX_CLOCK_DIFFERENCE; nothing was removed.
         StoreMoving: the store is being moved, or was moved.
-        StoreError: the server cannot be reached or refuses. Of several servers: the others are
-            cleaned before it is raised, at the end of the pass.
+        StoreError: the server is unreachable or refuses the command. On a cluster the error is raised
+            at the end of the pass, after the other servers were cleaned.
     """
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
@@ -130,7 +131,7 @@ def clean(
         walks += [
             _Walk(keys.known, keys.meta, heads[0], kept, other_samples, passes, quit),
             _Walk(keys.gauges, keys.meta, heads[1], view.retention, OTHER_SAMPLES, passes, quit),
-            # Their texts are too long to be stored compactly.
+            # Texts of histograms are too long for the compact encoding.
             _Walk(
                 *(keys.hists, keys.meta, heads[2], view.histograms, OTHER_SAMPLES, passes, quit),
                 compact=False,
@@ -164,18 +165,18 @@ def clean(
 
 
 class _Left:
-    """Which indexes are still to be walked: none that is empty, or whose server does not let us.
+    """The indexes that a pass still has to walk: those that are not empty and can be read.
 
     Args:
-        sizes: how many entries each has, or why that is not told.
+        sizes: for each index its number of entries, or the error of reading it.
 
     Raises:
-        StoreError: there is nothing that can be walked; or an ACL forbids it.
+        StoreError: no index can be read, or an ACL forbids it.
     """
 
     def __init__(self, store: Store, sizes: Sequence[Reply]) -> None:
         self._store = store
-        #: Why some were left out; told once the others are cleaned.
+        #: Why indexes were left out; raised once the others are cleaned.
         self.problem: StoreUnavailable | StoreRefused | None = None
         self._sizes: dict[int, int] = {}
         for number, reply in enumerate(sizes):
@@ -188,15 +189,15 @@ class _Left:
 
     @property
     def entries(self) -> int:
-        """How many entries they all have."""
+        """The number of entries of all indexes."""
         return sum(self._sizes.values())
 
     def next(self, number: int) -> int | None:
-        """Return the first from a number on."""
+        """Return the first remaining index from a number on."""
         return next((n for n in sorted(self._sizes) if n >= number and self._sizes[n]), None)
 
     def give_up(self, number: int, error: StoreUnavailable | StoreRefused) -> None:
-        """Leave out an index, and all that lies on a server that is away."""
+        """Leave out an index and, if its server is unreachable, all others on that server."""
         self.problem = self.problem or error
         if isinstance(error, StoreRefused):
             del self._sizes[number]
@@ -214,17 +215,18 @@ def run(
     on_pass: Callable[[Report], None] | None = None,
     samples: Callable[[], tuple[Mapping[int, int], int]] | None = None,
 ) -> None:
-    """Make a pass every minute until told to stop.
+    """Run a pass every minute until `quit` returns True.
 
-    Trouble that passes (no answer, memory full) is logged and tried again with the next pass.
+    Temporary errors (server unreachable, out of memory) are logged, and the next pass tries again.
 
     Args:
-        quit: asked at least once a second.
+        quit: called at least once a second.
         on_pass: called after each pass.
-        samples: what to keep, asked before each pass; else the store's retention.
+        samples: called before each pass; returns `samples` and `other_samples` of `clean()`. By
+            default the store's retention applies.
 
     Raises:
-        ClockDisagreement, AccessDenied: trouble that does not pass by itself.
+        ClockDisagreement, AccessDenied: errors that do not resolve without intervention.
     """
     clock = store.clock
     passes = cursor = 0
@@ -251,10 +253,10 @@ def run(
         except AccessDenied:
             raise
         except StoreError as error:
-            logger.warning("redmeter tries again to clean in a minute: %s", error)
+            logger.warning("redmeter could not clean, and tries again in a minute: %s", error)
         if cursor == 0:
             passes += 1
-        # At least a second's rest, also after a pass that took longer than its minute.
+        # Pause for at least a second, even after a pass that took longer than its minute.
         until = max(started + INTERVAL, clock.monotonic() + 1.0)
         while not quit() and clock.monotonic() < until:
             clock.sleep(min(0.5, until - clock.monotonic()))
@@ -267,18 +269,18 @@ def _check_clock(difference: float) -> None:
 
 @dataclass(slots=True)
 class _Walk:
-    """One index, what to keep of what it names, what is due, and when to stop."""
+    """One index to walk, with the retention of its hashes."""
 
     index: str
     meta: str
-    #: What stands before an entry in the keys of its one or two hashes.
+    #: The prefixes of the keys of an entry's one or two hashes.
     heads: tuple[str, ...]
     kept: Mapping[int, int]
     other_samples: int
     passes: int
     quit: Callable[[], bool]
-    #: Whether hashes that were large are written anew; no more once that did not help, as on a
-    #: server that stores only shorter ones compactly.
+    #: Whether large hashes are rewritten to the compact encoding. False once that had no effect, as on
+    #: a server whose limit for compact hashes is lower.
     compact: bool = True
 
     def samples(self, precision: int) -> int:
@@ -286,13 +288,13 @@ class _Walk:
 
 
 def _clean_page(store: Store, walk: _Walk, start: int, report: Report) -> tuple[int, bool]:
-    """Clean what the next stretch of the index names.
+    """Clean the hashes named by the next page of the index.
+
+    The index is walked by rank from its end, so removals do not shift the entries still to come.
+    Concurrent changes by other clients can hide an entry until the next pass, or repeat one.
 
     Returns:
-        The rank of the next one, and whether there is none.
-
-    The index is walked from its end, by rank: what is removed there moves nothing that comes later.
-    What others add or remove meanwhile may hide an entry until the next pass, or show one twice.
+        The rank of the next page, and whether the index is finished.
     """
     seen, removed, large = _clean_stretch(store, start, _PAGE, walk, report)
     for entry in dict.fromkeys(large):
@@ -300,7 +302,7 @@ def _clean_page(store: Store, walk: _Walk, start: int, report: Report) -> tuple[
             break
         if _clean_large(store, walk, entry, report):
             (rank,) = store.ask([("ZREVRANK", walk.index, entry)])
-            if isinstance(rank, int):  # its entry goes the way of all that have no hash
+            if isinstance(rank, int):  # the entry is removed as any other without a hash
                 _clean_stretch(store, rank, 1, walk, report)
                 report.looked_at -= 1
     return start + seen - removed, seen == 0
@@ -309,7 +311,7 @@ def _clean_page(store: Store, walk: _Walk, start: int, report: Report) -> tuple[
 def _clean_stretch(
     store: Store, rank: int, count: int, walk: _Walk, report: Report
 ) -> tuple[int, int, list[bytes]]:
-    """Run the script; return how many entries it saw and removed, and whose hashes are large."""
+    """Run the script; return the entries seen and removed, and the entries with large hashes."""
     reply = CLEAN.run(
         store.link,
         [walk.index, walk.meta],
@@ -335,18 +337,18 @@ def _clean_stretch(
 
 
 def _clean_large(store: Store, walk: _Walk, entry: bytes, report: Report) -> bool:
-    """Clean the hashes of an entry in steps; tell whether nothing was left of them."""
+    """Clean the hashes of an entry in steps; return whether all of them are gone."""
     left = [not _clean_large_hash(store, walk, head, entry, report) for head in walk.heads]
     return not any(left)
 
 
 def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report: Report) -> bool:
-    """Clean a hash of very many fields in steps, then bring it back to the compact form.
+    """Clean a hash of very many fields in steps, then rewrite it to the compact encoding.
 
-    Between two steps others may write; each step removes only fields that it has seen to be gone.
+    Other clients may write between two steps; each step removes only fields that it found expired.
 
     Returns:
-        Whether nothing was left of it.
+        Whether the hash is gone.
     """
     key = head.encode() + entry
     precision = int(entry.partition(b":")[0])

@@ -1,8 +1,8 @@
-"""Where time comes from: the Clock protocol, the system's clock and one set by hand.
+"""Clocks: the Clock protocol, the system's clock, and a manual one for tests.
 
-Storage is in Unix seconds (UTC), by the wall clock. Durations, waits and ages are measured by
-the monotonic clock, which no one sets. Code that needs either takes a Clock, so that a test can
-hand it one that stands still. Imports nothing of ours.
+Stored times are Unix seconds (UTC) of the wall clock. Durations, waits and ages are measured with
+the monotonic clock, which nobody sets. Code that needs either takes a Clock, so that a test can
+control the time. Imports no other module of Redmeter.
 """
 
 import time
@@ -10,10 +10,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What tells the time."""
+    """A source of time."""
 
     def wall(self) -> float:
-        """Return Unix seconds, UTC. May jump either way when someone sets the clock."""
+        """Return Unix seconds, UTC. Jumps in either direction when the clock is set."""
         ...
 
     def monotonic(self) -> float:
@@ -21,7 +21,7 @@ class Clock(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait for a number of seconds."""
         ...
 
 
@@ -35,12 +35,12 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait for a number of seconds."""
         time.sleep(seconds)
 
 
 class ManualClock:
-    """A clock that moves only when told to, for tests.
+    """A clock for tests that moves only by advance(), sleep() and set_wall().
 
     Args:
         wall: Unix seconds to start with.
@@ -59,22 +59,22 @@ class ManualClock:
         return self._monotonic
 
     def sleep(self, seconds: float) -> None:
-        """Let the time pass at once."""
+        """Advance the clock without waiting."""
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass on both clocks.
+        """Advance both clocks.
 
         Args:
-            seconds: how much, not negative.
+            seconds: not negative.
         """
         if seconds < 0:
-            raise ValueError("time does not go back: use set_wall() for a clock that steps")
+            raise ValueError("seconds is negative: use set_wall() to set the wall clock back")
         self._wall += seconds
         self._monotonic += seconds
 
     def set_wall(self, wall: float) -> None:
-        """Step the wall clock, either way; the monotonic clock does not notice."""
+        """Set the wall clock, forward or back; the monotonic clock is unchanged."""
         self._wall = wall
 
 

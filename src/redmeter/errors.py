@@ -16,22 +16,22 @@
         ├── IncompatibleStore              another format version or number of shards
         └── EmbeddedServerError            the embedded server cannot be started or joined
 
-Each message says what was asked, what is possible and what mends it; the data behind the
-message are attributes. No message holds a password. What only one reader of files can raise is
-defined beside it, under the same root: MalformedLine in formats/access_log.py, DamagedGzip in
+Each message names the request, what is possible, and the fix; the data of the message are attributes.
+No message contains a password. Errors of a single module are defined there, under the same root:
+MalformedLine in formats/access_log.py, DamagedGzip in
 ingest/lines.py; so are QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError in
-dashboard/errors.py, and MigrationError and Interrupted in migrating/report.py. Imports nothing of
-ours.
+dashboard/errors.py, and MigrationError and Interrupted in migrating/report.py. Imports no
+other module of Redmeter.
 """
 
 from collections.abc import Iterable
 
 
 class RedmeterError(Exception):
-    """The root: catch this to catch everything that Redmeter raises on purpose."""
+    """The root: catch it to catch every error that Redmeter raises deliberately."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # As it is, not made anew from its message: errors cross process borders (worker pools).
+        # Restored with its attributes, not from its message: errors cross processes (worker pools).
         return _restore, (type(self), self.args), self.__dict__
 
 
@@ -40,20 +40,20 @@ def _restore(kind: type[RedmeterError], args: tuple[object, ...]) -> RedmeterErr
 
 
 def shown(value: object, width: int = 80) -> str:
-    """Return a value as it stands in a message: cut to so many characters."""
+    """Return a value for display in a message, cut to a number of characters."""
     try:
         return f"{value!r:.{width}}"
-    except ValueError:  # Python does not write out whole numbers of over 4,300 digits
+    except ValueError:  # Python refuses to format integers of over 4,300 digits
         return f"<{type(value).__name__} of too many digits>"
 
 
 class InvalidName(RedmeterError, ValueError):
-    """A series name or label is refused, or the name of something else.
+    """A name or label is invalid: of a series, a logger, or something else.
 
     Attributes:
-        name: what was given, shortened for display.
-        reason: which rule it breaks, and what is allowed instead.
-        what: it is the name of: "series name", "logger name" …
+        name: the name, shortened for display.
+        reason: the rule that it breaks, and what is allowed instead.
+        what: the kind of name: "series name", "logger name" …
     """
 
     def __init__(self, name: object, reason: str, *, what: str = "series name") -> None:
@@ -68,7 +68,7 @@ class InvalidValue(RedmeterError, ValueError):
     """An amount or a time cannot be stored.
 
     Attributes:
-        value: what was given.
+        value: the value.
         reason: what is allowed.
     """
 
@@ -79,11 +79,11 @@ class InvalidValue(RedmeterError, ValueError):
 
 
 class InvalidSetting(RedmeterError, ValueError):
-    """A setting cannot be used.
+    """A setting has an invalid value.
 
     Attributes:
         setting: its name, as in the table of settings.
-        reason: what is wrong and what is allowed. Holds no password.
+        reason: what is wrong and what is allowed. Contains no password.
     """
 
     def __init__(self, setting: str, reason: str) -> None:
@@ -93,12 +93,12 @@ class InvalidSetting(RedmeterError, ValueError):
 
 
 class UnknownPrecision(RedmeterError, ValueError):
-    """A precision was asked for that the store does not keep.
+    """A query names a precision that the store does not keep.
 
     Attributes:
-        precision: what was asked for, in seconds.
+        precision: the requested precision, in seconds.
         kept: the precisions that are kept, in seconds, ascending.
-        of: what it is not kept of, where that has a retention of its own: "histograms"; else "".
+        of: "histograms" if the precision is missing from their retention; otherwise "".
     """
 
     def __init__(self, precision: object, kept: Iterable[int], *, of: str = "") -> None:
@@ -114,11 +114,11 @@ class UnknownPrecision(RedmeterError, ValueError):
 
 
 class LimitExceeded(RedmeterError, ValueError):
-    """One request asked for more than it may.
+    """A query asks for more than one request may return.
 
     Attributes:
-        asked: how many were asked for.
-        limit: how many are allowed.
+        asked: the number requested.
+        limit: the number allowed.
     """
 
     def __init__(self, what: str, asked: int, limit: int, fix: str) -> None:
@@ -129,7 +129,7 @@ class LimitExceeded(RedmeterError, ValueError):
 
 
 class MissingExtra(RedmeterError, ImportError):
-    """A part of Redmeter needs packages that are not installed.
+    """An optional part of Redmeter needs packages that are not installed.
 
     Attributes:
         what: the part: "the dashboard".
@@ -145,11 +145,11 @@ class MissingExtra(RedmeterError, ImportError):
 
 
 class ClockDisagreement(RedmeterError):
-    """The cleaner refuses to work: this machine's clock and the server's differ too much.
+    """The cleaner does not run because this machine's clock and the server's differ too much.
 
     Attributes:
-        difference: server's clock minus this one's, seconds.
-        allowed: the largest difference that is tolerated, seconds.
+        difference: the server's clock minus this machine's, seconds.
+        allowed: the largest tolerated difference, seconds.
     """
 
     def __init__(self, difference: float, allowed: float) -> None:
@@ -163,23 +163,23 @@ class ClockDisagreement(RedmeterError):
 
 
 class StoreError(RedmeterError):
-    """Something about the server or about the data in it.
+    """An error of the server, or of the data in it.
 
     Attributes:
-        sent: whether something was sent, then or before, that may have been applied.
+        sent: whether a write was sent, by this call or an earlier one, that may have been applied.
     """
 
     sent: bool = False
 
 
 class StoreUnavailable(StoreError):
-    """The server gave no answer: refused, reset or timed out.
+    """The server is unreachable: connection refused, reset or timed out.
 
     Attributes:
-        location: where the server was looked for, without credentials.
+        location: the address of the server, without credentials.
         reason: why there was no answer.
-        fix: what mends that; "" where only the usual can be said.
-        sent: whether something was sent that may have been applied.
+        fix: the fix; "" if there is only the general advice.
+        sent: whether a write was sent that may have been applied.
     """
 
     def __init__(self, location: str, reason: str, *, sent: bool = False, fix: str = "") -> None:
@@ -196,8 +196,8 @@ class StoreRefused(StoreError):
     Attributes:
         code: the error's first word, e.g. OOM, READONLY, LOADING, WRONGTYPE, or ERR.
         detail: the server's text.
-        key: where a key was read that holds something else (WRONGTYPE), that key; else "".
-        fix: what mends it, or what it means; "" where nothing more can be said.
+        key: the key that has another type (WRONGTYPE), if known; otherwise "".
+        fix: the fix, or an explanation; "" if there is none.
     """
 
     def __init__(self, code: str, detail: str, key: str = "") -> None:
@@ -206,12 +206,12 @@ class StoreRefused(StoreError):
         self.key = key
         self.fix = _HINTS.get(code, "")
         if "cluster support disabled" in detail:
-            self.fix = "it is one server by itself: write the URL as redis://HOST:PORT"
+            self.fix = "it is a single server, not a cluster: write the URL as redis://HOST:PORT"
         if key:
             self.fix = f"another program keeps something else under {key!a}"
         told = detail
         if code in ("MOVED", "ASK"):  # the client cuts off the word, and leaves slot and node
-            told = f"the key lies elsewhere: {code} {detail.removeprefix(f'{code} ')}"
+            told = f"the key is on another node: {code} {detail.removeprefix(f'{code} ')}"
         super().__init__(f"the server refused: {told}" + (f" ({self.fix})" if self.fix else ""))
 
 
@@ -219,15 +219,15 @@ _OF_A_CLUSTER = (
     "it is a node of a cluster: write the URL as redis+cluster://HOST:PORT, or give a RedisCluster"
 )
 _HINTS = {
-    "OOM": "its memory is full: raise maxmemory, or free some; nothing was written",
-    "READONLY": "this is a replica: connect to the master",
+    "OOM": "it is out of memory: raise maxmemory, or free memory; nothing was written",
+    "READONLY": "this is a replica: connect to the primary",
     "LOADING": "it is loading its data: try again in a moment",
-    "MISCONF": "it cannot save to disk and refuses writes: free disk space; its log tells more",
+    "MISCONF": "it cannot save to disk and refuses writes: free disk space; its log has the details",
     "NOREPLICAS": "fewer replicas than min-replicas-to-write are connected",
-    "BUSY": "a script of someone's is running for too long",
-    "CLUSTERDOWN": "the cluster is not complete: start what is missing, or see "
+    "BUSY": "a script has been running for too long",
+    "CLUSTERDOWN": "the cluster is incomplete: start the missing nodes, or see "
     "cluster-require-full-coverage",
-    "TRYAGAIN": "a slot is on its way from one node to another: try again once it is there",
+    "TRYAGAIN": "a slot is being moved between nodes: try again when that is finished",
     "MOVED": _OF_A_CLUSTER,
     "ASK": _OF_A_CLUSTER,
     "CROSSSLOT": _OF_A_CLUSTER,
@@ -268,12 +268,12 @@ _STATES = {
 
 
 class AccessDenied(StoreError):
-    """The server wants other credentials, or its ACL forbids a command or a key.
+    """The server rejects the credentials, or its ACL forbids a command or a key.
 
     Attributes:
         code: NOAUTH, WRONGPASS or NOPERM.
         detail: the server's text.
-        fix: what mends it.
+        fix: the fix.
     """
 
     def __init__(self, code: str, detail: str) -> None:
@@ -289,11 +289,11 @@ class AccessDenied(StoreError):
 
 
 class IncompatibleStore(StoreError):
-    """The store was made with another format version or number of shards.
+    """The store was created with another format version or number of shards.
 
     Attributes:
-        found: what the store says.
-        supported: what this version of Redmeter can use.
+        found: the value in the store.
+        supported: the value that this version of Redmeter supports.
     """
 
     def __init__(self, what: str, found: object, supported: object) -> None:
@@ -301,7 +301,7 @@ class IncompatibleStore(StoreError):
         self.supported = supported
         super().__init__(
             f"the store's {what} is {shown(found, 40)}, this version of Redmeter works with "
-            f"{supported!r}; nothing was written. Use the version of Redmeter that made it, "
+            f"{supported!r}; nothing was written. Use the version of Redmeter that created it, "
             "or another prefix"
         )
 
@@ -311,7 +311,7 @@ class EmbeddedServerError(StoreError):
 
     Attributes:
         path: its data directory.
-        reason: what went wrong, and what mends it.
+        reason: the error and its fix.
     """
 
     def __init__(self, path: object, reason: str) -> None:

@@ -1,7 +1,7 @@
-"""Forgetting: remove all that is stored under a name, of a logger or under a label.
+"""Forgetting: remove everything stored for a series, for a logger, or for the label of marks.
 
-What a writer still holds in memory comes after that. What nobody writes any more goes by itself:
-see cleaning.py.
+Events that a writer still holds in memory are stored afterwards. Series that are no longer written
+expire automatically, and the cleaner removes their index entries.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from redmeter.store.store import View
 
 
 def meant(store: Store, name: str) -> str:
-    """Return how the name is stored of the series that is to be forgotten.
+    """Return the stored spelling of the name of a series to forget.
 
-    See redmeter.resolve; without a prefix, where another order of labels may be another program's
-    series, as it stands.
+    With a prefix, labels may be in any order. Without one, the name is taken as it is, because
+    another order of labels may be another program's series.
 
     Raises:
-        InvalidName: it is none: see redmeter.names.
-        StoreError: the server cannot be reached or refuses.
+        InvalidName: the name is empty, too long, or has forbidden characters.
+        StoreError: the server is unreachable or refuses the command.
     """
     return resolve_name(store, name) if store.keys.prefix else check_text(name)
 
@@ -35,20 +35,20 @@ def forget(store: Store, name: str) -> bool:
     """Remove the counter of a name with its grand total, its gauge, its histogram and statistics.
 
     Args:
-        name: see meant().
+        name: the series, with its labels if it has any, in any order if the store has a prefix.
 
     Returns:
-        Whether there was anything.
+        Whether anything was removed.
 
     Raises:
-        InvalidName: see redmeter.names.
+        InvalidName: the name is empty, too long, or has forbidden characters.
         StoreMoving: the store is being moved, or was moved.
-        StoreError: the server cannot be reached or refuses.
+        StoreError: the server is unreachable or refuses the command.
     """
     series = meant(store, name)
     keys = store.shard(series).keys
     view = _check_state(store, keys)
-    # Also at precisions that are no longer kept, or that another program chose.
+    # Including precisions that are no longer kept, or that another program chose.
     commands: list[Command] = [("HDEL", keys.total, series), ("UNLINK", *keys.stats(series))]
     for index, retention, keys_of in (
         (keys.known, view.retention, (keys.count_of,)),
@@ -64,21 +64,20 @@ def forget(store: Store, name: str) -> bool:
 
 
 def forget_logger(store: Store, logger: str) -> bool:
-    """Remove the messages of a logger, of all severities: texts, patterns, samples and counts.
-
-    What a writer still holds in memory comes after that.
+    """Remove the messages of a logger, of all severities: texts, patterns, examples and counts.
 
     Returns:
-        Whether there was anything.
+        Whether anything was removed.
 
     Raises:
-        InvalidName: see redmeter.names.
-        StoreError: the server cannot be reached or refuses.
+        InvalidName: the name is empty, too long, or has control characters.
+        StoreMoving: the store is being moved, or was moved.
+        StoreError: the server is unreachable or refuses the command.
     """
     name = check_logger(logger)
     keys = store.shard(name).keys
     _check_state(store, keys)
-    # Also of those that other programs write, which have no entry in the index.
+    # Including the standard severities, which other programs write without an index entry.
     severities = dict.fromkeys(SEVERITY.values())
     for member in _members(store, keys.messages):
         if (source := parse_name(member.decode(errors="replace")))[0] == name:
@@ -95,11 +94,13 @@ def forget_logger(store: Store, logger: str) -> bool:
 
 
 def forget_mark(store: Store, label: str) -> int:
-    """Remove all marks of a label; return how many there were.
+    """Remove all marks of a label; return their number.
 
     Raises:
-        TypeError, InvalidValue: see redmeter.format.mark.clean_label.
-        StoreError: the server cannot be reached or refuses.
+        TypeError: the label is not text.
+        InvalidValue: the label is empty or too long.
+        StoreMoving: the store is being moved, or was moved.
+        StoreError: the server is unreachable or refuses the command.
     """
     wanted, key = clean_label(label), store.keys.marks
     _check_state(store, store.shard("").keys)
@@ -111,10 +112,10 @@ def forget_mark(store: Store, label: str) -> int:
 
 
 def _check_state(store: Store, keys: Keys) -> View:
-    """Return the view of the store, unless the shard is being moved or was moved.
+    """Return the view of the store.
 
     Raises:
-        StoreMoving: it is.
+        StoreMoving: the shard is being moved, or was moved.
     """
     view, (reply,) = store.read([state_read(keys)])
     parse_state(reply).check(view.now)
@@ -122,7 +123,7 @@ def _check_state(store: Store, keys: Keys) -> View:
 
 
 def _members(store: Store, key: str) -> Iterator[bytes]:
-    """Walk the members of a sorted set; one may come twice."""
+    """Yield the members of a sorted set; some may come twice."""
     cursor = b"0"
     while True:
         cursor, page = raised(store.ask([("ZSCAN", key, cursor, "COUNT", "1000")])[0])
@@ -132,7 +133,7 @@ def _members(store: Store, key: str) -> Iterator[bytes]:
 
 
 def _precisions(store: Store, index: str, name: str) -> Iterator[int]:
-    """Walk an index for the precisions at which a name has an entry."""
+    """Yield the precisions at which a name has an entry in an index."""
     ending = b":" + name.encode()
     for member in _members(store, index):
         if member.endswith(ending):

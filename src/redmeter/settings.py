@@ -1,7 +1,7 @@
-"""The one table of settings: name, environment variable, default, unit, help.
+"""The table of all settings: name, environment variable, default, unit, help.
 
-Code, environment, command line and documentation all read it, so a setting is called the same
-everywhere. A value given in code wins over the environment, the environment over the default.
+Code, environment, command line and documentation read it, so a setting has the same name
+everywhere. A value given in code overrides the environment, which overrides the default.
 """
 
 import os
@@ -21,7 +21,7 @@ from redmeter.keys import (
 )
 from redmeter.names import canonical
 
-#: What the names of all environment variables begin with.
+#: The prefix of all environment variables.
 VARIABLES = "REDMETER_"
 
 
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
     default: Any
     #: Turns text, or a value given in code, into the value; raises InvalidSetting.
     read: Callable[[Any], Any]
-    #: seconds, or "" where there is none.
+    #: "seconds" for example, or "" if there is no unit.
     unit: str
     help: str
 
@@ -180,17 +180,17 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
     return read
 
 
-#: Characters of patterns with their counters: braces without end are looked at again and again.
+#: Most characters of the setting count_paths: unclosed braces take quadratic time.
 MAX_PATTERNS = 20_000
-#: What stands between spaces and commas, those within the labels of a counter aside. What it has
-#: taken for labels it does not take apart again.
+#: A word of the setting count_paths. Spaces and commas separate words, except within the labels of a
+#: counter. Possessive, so that a match of labels is not split again.
 _WORD = late(r'(?:\{(?:[^"{}]++|"(?:\\.|[^"\\]++)*+")*+\}|[^\s,])++')
-#: A pattern, and a counter, which may have labels.
+#: A pattern and a counter, which may have labels.
 _NAMED = late(r"(.+)=([^={}]+(?:\{.*+(?<=\}))?)", re.DOTALL)
 
 
 def named_patterns(text: str) -> list[tuple[str, str]]:
-    """Return (pattern, counter) of what the setting count_paths is, once it was read."""
+    """Return the (pattern, counter) pairs of a value of the setting count_paths."""
     found = map(_NAMED.fullmatch, _WORD.findall(text))
     return [(each[1], each[2]) for each in found if each]
 
@@ -201,16 +201,16 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         _text("url"),
         "",
-        "Where the store is: redis://, rediss://, redis+sentinel://, redis+cluster://, unix://, "
+        "The server that stores the metrics: redis://, rediss://, redis+sentinel://, redis+cluster://, unix://, "
         "embedded://PATH, or off. Empty: the embedded server in the user's data directory.",
     ),
-    Setting("prefix", DEFAULT_PREFIX, check_prefix, "", "What stands before every key."),
+    Setting("prefix", DEFAULT_PREFIX, check_prefix, "", "The prefix of every key."),
     Setting(
         "retention",
         Retention(DEFAULT_RETENTION),
         _retention("retention"),
         "",
-        "PRECISION=SAMPLES …, for a store that is new; afterwards the store's own holds "
+        "PRECISION=SAMPLES …, for a new store; afterwards the store's own retention applies "
         "(`redmeter retention` changes it).",
     ),
     Setting(
@@ -218,7 +218,7 @@ SETTINGS: tuple[Setting, ...] = (
         Retention(DEFAULT_HISTOGRAMS),
         _retention("histogram_retention"),
         "",
-        "The retention of histograms, PRECISION=SAMPLES …, for a store that is new (`redmeter "
+        "The retention of histograms, PRECISION=SAMPLES …, for a new store (`redmeter "
         "retention --histograms` changes it).",
     ),
     Setting(
@@ -226,119 +226,120 @@ SETTINGS: tuple[Setting, ...] = (
         2.0,
         _seconds("timeout", 0.01, 300.0),
         "seconds",
-        "How long to wait for a connection, and for each answer.",
+        "The timeout of connecting, and of each reply.",
     ),
     Setting(
         "read_from",
         "master",
         _choice("read_from", ("master", "replica")),
         "",
-        "What readings and the page ask: `master`, or `replica`: one that is well, else the "
-        "master; it may be some moments behind. Needs `redis+sentinel://` or `redis+cluster://`.",
+        "The server that reads and the page use: `master` (the primary) or `replica`. A replica may "
+        "be slightly behind; if none is healthy, the primary is read. `replica` needs "
+        "`redis+sentinel://` or `redis+cluster://`.",
     ),
     Setting(
         "flush_interval",
         1.0,
         _seconds("flush_interval", 0.01, 3600.0),
         "seconds",
-        "How long what was recorded waits in memory until it is sent.",
+        "How long recorded events wait in memory before they are sent.",
     ),
     Setting(
         "buffer_bytes",
         16 * 2**20,
         _whole("buffer_bytes", 2**16, 2**40, "bytes"),
         "bytes",
-        "How much memory may hold what is not stored yet, about; above it, texts of messages and "
-        "old fine slices are given up, and counted.",
+        "Approximate limit of the memory for events that are not stored yet; above it, texts of "
+        "messages and old samples of fine precisions are dropped and counted.",
     ),
     Setting(
         "max_series",
         10_000,
         _whole("max_series", 1, 10_000_000, "series"),
         "series",
-        "How many series one process tells apart; all further ones become (other).",
+        "The most series of one process; further ones are recorded as (other).",
     ),
     Setting(
         "max_label_sets",
         2_000,
         _whole("max_label_sets", 1, 10_000_000, "label sets"),
         "label sets",
-        "How many label sets of one name one process tells apart; all further ones become one "
-        'series, labelled overflow="true". Of '
-        "web requests only the application's own labels become (other).",
+        "The most label sets of one name in one process; further ones are recorded as one "
+        'series with the label overflow="true". For '
+        "web requests only the values of the application's own labels become (other).",
     ),
     Setting(
         "recent_messages",
         100,
         _whole("recent_messages", 1, MAX_RECENT, "messages"),
         "messages",
-        "How many of the newest messages of each logger and severity are kept; the same for all "
-        "processes, since each keeps so many of everybody's.",
+        "How many of the newest messages of each logger and severity are kept. Set it to the same "
+        "value in all processes: if they differ, the smallest applies.",
     ),
     Setting(
         "release",
         "",
         _text("release"),
         "",
-        "What `Meter.mark()` notes where it is given no label: a version, a commit.",
+        "The default label of `Meter.mark()`: a version, a commit.",
     ),
     Setting(
         "embedded_idle",
         3600.0,
         _seconds("embedded_idle", 1.0, 10_000_000.0),
         "seconds",
-        "After how long without a client the embedded server ends by itself; its data stay.",
+        "The embedded server exits after this time without a client; its data is kept.",
     ),
     Setting(
         "include_paths",
         "",
         _patterns("include_paths"),
         "",
-        "Web requests: patterns of the paths that are recorded, `/shop/* /api/*`; `*` and `?` "
-        "stand for any characters. Empty: all.",
+        "Web requests: patterns of the paths to record, `/shop/* /api/*`; `*` matches any "
+        "characters, `?` any one. Empty: all paths.",
     ),
     Setting(
         "ignore_paths",
         "",
         _patterns("ignore_paths"),
         "",
-        "Web requests: patterns of the paths of which nothing at all is recorded, `/health`.",
+        "Web requests: patterns of the paths to ignore, `/health`.",
     ),
     Setting(
         "count_paths",
         "",
         _named_patterns("count_paths"),
         "",
-        "Web requests: PATTERN=COUNTER …; a request whose path matches is counted there as well.",
+        "Web requests: PATTERN=COUNTER …; a request whose path matches also increments that counter.",
     ),
     Setting(
         "exact_status",
         False,
         _switch("exact_status"),
         "",
-        "Web requests: whether the label `status` says `404` instead of `4xx`.",
+        "Web requests: whether the label `status` is exact, `404` instead of `4xx`.",
     ),
     Setting(
         "sample_durations",
         1.0,
         _share("sample_durations"),
         "share",
-        "Web requests: the share of requests whose duration is recorded; below 1, a label "
-        "`sampled` says so. Counts stay exact.",
+        "Web requests: the share of requests whose duration is recorded; below 1, the series get a "
+        "label `sampled`. Counts stay exact.",
     ),
     Setting(
         "slow_request",
         1.0,
         _seconds("slow_request", 0.001, 1_000_000.0),
         "seconds",
-        "Web requests: from which duration on a request is logged as slow.",
+        "Web requests: requests that take at least this long are logged as slow.",
     ),
     Setting(
         "cleaner",
         False,
         _switch("cleaner"),
         "",
-        "Web requests: whether a thread of each process that serves them removes old samples once "
+        "Web requests: whether a thread of each serving process removes expired data once "
         "a minute.",
     ),
     Setting(
@@ -351,13 +352,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
-#: What Meter does not take: settings of web requests.
+#: Settings of web requests, which are not parameters of Meter.
 WEB = (
     *("include_paths", "ignore_paths", "count_paths", "exact_status"),
     *("sample_durations", "slow_request", "cleaner"),
 )
 
-#: What neither Meter nor an integration takes: read from the environment alone.
+#: Settings that can only be set in the environment.
 ENVIRONMENT = ("app",)
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -369,7 +370,7 @@ def variable_of(name: str) -> str:
 
 
 def is_configured(name: str, given: Any = None) -> bool:
-    """Tell whether somebody chose a value: in code, on the command line or in the environment."""
+    """Return whether a value was given in code, on the command line or in the environment."""
     return given is not None or variable_of(name) in os.environ
 
 
@@ -377,12 +378,13 @@ def resolve(name: str, given: Any = None, environ: Mapping[str, str] | None = No
     """Return the value of a setting.
 
     Args:
-        name: as in the table.
-        given: the value given in code or on the command line, None where none was.
-        environ: instead of the process' environment.
+        name: its name in the table.
+        given: the value given in code or on the command line; None if there is none.
+        environ: replaces the environment of the process.
 
     Raises:
-        InvalidSetting: the value cannot be used; the message names the variable it came from.
+        InvalidSetting: the value is invalid; the message names the environment variable if it came
+            from there.
     """
     setting = _BY_NAME[name]
     if given is not None:

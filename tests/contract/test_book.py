@@ -357,7 +357,7 @@ def test_quit_ends_the_cleaner_of_a_server_that_stands_still(
     any_server.pause()
     try:
         thread = _cleaner(conn)
-        eventually(lambda: "tries again to clean in a minute" in caplog.text, 20.0)
+        eventually(lambda: "tries again in a minute" in caplog.text, 20.0)
         book.QUIT = True
         thread.join(10)
         assert not thread.is_alive()

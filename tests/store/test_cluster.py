@@ -299,7 +299,7 @@ def test_a_slot_that_nobody_serves_is_said(
         )
         assert isinstance(refused, StoreRefused)
         assert (refused.code, value) == ("CLUSTERDOWN", b"11")
-        with pytest.raises(StoreRefused, match="cluster is not complete"):
+        with pytest.raises(StoreRefused, match="cluster is incomplete"):
             read_names(store)
         assert read_totals(store, NAMES[:9]) == {name: COUNTED[name] for name in NAMES[:9]}
         partly = store.best_effort()

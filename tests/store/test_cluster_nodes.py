@@ -349,7 +349,7 @@ def refused(do: Callable[[], object]) -> StoreRefused:
 def test_one_server_that_is_taken_for_a_cluster_is_said(server: Server) -> None:
     """With the URL that would be right."""
     error = failure(url_of(server))
-    assert "it is one server by itself: write the URL as redis://HOST:PORT" in str(error)
+    assert "it is a single server, not a cluster: write the URL as redis://HOST:PORT" in str(error)
 
 
 def test_a_server_that_is_none_of_a_cluster_is_passed_over(

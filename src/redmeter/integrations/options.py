@@ -21,59 +21,60 @@ class Arguments(TypedDict, total=False):
     """
 
     url: str | None
-    """Where the store is: redis://, rediss://, redis+sentinel://, redis+cluster://, unix://,
-    embedded://PATH, or off. Empty: the embedded server in the user's data directory. Default:
-    empty."""
+    """The server that stores the metrics: redis://, rediss://, redis+sentinel://, redis+cluster://,
+    unix://, embedded://PATH, or off. Empty: the embedded server in the user's data directory.
+    Default: empty."""
     prefix: str | None
-    """What stands before every key. Default: `redmeter:`."""
+    """The prefix of every key. Default: `redmeter:`."""
     retention: Mapping[int, int] | str | None
-    """PRECISION=SAMPLES …, for a store that is new; afterwards the store's own holds (`redmeter
+    """PRECISION=SAMPLES …, for a new store; afterwards the store's own retention applies (`redmeter
     retention` changes it). Default: `1=120 5=120 60=120 300=120 3600=120 18000=120 86400=120`."""
     histogram_retention: Mapping[int, int] | str | None
-    """The retention of histograms, PRECISION=SAMPLES …, for a store that is new (`redmeter
-    retention --histograms` changes it). Default: `5=24 60=120 3600=120`."""
+    """The retention of histograms, PRECISION=SAMPLES …, for a new store (`redmeter retention
+    --histograms` changes it). Default: `5=24 60=120 3600=120`."""
     timeout: float | None
-    """How long to wait for a connection, and for each answer. Default, in seconds: `2`."""
+    """The timeout of connecting, and of each reply. Default, in seconds: `2`."""
     flush_interval: float | None
-    """How long what was recorded waits in memory until it is sent. Default, in seconds: `1`."""
+    """How long recorded events wait in memory before they are sent. Default, in seconds: `1`."""
     buffer_bytes: int | None
-    """How much memory may hold what is not stored yet, about; above it, texts of messages and old
-    fine slices are given up, and counted. Default, in bytes: `16777216`."""
+    """Approximate limit of the memory for events that are not stored yet; above it, texts of
+    messages and old samples of fine precisions are dropped and counted. Default, in bytes:
+    `16777216`."""
     max_series: int | None
-    """How many series one process tells apart; all further ones become (other). Default:
-    `10000`."""
+    """The most series of one process; further ones are recorded as (other). Default: `10000`."""
     max_label_sets: int | None
-    """How many label sets of one name one process tells apart; all further ones become one series,
-    labelled overflow="true". Of web requests only the application's own labels become (other).
-    Default: `2000`."""
+    """The most label sets of one name in one process; further ones are recorded as one series with
+    the label overflow="true". For web requests only the values of the application's own labels
+    become (other). Default: `2000`."""
     recent_messages: int | None
-    """How many of the newest messages of each logger and severity are kept; the same for all
-    processes, since each keeps so many of everybody's. Default: `100`."""
+    """How many of the newest messages of each logger and severity are kept. Set it to the same
+    value in all processes: if they differ, the smallest applies. Default: `100`."""
     release: str | None
-    """What `Meter.mark()` notes where it is given no label: a version, a commit. Default: empty."""
+    """The default label of `Meter.mark()`: a version, a commit. Default: empty."""
     embedded_idle: float | None
-    """After how long without a client the embedded server ends by itself; its data stay. Default,
-    in seconds: `3600`."""
+    """The embedded server exits after this time without a client; its data is kept. Default, in
+    seconds: `3600`."""
     read_from: str | None
-    """What readings and the page ask: `master`, or `replica`: one that is well, else the master; it
-    may be some moments behind. Needs `redis+sentinel://` or `redis+cluster://`. Default:
-    `master`."""
+    """The server that reads and the page use: `master` (the primary) or `replica`. A replica may be
+    slightly behind; if none is healthy, the primary is read. `replica` needs `redis+sentinel://` or
+    `redis+cluster://`. Default: `master`."""
     include_paths: str | Sequence[str] | None
-    """Patterns of the paths that are recorded, `/shop/* /api/*`; `*` and `?` stand for any
-    characters. Empty: all. Default: empty."""
+    """Patterns of the paths to record, `/shop/* /api/*`; `*` matches any characters, `?` any one.
+    Empty: all paths. Default: empty."""
     ignore_paths: str | Sequence[str] | None
-    """Patterns of the paths of which nothing at all is recorded, `/health`. Default: empty."""
+    """Patterns of the paths to ignore, `/health`. Default: empty."""
     count_paths: str | Mapping[str, str] | None
-    """PATTERN=COUNTER …; a request whose path matches is counted there as well. Default: empty."""
+    """PATTERN=COUNTER …; a request whose path matches also increments that counter. Default:
+    empty."""
     exact_status: bool | None
-    """Whether the label `status` says `404` instead of `4xx`. Default: `False`."""
+    """Whether the label `status` is exact, `404` instead of `4xx`. Default: `False`."""
     sample_durations: float | None
-    """The share of requests whose duration is recorded; below 1, a label `sampled` says so. Counts
-    stay exact. Default: `1`."""
+    """The share of requests whose duration is recorded; below 1, the series get a label `sampled`.
+    Counts stay exact. Default: `1`."""
     slow_request: float | None
-    """From which duration on a request is logged as slow. Default, in seconds: `1`."""
+    """Requests that take at least this long are logged as slow. Default, in seconds: `1`."""
     cleaner: bool | None
-    """Whether a thread of each process that serves them removes old samples once a minute. Default:
+    """Whether a thread of each serving process removes expired data once a minute. Default:
     `False`."""
     labels: Callable[[Any], Mapping[str, str] | None] | None
     """A function of the request (ASGI's scope, WSGI's environ, Django's request) that returns more
