@@ -13,7 +13,7 @@ from redmeter.dashboard import Dashboard, app
 from redmeter.reading import rowrankings
 from redmeter.reading.listing import Listing
 from redmeter.shards import shard_of
-from redmeter.store import fan_out
+from redmeter.store import retry
 from redmeter.store.connection import ServerLink
 from support.asking import asking
 from support.clusters import Cluster
@@ -138,7 +138,7 @@ def test_a_slot_that_nobody_serves_is_named(
     client: httpx.Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What lies there is missing, and the rest is shown."""
-    monkeypatch.setattr(fan_out, "MOVING_TRIES_PARTLY", 1)
+    monkeypatch.setattr(retry, "MOVING_TRIES_BEST_EFFORT", 1)
     slot = slot_of(63)
     home = cluster.node_of(slot)
     cluster.drop_slot(slot)

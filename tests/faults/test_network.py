@@ -14,7 +14,7 @@ from redis.retry import Retry
 
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable, book
 from redmeter import store as stores
-from redmeter.store import shard
+from redmeter.store import retry
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import HastyClock, batch_keys, count, samples, server_time
@@ -33,14 +33,14 @@ Fault = Callable[[Proxy], None]
 @pytest.fixture
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait a twentieth as long between two tries."""
-    monkeypatch.setattr(shard, "BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(retry, "BACKOFF_SECONDS", 0.001)
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again for a minute, however busy the machine is."""
-    monkeypatch.setattr(shard, "ATTEMPTS", 1000)
-    monkeypatch.setattr(shard, "SHORT_SECONDS", 60.0)
+    monkeypatch.setattr(retry, "ATTEMPTS", 1000)
+    monkeypatch.setattr(retry, "SHORT_SECONDS", 60.0)
 
 
 @pytest.fixture(params=["the client's own retries", "no retries"])
@@ -237,7 +237,7 @@ def test_a_server_out_of_reach_is_an_error_within_about_the_timeout(
         with pytest.raises(StoreUnavailable) as caught:
             meter.count("x", 10)
         # A batch in doubt is tried so often at least.
-        assert time.monotonic() - began < 0.2 * shard.ATTEMPTS + 2.0
+        assert time.monotonic() - began < 0.2 * retry.ATTEMPTS + 2.0
         assert caught.value.sent == sent
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):

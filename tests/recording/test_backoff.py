@@ -2,15 +2,12 @@
 
 import pytest
 
-from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
 from redmeter.recording import backoff as backoffs
 from redmeter.recording.backoff import (
     LONGEST_BACKOFF,
     REFUSED_BACKOFF,
     REFUSED_PAUSE,
     Backoff,
-    is_passing,
-    is_soon_over,
 )
 
 
@@ -86,25 +83,3 @@ def test_it_can_be_waived_and_shared(time: Time) -> None:
     backoff.failed(passing=False)
     backoff.waive()
     assert (backoff.over, backoff.pause, backoff.failures) == (True, 0.0, 2)
-
-
-@pytest.mark.parametrize(
-    ("error", "passing"),
-    [
-        (StoreUnavailable("there", "refused"), True),
-        (StoreRefused("OOM", "no memory"), True),
-        (ZeroDivisionError(), True),
-        (AccessDenied("NOPERM", "no"), False),
-        (IncompatibleStore("format version", "9", "1"), False),
-    ],
-)
-def test_what_only_people_can_mend_does_not_pass(error: Exception, passing: bool) -> None:
-    """All else may pass by itself."""
-    assert is_passing(error) is passing
-
-
-def test_a_server_that_is_well_says_what_is_soon_over() -> None:
-    """A slot that moves is there within moments; one that nobody serves may stay so."""
-    assert is_soon_over(StoreRefused("TRYAGAIN", "keys are on two nodes"))
-    assert not is_soon_over(StoreRefused("CLUSTERDOWN", "nobody serves the slot"))
-    assert not is_soon_over(StoreUnavailable("there", "refused"))

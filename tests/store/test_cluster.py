@@ -18,7 +18,7 @@ from redmeter.reading.join import Joined, join, of_field, of_window
 from redmeter.reading.series import read_totals
 from redmeter.reading.windows import whole_window
 from redmeter.shards import TAGS
-from redmeter.store import Store, fan_out
+from redmeter.store import Store, retry
 from redmeter.store import cluster as clusters
 from redmeter.store.cluster import LEFT_ALONE, REDIRECTS, ClusterLink
 from redmeter.store.connection import ServerLink
@@ -164,7 +164,7 @@ def at_first_wait(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[],
     """What is done where one would wait for a slot to have moved; that it is, is checked."""
     todo: list[Callable[[], object]] = []
     waiting = SimpleNamespace(sleep=lambda _: todo and todo.pop()())
-    monkeypatch.setattr(fan_out, "time", waiting)
+    monkeypatch.setattr(retry, "time", waiting)
     yield todo
     assert todo == []
 
@@ -291,7 +291,7 @@ def test_a_slot_that_nobody_serves_is_said(
     fill(store)
     slot, source, _ = whereabouts(cluster, 9)
     cluster.drop_slot(slot)
-    monkeypatch.setattr(fan_out, "MOVING_TRIES", 2)
+    monkeypatch.setattr(retry, "MOVING_TRIES", 2)
     try:
         link_of(store).recover()
         refused, value = link_of(store).exchange(

@@ -27,7 +27,7 @@ from redmeter.cli.failure import UsageError, failure_of
 from redmeter.cli.failure import fail as fail
 from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, StoreRefused
 from redmeter.store import Store, urls
-from redmeter.store.replies import UNREADY
+from redmeter.store.retry import unready_reason
 
 #: In the order in which one meets them; help lists them so.
 _ORDER = (
@@ -231,7 +231,7 @@ def _check_embedded(url: str) -> None:
 def _others_answer(store: Store, error: StoreError) -> bool:
     """Whether an error is of one node of a cluster, of which more are known."""
     if isinstance(error, StoreRefused):
-        return len(store.shards) > 1 and error.code in UNREADY
+        return len(store.shards) > 1 and unready_reason(error) != ""
     return bool(store.link.unreachable())
 
 

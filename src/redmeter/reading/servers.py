@@ -15,7 +15,8 @@ from redmeter.reading import findings
 from redmeter.reading.findings import Finding
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
-from redmeter.store.replies import UNREADY, Reply, pairs, raised
+from redmeter.store.replies import Reply, pairs, raised
+from redmeter.store.retry import is_unanswered, unready_reason
 from redmeter.store.topology import SlotRange, name_of, slot_of
 
 #: What each is asked: what time it is, and what it says of itself, as far as it does.
@@ -88,7 +89,7 @@ class Servers:
         #: Why those that are away are.
         self._away: dict[str, StoreUnavailable | StoreRefused] = {}
         for name, (time, info, config) in asked.items():
-            if isinstance(info, StoreUnavailable) or getattr(info, "code", "") in UNREADY:
+            if is_unanswered(info) or unready_reason(info):
                 self._away[name] = info
                 continue
             seconds, microseconds = raised(time)
@@ -195,7 +196,7 @@ def _why(error: StoreUnavailable | StoreRefused) -> str:
     """Return what a server does that is away, shortly."""
     if isinstance(error, StoreUnavailable):
         return f"does not answer ({error.reason})"
-    return UNREADY[error.code]
+    return unready_reason(error)
 
 
 def _info(reply: bytes) -> dict[str, str]:

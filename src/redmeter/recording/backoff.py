@@ -8,8 +8,6 @@ well and a slot of its own is moving, about as often as if nothing failed.
 import time
 from random import SystemRandom
 
-from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused
-
 # Not the generator of the application, which may have seeded it, and counts on what comes next.
 chance = SystemRandom()
 
@@ -19,16 +17,6 @@ LONGEST_BACKOFF = 15.0
 REFUSED_BACKOFF = 30.0
 #: The same where someone asks for a flush.
 REFUSED_PAUSE = 1.0
-
-
-def is_passing(error: Exception) -> bool:
-    """Tell whether something may pass by itself within moments."""
-    return not isinstance(error, AccessDenied | IncompatibleStore)
-
-
-def is_soon_over(error: Exception) -> bool:
-    """Tell whether a server that is well says that something is over within moments."""
-    return isinstance(error, StoreRefused) and error.code == "TRYAGAIN"
 
 
 class Backoff:
@@ -52,8 +40,8 @@ class Backoff:
         """Wait, longer each time.
 
         Args:
-            passing: see is_passing().
-            soon: see is_soon_over(): for an interval only, and what failed before does not count.
+            passing: it may end without a change of credentials or of the store.
+            soon: it is over within moments: wait for an interval only, and forget former failures.
         """
         now = time.monotonic()
         self.failures, self.passing = 1 if soon else self.failures + 1, passing

@@ -8,7 +8,7 @@ import math
 from threading import Lock
 
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.recording.backoff import chance, is_passing
+from redmeter.recording.backoff import chance
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
@@ -16,6 +16,7 @@ from redmeter.recording.observations import PendingHistogram
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
+from redmeter.store.retry import is_recoverable
 from redmeter.types import RecorderHealth
 
 
@@ -79,7 +80,7 @@ class BulkWriter:
             except DeliveryIncomplete as left:
                 errors, passing = self._delivery.take_errors(), left.passing
             tries += 1
-            worst = next((error for error in errors if not is_passing(error)), errors[0])
+            worst = next((error for error in errors if not is_recoverable(error)), errors[0])
             again = tries == 1 and self._delivery.in_doubt > 0
             over = clock.monotonic() - started >= timeout and not again
             if over or worst is not errors[0] or not passing:

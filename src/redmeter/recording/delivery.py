@@ -20,23 +20,17 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from redmeter.analysis import patterns
-from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
+from redmeter.errors import AccessDenied, StoreError, StoreRefused
 from redmeter.keys import Kept
-from redmeter.recording.backoff import is_passing, is_soon_over
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.instance import InstanceLease
 from redmeter.recording.node_workers import PATIENCE, NodeTask, NodeWorkers
 from redmeter.recording.shard_sender import ShardSender
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
+from redmeter.store.retry import is_brief, is_recoverable, is_server_wide
 from redmeter.store.scripts import run_pipelined
 from redmeter.types import Outcome
-
-#: Answers that a server gives whichever shard is asked for.
-_OF_ALL = {
-    *("OOM", "LOADING", "READONLY", "MASTERDOWN", "NOREPLICAS", "MISCONF", "BUSY"),
-    *("NOAUTH", "WRONGPASS"),
-}
 
 
 class DeliveryIncomplete(Exception):
@@ -215,7 +209,7 @@ class Delivery:
         backoffs = [self._channels[number].backoff for number in numbers]
         with self._lock:
             longest = max(backoffs, key=lambda backoff: backoff.failures)
-            longest.failed(passing=is_passing(error), soon=is_soon_over(error))
+            longest.failed(passing=is_recoverable(error), soon=is_brief(error))
             for backoff in backoffs:
                 backoff.like(longest)
             self._failed.update(numbers)
@@ -232,7 +226,7 @@ class Delivery:
             errors: number of the shard -> what is wrong.
             told: kinds of errors that were told before.
         """
-        of_all = next((error for error in errors.values() if _is_of_all(error)), None)
+        of_all = next((error for error in errors.values() if is_server_wide(error)), None)
         if of_all is not None and len(errors) == tried:
             self._fail(task.numbers, of_all)
             return True
@@ -387,8 +381,3 @@ class Delivery:
 def kind_of(error: Exception) -> str:
     """Return what an error is counted as."""
     return error.code if isinstance(error, StoreRefused) else type(error).__name__
-
-
-def _is_of_all(error: StoreError) -> bool:
-    """Tell whether a server would say the same of all its shards."""
-    return isinstance(error, StoreUnavailable) or getattr(error, "code", "") in _OF_ALL

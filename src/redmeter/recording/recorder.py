@@ -26,7 +26,6 @@ from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
 from redmeter.keys import check_time
 from redmeter.recording import process
-from redmeter.recording.backoff import is_passing
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
@@ -41,6 +40,7 @@ from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
 from redmeter.recording.ticket_lock import TicketLock
 from redmeter.store import Store
+from redmeter.store.retry import is_recoverable
 from redmeter.types import RecorderHealth
 
 #: How long an answer is waited for at least when a process ends, seconds.
@@ -313,7 +313,7 @@ class Recorder:
         except Exception as error:  # also a fault of ours: it must not end the thread
             self._reporter.trouble(error)
             self._collector.keep()
-            raise FlushFailed(passing=is_passing(error)) from error
+            raise FlushFailed(passing=is_recoverable(error)) from error
         if left is not None:
             raise FlushFailed(passing=left.passing, partly=left.partly) from left
         if last:

@@ -23,10 +23,10 @@ import redis
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.connection import ServerLink
 from redmeter.store.parallel import in_parallel
-from redmeter.store.replies import UNREADY, Command, Reply, raised
+from redmeter.store.replies import Command, Reply, raised
+from redmeter.store.retry import is_redirect, unready_reason
 from redmeter.store.topology import (
     ASKING,
-    MOVES,
     READONLY,
     ROLE,
     SCRIPTS,
@@ -237,7 +237,7 @@ class ClusterLink:
 
     def _redirected(self, reply: StoreRefused, address: Address) -> Address | None:
         """Return where a node sends one; None where it answered."""
-        if reply.code not in MOVES:
+        if not is_redirect(reply):
             return None
         self._stale = self._stale or reply.code == "MOVED"
         known = self._slots.nodes if self._slots else ()
@@ -246,7 +246,7 @@ class ClusterLink:
     def _instead(self, command: Command, reply: StoreRefused, address: Address) -> Address | None:
         """Return who else can answer, where a node cannot: of a replica, its master."""
         down = reply.code == "CLUSTERDOWN"
-        if not down and reply.code not in UNREADY:
+        if not down and not unready_reason(reply):
             return None
         self._stale = self._stale or down
         self._doubted[address] = time.monotonic()

@@ -157,7 +157,7 @@ def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[StoreConfig]:
     assert wanted.version, "the caller makes one"
     kept = str(wanted.retention), str(wanted.histograms), wanted.version
     values = FORMAT, str(shards), *kept
-    fields = raised((yield from BIND.steps(_named(keys), values)))
+    fields = raised((yield BIND.command(_named(keys), values)))
     config = read_meta(dict(zip(_FIELDS, fields, strict=True)), shards)
     if config is None:  # a hash of somebody else's lies there
         raise IncompatibleStore("format version", "", FORMAT)
@@ -171,7 +171,7 @@ def retain(keys: Keys, seen: StoreConfig, wanted: StoreConfig) -> Steps[Reply]:
         wanted: with the version that it shall have.
     """
     args = str(wanted.retention), str(wanted.histograms), seen.version, wanted.version
-    return (yield from RETAIN.steps(_named(keys), args))
+    return (yield RETAIN.command(_named(keys), args))
 
 
 def _named(keys: Keys) -> list[str]:

@@ -43,9 +43,9 @@ from redmeter.store.replies import (
     Command,
     Reply,
     is_misplaced,
-    is_not_primary,
     translate,
 )
+from redmeter.store.retry import is_not_primary
 from redmeter.store.spinning import Spinning
 
 #: Commands of which nobody knows which key an error is about.

@@ -5,9 +5,9 @@ indexes.py. The commands of all reads are sent together, so a step of reads that
 is one round trip to each node.
 """
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -16,17 +16,12 @@ from redmeter.shards import ShardedKeys
 from redmeter.store.cluster import ClusterLink, place_of
 from redmeter.store.connection import ServerLink
 from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
-from redmeter.store.replies import UNREADY, Command, Reply
+from redmeter.store.replies import Command, Reply
+from redmeter.store.retry import is_moving, is_unanswered, retry_missing, unready_reason
+from redmeter.store.scripts import collect_scripts
 from redmeter.store.topology import key_of, name_of, slot_of
 from redmeter.store.urls import in_short
 
-#: While a slot moves, what concerns it is tried again after so many seconds, and so often; fewer
-#: times where one goes on without it.
-MOVING_PAUSE, MOVING_TRIES, MOVING_TRIES_PARTLY = 0.02, 50, 10
-#: What is answered meanwhile: several keys of which some are here and some there; by a script, one
-#: that is not here.
-_MOVING = ("TRYAGAIN", "CLUSTERDOWN")
-_MOVING_TEXT = "non local key"
 #: What a master says of all its slots while nobody serves some of others', and what that means.
 _DOWN, STOPPED = "The cluster is down", "serves nothing, since the cluster is down"
 #: Slots that are named.
@@ -38,19 +33,21 @@ class FanOut:
 
     Args:
         keys: the names of the keys of all shards.
-        partly: continue without unreachable nodes: see Store.best_effort().
+        best_effort: continue without unreachable nodes: see Store.best_effort().
     """
 
-    def __init__(self, cluster: ClusterLink, keys: ShardedKeys, *, partly: bool = False) -> None:
+    def __init__(
+        self, cluster: ClusterLink, keys: ShardedKeys, *, best_effort: bool = False
+    ) -> None:
         self.cluster = cluster
         self._keys = keys
-        self._partly = partly
+        self._best_effort = best_effort
         #: Why something was left out -> the slots that it lies in, or none.
-        self._left_out: dict[str, set[int]] = {}
+        self._skipped: dict[str, set[int]] = {}
 
     def best_effort(self) -> "FanOut":
         """Return one that goes on without the servers that are away."""
-        return FanOut(self.cluster, self._keys, partly=True)
+        return FanOut(self.cluster, self._keys, best_effort=True)
 
     @property
     def location(self) -> str:
@@ -75,7 +72,7 @@ class FanOut:
         """
         replies = self.collect(reads)
         for reply in replies:
-            if isinstance(reply, StoreUnavailable) and not self._partly:
+            if isinstance(reply, StoreUnavailable) and not self._best_effort:
                 raise reply
         return replies if take is None else [take(reply) for reply in replies]
 
@@ -97,16 +94,16 @@ class FanOut:
                 steps[number] = read.start(shards)
                 asked[number] = next(steps[number])
         while asked:
-            answers = iter(self._patiently([one for some in asked.values() for one in some]))
+            answers = iter(self._collect([one for some in asked.values() for one in some]))
             before, asked = asked, {}
             for number, commands in before.items():
                 read, own = reads[number], [next(answers) for _ in commands]
                 if isinstance(read, tuple):
                     (replies[number],) = own
                     continue
-                if self._partly:
+                if self._best_effort:
                     own = [
-                        read.missing(command) if _is_away(reply) else reply
+                        read.missing(command) if is_unanswered(reply) else reply
                         for command, reply in zip(commands, own, strict=True)
                     ]
                 try:
@@ -119,42 +116,24 @@ class FanOut:
         """Return the numbers of the shards that some commands are about, or of all."""
         keys = (key_of(command) for command in commands)
         found = {self._keys.shard_of_key(key) for key in keys if key is not None} - {None}
-        if self._partly or not found:
+        if self._best_effort or not found:
             return range(len(self._keys.shards))
         return sorted(number for number in found if number is not None)
 
-    def _patiently(self, commands: Sequence[Command]) -> list[Reply]:
-        """Exchange commands, and again those whose slot is on its way to another node.
-
-        Where one goes on without the servers that are away, what they did not answer is asked once
-        more: who repeats a reading sees no error there.
-        """
-        replies = self.cluster.collect(commands, whole=True)
-        if self._partly and any(map(_is_away, replies)):
-            self._ask_again(commands, replies, _is_away)
-        for _ in range(MOVING_TRIES_PARTLY if self._partly else MOVING_TRIES):
-            if not any(map(_is_moving, replies)):
-                break
-            time.sleep(MOVING_PAUSE)
-            self._ask_again(commands, replies, _is_moving)
-        if self._partly:
+    def _collect(self, commands: Sequence[Command]) -> list[Reply]:
+        """Exchange commands; in a best-effort reading, note those that cannot be answered."""
+        exchange = partial(collect_scripts, partial(self.cluster.collect, whole=True))
+        replies = retry_missing(exchange, commands, best_effort=self._best_effort)
+        if self._best_effort:
             for number, reply in enumerate(replies):
-                if _is_away(reply) or _is_moving(reply) or _is_unready(reply):
-                    replies[number] = self._leave_out(commands[number], reply)
+                if is_unanswered(reply) or is_moving(reply) or unready_reason(reply):
+                    replies[number] = self._skip(commands[number], reply)
         return replies
 
-    def _ask_again(
-        self, commands: Sequence[Command], replies: list[Reply], is_due: Callable[[Reply], bool]
-    ) -> None:
-        again = [number for number, reply in enumerate(replies) if is_due(reply)]
-        answers = self.cluster.collect([commands[number] for number in again], whole=True)
-        for number, reply in zip(again, answers, strict=True):
-            replies[number] = reply
-
-    def _leave_out(self, command: Command, reply: StoreError) -> StoreError:
+    def _skip(self, command: Command, reply: StoreError) -> StoreError:
         """Note what is missing; return the reply that stands for it."""
         if isinstance(reply, StoreUnavailable):
-            self._left_out.setdefault(f"{place_of(reply)} does not answer", set())
+            self._skipped.setdefault(f"{place_of(reply)} does not answer", set())
             return reply
         assert isinstance(reply, StoreRefused)
         key = key_of(command)
@@ -162,19 +141,19 @@ class FanOut:
             return reply
         master = self.cluster.master_of(key)
         if master and reply.detail.startswith(_DOWN):
-            self._left_out.setdefault(f"{name_of(master)} {STOPPED}", set())
-        elif (what := UNREADY.get(reply.code)) is not None:
-            self._left_out.setdefault(f"{name_of(master)} {what}" if master else what, set())
+            self._skipped.setdefault(f"{name_of(master)} {STOPPED}", set())
+        elif what := unready_reason(reply):
+            self._skipped.setdefault(f"{name_of(master)} {what}" if master else what, set())
         else:
             down = reply.code == "CLUSTERDOWN"
             why = "nobody serves" if down else "on the way to another node:"
-            self._left_out.setdefault(why, set()).add(slot_of(key))
+            self._skipped.setdefault(why, set()).add(slot_of(key))
         return StoreUnavailable(in_short(self.location), reply.detail, fix=reply.fix)
 
     def skipped(self) -> list[str]:
         """Return what this one went on without, as sentences: "127.0.0.1:7003 does not answer"."""
         told = []
-        for why, slots in self._left_out.items():
+        for why, slots in self._skipped.items():
             some = ", ".join(map(str, sorted(slots)[:_SHOWN]))
             more = f" … ({len(slots) - _SHOWN} more)" if len(slots) > _SHOWN else ""
             told.append(f"{why} slot{'s' * (len(slots) > 1)} {some}{more}" if slots else why)
@@ -207,17 +186,3 @@ class FanOut:
     def close(self) -> None:
         """See ClusterLink."""
         self.cluster.close()
-
-
-def _is_away(reply: Reply) -> bool:
-    return isinstance(reply, StoreUnavailable)
-
-
-def _is_unready(reply: Reply) -> bool:
-    return isinstance(reply, StoreRefused) and reply.code in UNREADY
-
-
-def _is_moving(reply: Reply) -> bool:
-    return isinstance(reply, StoreRefused) and (
-        reply.code in _MOVING or _MOVING_TEXT in reply.detail
-    )

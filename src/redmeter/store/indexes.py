@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
-from redmeter.errors import StoreError, StoreRefused
+from redmeter.errors import StoreError
 from redmeter.keys import Keys
 from redmeter.shards import ShardedKeys, shard_of
 from redmeter.store.config import epoch_of
@@ -406,15 +406,10 @@ class _Join:
 
 
 def _joined(merging: _Merging, offset: int) -> ShardSteps:
-    """Run the script of a join on shards, with its text where one does not know it."""
+    """Run the script of a join on shards, and merge their replies."""
     commands, first = next(merging), None
     while True:
-        replies = list((yield commands))
-        unknown = [n for n, reply in enumerate(replies) if _is_unknown(reply)]
-        if unknown:
-            again = yield [JOIN.with_text(commands[n]) for n in unknown]
-            for n, reply in zip(unknown, again, strict=True):
-                replies[n] = reply
+        replies = yield commands
         for reply in replies:
             if not isinstance(reply, StoreError) and isinstance(reply[2], Exception):
                 return reply  # the key is no index
@@ -435,7 +430,3 @@ def _no_join(command: Command) -> Reply:  # noqa: ARG001
 def _time_of(reply: Reply) -> tuple[int, int]:
     """Return the time in the reply to a join; zero if it failed."""
     return (0, 0) if isinstance(reply, StoreError) else (int(reply[0]), int(reply[1]))
-
-
-def _is_unknown(reply: Reply) -> bool:
-    return isinstance(reply, StoreRefused) and reply.code == "NOSCRIPT"

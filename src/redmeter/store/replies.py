@@ -20,17 +20,6 @@ Command = tuple[str | bytes, ...]
 #: A reply: bytes, int, None, a list of replies, or the error it was.
 Reply = Any
 
-#: What a server says that cannot answer now, and what that means.
-UNREADY = {
-    "LOADING": "is loading its data",
-    "BUSY": "is busy with a script",
-    "MASTERDOWN": "does not hear from its master",
-}
-
-#: What a server answers that is not the primary, or is not yet or no longer able to serve.
-NOT_PRIMARY = {"READONLY", "LOADING", "MASTERDOWN"}
-
-
 # --- Replies ---------------------------------------------------------------------------------
 
 
@@ -64,15 +53,6 @@ def scored(reply: Reply) -> list[tuple[bytes, float]]:
     """Read members with their scores, flat by protocol 2 and two by two by protocol 3."""
     flat = [part for item in reply for part in (item if isinstance(item, list) else [item])]
     return [(m, float(s)) for m, s in zip(flat[::2], flat[1::2], strict=True)]
-
-
-def is_not_primary(reply: Reply) -> bool:
-    """Return whether a reply comes from a server that may have been replaced by another one.
-
-    Behind a proxy, a Kubernetes Service or DNS, a new connection leads to the new primary, while
-    open ones stay with the old one for as long as it runs.
-    """
-    return isinstance(reply, StoreRefused) and reply.code in NOT_PRIMARY
 
 
 def is_misplaced(reply: Reply) -> bool:

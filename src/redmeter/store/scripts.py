@@ -13,8 +13,9 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Protocol, TypeVar
 
-from redmeter.errors import StoreError, StoreRefused
+from redmeter.errors import StoreError
 from redmeter.store.replies import Command, Reply
+from redmeter.store.retry import collect_again, is_unknown_script
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -66,6 +67,10 @@ def _text(name: str) -> bytes:
     return text
 
 
+#: Hash -> text, of the scripts that commands were made of.
+_by_sha: dict[str, bytes] = {}
+
+
 class Script:
     """One script.
 
@@ -87,7 +92,9 @@ class Script:
             if self._parts:
                 made = [_text(f"operations/{part}") for part in self._parts]
                 text = text.replace(_PLACE, b"\n".join(made))
-            self._known = text, hashlib.sha1(text, usedforsecurity=False).hexdigest()
+            sha = hashlib.sha1(text, usedforsecurity=False).hexdigest()
+            self._known = text, sha
+            _by_sha[sha] = text
         return self._known
 
     def command(
@@ -99,22 +106,33 @@ class Script:
             return ("EVAL", text, str(len(keys)), *keys, *args)
         return ("EVALSHA", sha, str(len(keys)), *keys, *args)
 
-    def with_text(self, command: Command) -> Command:
-        """Return a command of this script, with the text in place of its hash."""
-        return ("EVAL", self._text_and_sha()[0], *command[2:])
-
-    def steps(self, keys: Sequence[str | bytes], args: Sequence[str | bytes]) -> Steps[Reply]:
-        """Run it; an error, also that there is no answer, is a reply."""
-        reply = yield self.command(keys, args)
-        if isinstance(reply, StoreRefused) and reply.code == "NOSCRIPT":
-            reply = yield self.command(keys, args, whole=True)
-        return reply
-
     def run(
         self, link: "Collects", keys: Sequence[str | bytes], args: Sequence[str | bytes]
     ) -> Reply:
-        """Run it by itself; see steps()."""
-        return run_steps(link.collect, self.steps(keys, args))
+        """Run it by itself; return its reply, which may be an error."""
+        (reply,) = collect_scripts(link.collect, [self.command(keys, args)])
+        return reply
+
+
+def collect_scripts(
+    collect: Callable[[Sequence[Command]], list[Reply]], commands: Sequence[Command]
+) -> list[Reply]:
+    """Exchange commands, and those whose script the server does not have again with its text.
+
+    Args:
+        collect: exchanges commands; an error is a reply.
+    """
+    replies = collect(commands)
+    if any(map(is_unknown_script, replies)):
+        whole = [_with_text(command) for command in commands]
+        collect_again(collect, whole, replies, is_unknown_script)
+    return replies
+
+
+def _with_text(command: Command) -> Command:
+    """Return a command with its script's text in place of the hash; others as they are."""
+    text = _by_sha.get(str(command[1])) if command[0] == "EVALSHA" else None
+    return command if text is None else ("EVAL", text, *command[2:])
 
 
 BIND = Script("bind")
@@ -166,7 +184,7 @@ def run_steps(collect: Callable[[Sequence[Command]], list[Reply]], steps: Steps[
     try:
         command = next(steps)
         while True:
-            (reply,) = collect([command])
+            (reply,) = collect_scripts(collect, [command])
             command = steps.send(reply)
     except StopIteration as end:
         result: T = end.value
@@ -195,7 +213,7 @@ def run_pipelined(link: Collects, many: Mapping[K, Steps[T]]) -> dict[K, T | Sto
                     results[key] = end.value
                 except StoreError as error:
                     results[key] = error
-            found = link.collect(list(asked.values())) if asked else []
+            found = collect_scripts(link.collect, list(asked.values())) if asked else []
             replies = dict(zip(asked, found, strict=True))
     finally:
         for steps in many.values():

@@ -29,7 +29,8 @@ import redis.exceptions as client_errors
 
 from redmeter.errors import AccessDenied, StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.connection import ServerLink
-from redmeter.store.replies import Command, Reply, is_not_primary, pairs, raised
+from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.store.retry import is_not_primary
 from redmeter.store.urls import Target
 
 if TYPE_CHECKING:

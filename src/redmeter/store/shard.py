@@ -9,7 +9,6 @@ producers, numbers and configuration of its own: see shards.py.
 """
 
 from collections.abc import Callable, Sequence
-from random import SystemRandom
 
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
@@ -21,6 +20,7 @@ from redmeter.store.connection import ServerLink
 from redmeter.store.outcome import RetentionChanged, outcome_of
 from redmeter.store.producers import InFlightBatch, Producers
 from redmeter.store.replies import Command, Reply
+from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
 from redmeter.types import Batch, Operations, Outcome
 
@@ -29,21 +29,6 @@ from redmeter.types import Batch, Operations, Outcome
 #: as long ago is not applied any more unless its watermark is there.
 WATERMARK_SECONDS = 86400
 _WATERMARK = str(WATERMARK_SECONDS)
-
-#: A synchronous write is tried until the timeout has passed, and twice at least where something was
-#: sent: it may have been applied, which only another try can find out. Unless SHORT_SECONDS have
-#: passed, it is tried this often at least.
-ATTEMPTS = 5
-#: For so many seconds what was sent is tried again, however short the timeout.
-SHORT_SECONDS = 2.0
-#: First wait between two tries, seconds; doubled each time, with jitter.
-BACKOFF_SECONDS = 0.02
-
-#: Answers that pass by themselves within a moment; nothing was written.
-_PASSING = {"LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "BUSY"}
-
-# Not the generator of the application, which may have seeded it.
-_chance = SystemRandom()
 
 
 class Shard:
@@ -152,7 +137,7 @@ class Shard:
         producer = self._producers.borrow()
         try:
             in_flight = InFlightBatch(producer, build)
-            started, attempt = self.clock.monotonic(), 0
+            retry = WriteRetry(self.clock, self.timeout, within)
             # Should it have forgotten what it kept, others know better than this process.
             if self.config is None and kept is None and self._sync_config is not None:
                 self._sync_config()
@@ -160,16 +145,13 @@ class Shard:
                 try:
                     return self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
                 except StoreUnavailable as error:
-                    if in_flight.sent:  # no try is one while its server is left alone
-                        rest = self.link.retry_after(self.keys.meta)
-                        self._wait(attempt, started, error, within, rest=rest)
-                    else:
-                        self._wait(ATTEMPTS, started, error, within)
+                    # A try fails at once while the link leaves the server alone.
+                    pause = self.link.retry_after(self.keys.meta) if in_flight.sent else 0.0
+                    retry.wait(error, sent=in_flight.sent, at_least=pause)
                 except StoreRefused as error:
-                    if error.code not in _PASSING:
+                    if not is_transient(error):
                         raise
-                    self._wait(attempt, started, error, within)
-                attempt += 1
+                    retry.wait(error)
         finally:
             producer.lock.release()
 
@@ -278,7 +260,7 @@ class Shard:
         script, keys, args = self._request(
             batch, version, must_exist=must_exist, refuse=refuse, trim=trim
         )
-        return outcome_of(batch, (yield from script.steps(keys, args)))
+        return outcome_of(batch, (yield script.command(keys, args)))
 
     def write_by(self, call: Callable[[Command], Reply], operations: Operations) -> Outcome:
         """Have one batch sent by somebody else, among commands of their own.
@@ -319,26 +301,3 @@ class Shard:
             numbers = str(len(operation.keys)), str(len(operation.args))
             args += (operation.code, *numbers, *operation.args)
         return apply_script([operation.code for operation in batch.operations]), keys, args
-
-    def _wait(
-        self,
-        attempt: int,
-        started: float,
-        error: Exception,
-        within: float | None,
-        *,
-        rest: float = 0.0,
-    ) -> None:
-        """Wait before another attempt, or raise the error where there is no time left."""
-        passed = self.clock.monotonic() - started
-        pause = min(0.5, BACKOFF_SECONDS * 2 ** min(attempt, 10)) * _chance.uniform(0.5, 1.0)
-        pause = max(pause, rest)
-        if within is not None:
-            left = within - passed
-            over, pause = left < BACKOFF_SECONDS, min(pause, left / 2)  # leaves some for the try
-        else:
-            enough = attempt + 1 >= ATTEMPTS or (attempt > 0 and passed >= SHORT_SECONDS)
-            over = enough and passed >= self.timeout
-        if over:
-            raise error
-        self.clock.sleep(pause)

@@ -12,7 +12,7 @@ from operator import is_
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from redmeter.clock import SYSTEM, Clock
-from redmeter.errors import RedmeterError, StoreError, StoreUnavailable
+from redmeter.errors import RedmeterError, StoreError
 from redmeter.keys import DEFAULT_HISTOGRAMS, HISTOGRAMS, Kept, Keys, Retention
 from redmeter.shards import ShardedKeys, shard_of
 from redmeter.store import config as configs
@@ -23,6 +23,7 @@ from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.query import ConfigRead, Read
 from redmeter.store.replies import Command, Reply, pairs, raised
+from redmeter.store.retry import retry_read
 from redmeter.store.scripts import run_pipelined, run_steps
 from redmeter.store.shard import Shard
 from redmeter.store.topology import probe_commands, refuse_cluster_node
@@ -228,13 +229,12 @@ class Store:
         """
         first = self._asked_first()
         whole = [*first, *reads]
-        try:
+
+        def exchange() -> tuple[_Arrival[T], list[Reply]]:
             arrival = _Arrival(len(first), self._view, make)
-            replies = self._exchange_once(whole, arrival.take)
-        except StoreUnavailable:
-            self.link.recover()
-            arrival = _Arrival(len(first), self._view, make)
-            replies = self._exchange_once(whole, arrival.take)
+            return arrival, self._exchange_once(whole, arrival.take)
+
+        arrival, replies = retry_read(self.link, exchange)
         view = arrival.view()
         self._refuse_node(*arrival.first[1:])
         return view, replies[len(first) :]
@@ -260,11 +260,7 @@ class Store:
             refuse_cluster_node(part.link, part.keys, meta, replies)
 
     def _exchange(self, reads: Sequence[Read | ConfigRead]) -> list[Reply]:
-        try:
-            return self._exchange_once(reads)
-        except StoreUnavailable:
-            self.link.recover()
-            return self._exchange_once(reads)
+        return retry_read(self.link, lambda: self._exchange_once(reads))
 
     def _exchange_once(
         self, reads: Sequence[Read | ConfigRead], take: Callable[[Reply], Any] | None = None
@@ -444,8 +440,7 @@ class Store:
         if first.config is None:
             run_steps(first.link.collect, first.load_config())
         options = {"instance": instance, "ended": ended}
-        try:
-            return writer_reports.publish(first.link, first.keys, producer, report, **options)
-        except StoreUnavailable:
-            first.link.recover()
-            return writer_reports.publish(first.link, first.keys, producer, report, **options)
+        return retry_read(
+            first.link,
+            lambda: writer_reports.publish(first.link, first.keys, producer, report, **options),
+        )

@@ -16,6 +16,7 @@ from redmeter.keys import Keys
 from redmeter.shards import TAGS
 from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Command, Reply, pairs
+from redmeter.store.retry import is_redirect
 
 #: Host and port.
 Address = tuple[str, int]
@@ -132,8 +133,6 @@ def _host_of(node: Sequence[Any]) -> str:
 
 # --- Redirects -------------------------------------------------------------------------------
 
-#: What leads to another node: for good, or for once.
-MOVES = {"MOVED", "ASK"}
 #: The next command is for a slot that the node is but to get; readings are answered by replicas; is
 #: it one, and does it hear from its master?
 ASKING: Command = ("ASKING",)
@@ -179,7 +178,7 @@ def answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
         elif command == ROLE:
             pass  # see is_cut_off()
         else:  # a master that got the slot meanwhile carries it out all the same
-            sent_on = isinstance(reply, StoreRefused) and reply.code in MOVES
+            sent_on = is_redirect(reply)
             found.append((once or always or reply) if sent_on else reply)
             once = None
     return found
@@ -235,7 +234,7 @@ def refuse_cluster_node(
         return
     answers = [meta] if meta else replies or link.collect(probe_commands(link, keys))
     for reply in answers:
-        if isinstance(reply, StoreRefused) and reply.code in MOVES:
+        if is_redirect(reply):
             raise reply
     # Without the rights for these keys it stays unknown; a server that is not ready is asked again.
     link.standalone = not any(
