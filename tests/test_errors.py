@@ -145,7 +145,7 @@ def test_an_error_survives_the_way_between_processes(
     ("error", "told"),
     [
         (StoreRefused("OOM", "x"), "raise maxmemory"),
-        (StoreRefused("TRYAGAIN", "x"), "try again once it is there"),
+        (StoreRefused("TRYAGAIN", "x"), "try again when that is finished"),
         (StoreRefused("READONLY", "x"), "connect to the primary"),
         (StoreRefused("ERR", "x"), "the server refused: x"),
         (AccessDenied("NOPERM", "x"), "ACL SETUSER grants it"),

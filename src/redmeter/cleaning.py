@@ -1,7 +1,7 @@
 """The cleaner: remove intervals outside the retention, and index entries whose hash is gone.
 
-Writers trim the hashes they write, and these expire. The cleaner handles the rest: counters of other
-programs, index entries of series that are no longer written, and hashes that grew large.
+Writers trim the hashes they write, and these expire. The cleaner handles the rest: counters of
+other programs, index entries of series that are no longer written, and hashes that grew large.
 
 A pass walks the index of counters, then those of gauges and histograms; on a cluster, those of each
 shard in turn. An unreachable server delays only its own shards. Following the book's schedule, a
@@ -101,8 +101,8 @@ def clean(
         passes: the number of passes before this one; 0 checks every precision.
         budget: seconds after which to stop; at least one page is processed.
         cursor: `Report.cursor` of an earlier pass that stopped early.
-        samples: precision -> intervals to keep of counters, instead of the store's retention. Gauges
-            and histograms, which no other program writes, always use the store's.
+        samples: precision -> intervals to keep of counters, instead of the store's retention.
+            Gauges and histograms, which no other program writes, always use the store's.
         other_samples: intervals to keep of counters with any other precision.
         progress: called after each page, with the report so far and the size of all indexes.
         quit: called before each call of the server; when it returns True, the pass stops as it does
@@ -111,8 +111,8 @@ def clean(
     Raises:
         ClockDisagreement: the clocks differ by more than MAX_CLOCK_DIFFERENCE; nothing was removed.
         StoreMoving: the store is being moved, or was moved.
-        StoreError: the server is unreachable or refuses the command. On a cluster the error is raised
-            at the end of the pass, after the other servers were cleaned.
+        StoreError: the server is unreachable or refuses the command. On a cluster the error is
+            raised at the end of the pass, after the other servers were cleaned.
     """
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
@@ -279,8 +279,8 @@ class _Walk:
     other_samples: int
     passes: int
     quit: Callable[[], bool]
-    #: Whether large hashes are rewritten to the compact encoding. False once that had no effect, as on
-    #: a server whose limit for compact hashes is lower.
+    #: Whether large hashes are rewritten to the compact encoding. False once that had no effect, as
+    #: on a server whose limit for compact hashes is lower.
     compact: bool = True
 
     def samples(self, precision: int) -> int:

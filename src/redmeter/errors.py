@@ -16,7 +16,7 @@
         ├── IncompatibleStore              another format version or number of shards
         └── EmbeddedServerError            the embedded server cannot be started or joined
 
-Each message names the request, what is possible, and the fix; the data of the message are attributes.
+Each message names the request, what is possible, and the fix; its data are attributes.
 No message contains a password. Errors of a single module are defined there, under the same root:
 MalformedLine in formats/access_log.py, DamagedGzip in
 ingest/lines.py; so are QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError in
@@ -222,7 +222,7 @@ _HINTS = {
     "OOM": "it is out of memory: raise maxmemory, or free memory; nothing was written",
     "READONLY": "this is a replica: connect to the primary",
     "LOADING": "it is loading its data: try again in a moment",
-    "MISCONF": "it cannot save to disk and refuses writes: free disk space; its log has the details",
+    "MISCONF": "it cannot save to disk and refuses writes: free disk space; see its log",
     "NOREPLICAS": "fewer replicas than min-replicas-to-write are connected",
     "BUSY": "a script has been running for too long",
     "CLUSTERDOWN": "the cluster is incomplete: start the missing nodes, or see "

@@ -1,8 +1,8 @@
 """The optional parts of the installation, and the error that names the extra for a missing one.
 
 `pip install redmeter` installs only the Redis client. Everything else is in an extra of
-pyproject.toml. Imports from an extra are made within `needs()`, which replaces the error of a missing
-package with one that names the command to install it. Imports only errors.py of Redmeter.
+pyproject.toml. Imports from an extra are made within `needs()`, which replaces the error of a
+missing package with one that names the command to install it. Imports only errors.py of Redmeter.
 """
 
 import contextlib

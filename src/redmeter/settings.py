@@ -182,8 +182,8 @@ def _named_patterns(name: str) -> Callable[[Any], str]:
 
 #: Most characters of the setting count_paths: unclosed braces take quadratic time.
 MAX_PATTERNS = 20_000
-#: A word of the setting count_paths. Spaces and commas separate words, except within the labels of a
-#: counter. Possessive, so that a match of labels is not split again.
+#: A word of the setting count_paths. Spaces and commas separate words, except within the labels of
+#: a counter. Possessive, so that a match of labels is not split again.
 _WORD = late(r'(?:\{(?:[^"{}]++|"(?:\\.|[^"\\]++)*+")*+\}|[^\s,])++')
 #: A pattern and a counter, which may have labels.
 _NAMED = late(r"(.+)=([^={}]+(?:\{.*+(?<=\}))?)", re.DOTALL)
@@ -201,8 +201,9 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         _text("url"),
         "",
-        "The server that stores the metrics: redis://, rediss://, redis+sentinel://, redis+cluster://, unix://, "
-        "embedded://PATH, or off. Empty: the embedded server in the user's data directory.",
+        "The server that stores the metrics: redis://, rediss://, redis+sentinel://, "
+        "redis+cluster://, unix://, embedded://PATH, or off. Empty: the embedded server in the "
+        "user's data directory.",
     ),
     Setting("prefix", DEFAULT_PREFIX, check_prefix, "", "The prefix of every key."),
     Setting(
@@ -233,8 +234,8 @@ SETTINGS: tuple[Setting, ...] = (
         "master",
         _choice("read_from", ("master", "replica")),
         "",
-        "The server that reads and the page use: `master` (the primary) or `replica`. A replica may "
-        "be slightly behind; if none is healthy, the primary is read. `replica` needs "
+        "The server that reads and the page use: `master` (the primary) or `replica`. A replica "
+        "may be slightly behind; if none is healthy, the primary is read. `replica` needs "
         "`redis+sentinel://` or `redis+cluster://`.",
     ),
     Setting(
@@ -310,7 +311,7 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         _named_patterns("count_paths"),
         "",
-        "Web requests: PATTERN=COUNTER …; a request whose path matches also increments that counter.",
+        "Web requests: PATTERN=COUNTER …; a request with such a path also increments the counter.",
     ),
     Setting(
         "exact_status",

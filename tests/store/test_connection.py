@@ -257,7 +257,8 @@ def test_where_a_key_lies_instead_is_said(canned: Canned, link: ServerLink, word
     assert isinstance(refused, StoreRefused)
     place = f"{word.decode()} 15045 127.0.0.1:18625"
     assert str(refused).startswith(
-        f"the server refused: the key is on another node: {place} (it is a node of a cluster: write "
+        f"the server refused: the key is on another node: {place} (it is a node of a cluster: "
+        "write "
     )
 
 

@@ -64,8 +64,7 @@ class Arguments(TypedDict, total=False):
     ignore_paths: str | Sequence[str] | None
     """Patterns of the paths to ignore, `/health`. Default: empty."""
     count_paths: str | Mapping[str, str] | None
-    """PATTERN=COUNTER …; a request whose path matches also increments that counter. Default:
-    empty."""
+    """PATTERN=COUNTER …; a request with such a path also increments the counter. Default: empty."""
     exact_status: bool | None
     """Whether the label `status` is exact, `404` instead of `4xx`. Default: `False`."""
     sample_durations: float | None
