@@ -5,6 +5,7 @@ list of names out of `support.binaries.BINARIES`, or "all". Else they are the de
 supported. `cluster` and `group` are of the default, or of the first that is named.
 """
 
+import functools
 import logging
 import signal
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 from hypothesis import Phase, settings
+from redis import utils
 
 from redmeter.store import connection
 from redmeter.store.packing import pack
@@ -27,6 +29,9 @@ from support.waiting import ROOM, SLOW_ROOM, room_in_slices
 # that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# redis-py reads the metadata of its package for each client, which takes longer than to connect.
+utils.get_lib_version = functools.cache(utils.get_lib_version)
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None)

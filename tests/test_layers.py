@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -117,52 +117,55 @@ def without_type_checking(tree: ast.Module) -> ast.Module:
     return ast.Module(body, type_ignores=[])
 
 
-def parsed(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def trees() -> dict[str, tuple[str, ast.Module]]:
+    """What each module is: path within the package -> what it belongs to, syntax tree."""
+    return {
+        str(path.relative_to(PACKAGE)): (unit(path), ast.parse(path.read_text(encoding="utf-8")))
+        for path in MODULES
+    }
 
 
-def label(path: Path) -> str:
-    """Return a test's id."""
-    return str(path.relative_to(PACKAGE))
+Trees = Mapping[str, tuple[str, ast.Module]]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=label)
-def test_a_module_imports_only_from_rows_below_its_own(path: Path) -> None:
+def test_a_module_imports_only_from_rows_below_its_own(trees: Trees) -> None:
     """Siblings of one folder may know each other, siblings of one row do not."""
-    own = unit(path)
-    assert own in RANK or own in FREE, f"{own} has no row: give it one in ROWS"
-    assert layer_faults(own, parsed(path)) == []
+    homeless = {own for own, _ in trees.values()} - RANK.keys() - FREE
+    assert homeless == set(), "give each a row in ROWS"
+    faults = {path: layer_faults(own, tree) for path, (own, tree) in trees.items()}
+    assert {path: found for path, found in faults.items() if found} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=label)
-def test_a_module_imports_by_absolute_names(path: Path) -> None:
+def test_a_module_imports_by_absolute_names(trees: Trees) -> None:
     """No leading dots."""
     relative = [
-        n.lineno for n in ast.walk(parsed(path)) if isinstance(n, ast.ImportFrom) if n.level
+        (path, node.lineno)
+        for path, (_, tree) in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert relative == []
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if unit(p) != "store"], ids=label)
-def test_only_the_store_talks_to_the_client(path: Path) -> None:
+def test_only_the_store_talks_to_the_client(trees: Trees) -> None:
     """Elsewhere the client is a type at most: in book, and in Meter for type checkers alone."""
-    tree = parsed(path)
-    found = packages(tree) & CLIENT
-    if unit(path) not in ("book", "meter"):
-        assert found == set()
-    assert found <= {"redis"}
-    assert client_uses(tree) == []
-    if unit(path) == "meter":
-        assert packages(without_type_checking(tree)) & CLIENT == set()
+    for path, (own, tree) in trees.items():
+        if own == "store":
+            continue
+        found = packages(tree) & CLIENT
+        assert found <= ({"redis"} if own in ("book", "meter") else set()), path
+        assert client_uses(tree) == [], path
+        if own == "meter":
+            assert packages(without_type_checking(tree)) & CLIENT == set()
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if RANK.get(unit(p), 9) < RANK["store"]], ids=label
-)
-def test_the_pure_rows_do_no_input_output_and_start_no_threads(path: Path) -> None:
+def test_the_pure_rows_do_no_input_output_and_start_no_threads(trees: Trees) -> None:
     """They do not even import what that takes."""
-    assert packages(parsed(path)) & EFFECTS == set()
+    pure = {path: tree for path, (own, tree) in trees.items() if RANK.get(own, 9) < RANK["store"]}
+    assert len(pure) > 30
+    effects = {path: packages(tree) & EFFECTS for path, tree in pure.items()}
+    assert {path: found for path, found in effects.items() if found} == {}
 
 
 @pytest.mark.parametrize(

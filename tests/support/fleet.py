@@ -72,29 +72,29 @@ class Fleet:
 
     def _renew(self, server: Server) -> None:
         """Undo whatever a test may have done to the server."""
-        client: Any  # its execute_command has no types
         # Brief: while CLIENT PAUSE holds back everything, UNPAUSE is held back too.
-        options: dict[str, Any] = {"retry": Retry(NoBackoff(), 0), "socket_timeout": 1.0}
+        options: dict[str, Any] = {"retry": Retry(NoBackoff(), 0), "socket_timeout": 2.0}
         with server.client(decode_responses=True, **options) as client:
-            client.execute_command("CLIENT", "UNPAUSE")
-            client.execute_command("REPLICAOF", "NO", "ONE")
-            for user in client.execute_command("ACL", "USERS"):
-                if user != "default":
-                    client.execute_command("ACL", "DELUSER", user)
-            client.execute_command(
-                *("ACL", "SETUSER", "default", "reset", "on", "nopass", "~*", "&*", "+@all")
+            *_, users, now = exchanged(
+                client,
+                ("CLIENT", "UNPAUSE"),
+                ("REPLICAOF", "NO", "ONE"),
+                ("ACL", "USERS"),
+                ("CONFIG", "GET", "*"),
             )
-            now = settings_of(client)
             as_new = self._settings.setdefault(server.name, now)
-            for setting, value in as_new.items():
-                if now.get(setting) != value:
-                    client.execute_command("CONFIG", "SET", setting, value)
-            client.execute_command("FLUSHALL")
-            client.execute_command("SCRIPT", "FLUSH")
-            if not server.name.startswith("redis-6"):
-                client.execute_command("FUNCTION", "FLUSH")
-            client.execute_command("SLOWLOG", "RESET")
-            client.execute_command("CONFIG", "RESETSTAT")
+            without_functions = server.name.startswith("redis-6")
+            exchanged(
+                client,
+                *(("ACL", "DELUSER", user) for user in users if user != "default"),
+                ("ACL", "SETUSER", "default", "reset", "on", "nopass", "~*", "&*", "+@all"),
+                *(("CONFIG", "SET", *changed) for changed in as_new.items() - now.items()),
+                ("FLUSHALL",),
+                ("SCRIPT", "FLUSH"),
+                *(() if without_functions else (("FUNCTION", "FLUSH"),)),
+                ("SLOWLOG", "RESET"),
+                ("CONFIG", "RESETSTAT"),
+            )
 
     def close(self) -> None:
         """End them all."""
@@ -113,3 +113,11 @@ def settings_of(client: Any) -> dict[str, str]:
     """Return all settings of the server."""
     found: dict[str, str] = client.config_get()
     return found
+
+
+def exchanged(client: redis.Redis, *commands: tuple[str, ...]) -> list[Any]:
+    """Send commands at once; return the replies. Raises: the first one that is an error."""
+    pipe: Any = client.pipeline(transaction=False)  # its execute_command has no types
+    for command in commands:
+        pipe.execute_command(*command)
+    return list(pipe.execute())
