@@ -24,6 +24,7 @@ ROWS = (
     {"store"},
     {"resolve"},
     {"recording", "reading", "cleaning", "forgetting", "migrating"},
+    {"health"},
     {"backends"},
     {"queries"},
     {"meter", "interrupts"},

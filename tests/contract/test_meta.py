@@ -8,8 +8,8 @@ import pytest
 
 from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
 from redmeter.clock import ManualClock
+from redmeter.health.doctor import examine
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.reading.health import examine
 from redmeter.store.outcome import RetentionChanged
 from redmeter.types import Outcome
 from support.stores import (

@@ -7,7 +7,7 @@ import pytest
 
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter.errors import StoreMoving
-from redmeter.reading.health import examine
+from redmeter.health.doctor import examine
 from redmeter.store import Store
 from redmeter.types import Outcome
 from support.proxy import Proxy

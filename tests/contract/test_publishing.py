@@ -9,8 +9,8 @@ import pytest
 
 from redmeter import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
 from redmeter import store as stores
+from redmeter.health.writers import MAX_WRITERS, Writer, read_writers
 from redmeter.keys import BARE_OWN, DEFAULT_PREFIX
-from redmeter.reading.writers import MAX_WRITERS, Writer, read_writers
 from redmeter.store import Store, writer_reports
 from redmeter.store.connection import ServerLink
 from support.servers import Server

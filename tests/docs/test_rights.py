@@ -16,7 +16,7 @@ import pytest
 
 from dashboard.test_api import ASKED
 from redmeter import AccessDenied, StoreError
-from redmeter.reading import health
+from redmeter.health import doctor
 from redmeter.store import Store
 from support import rights
 from support.commands import Home
@@ -333,7 +333,7 @@ def test_the_doctor_says_more_where_it_may_ask_for_settings(any_server: Server, 
         given = user._replace(commands=commands)
         given.let_in(admin)
         store = given.store(any_server)
-        found.append([(f.topic, f.level) for f in health.examine(store).findings])
+        found.append([(f.topic, f.level) for f in doctor.examine(store).findings])
         store.close()
     assert found[0] != found[1] == found[2]
 

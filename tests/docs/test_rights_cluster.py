@@ -13,8 +13,8 @@ from docs.test_rights import ASKED_ANYWAY
 from redmeter import AccessDenied, Meter, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
+from redmeter.health import doctor
 from redmeter.keys import entry
-from redmeter.reading import health
 from redmeter.store import Store
 from support import rights
 from support.asking import asking
@@ -122,7 +122,7 @@ def examine(url: str) -> None:
     store, admin = opened(url), opened(re.sub(r"://.*@", "://", url))
 
     def told(one: Store) -> dict[str, object]:
-        found = rights.told(health.examine(one))
+        found = rights.told(doctor.examine(one))
         assert isinstance(found["bytes"], dict)
         return found | {"bytes": {kind: size > 0 for kind, size in found["bytes"].items()}}
 

@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redmeter.errors import EmbeddedServerError, StoreError, StoreUnavailable
-from redmeter.reading.servers import _info
+from redmeter.health.server import _info
 from redmeter.store import open as open_store
 from redmeter.store.embedded import files, launcher, wire
 from redmeter.store.replies import error_code, mapped, pairs, scored

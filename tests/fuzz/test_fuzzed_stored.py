@@ -17,6 +17,7 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.hourly import hour_of
 from redmeter.format.message import format_entry, parse_entry
 from redmeter.format.statistics import MEMBERS, merged
+from redmeter.health.writers import answers
 from redmeter.keys import MAX_TIME
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import counts_of
@@ -24,7 +25,6 @@ from redmeter.reading.messages import frequencies_of, seen_of, sources_of
 from redmeter.reading.observed import sum_of
 from redmeter.reading.series import Grid, slices_of, whole
 from redmeter.reading.sliding import slid
-from redmeter.reading.writers import answers
 from redmeter.store.config import read_meta
 from redmeter.types import Frequency
 from support.fuzzing import (

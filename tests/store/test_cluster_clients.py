@@ -8,7 +8,7 @@ import pytest
 from redis.cluster import ClusterNode, LoadBalancingStrategy, RedisCluster
 
 from redmeter import Meter, StoreUnavailable
-from redmeter.reading.health import examine
+from redmeter.health.doctor import examine
 from redmeter.store import Store
 from redmeter.store.topology import slot_of
 from support.clusters import Cluster

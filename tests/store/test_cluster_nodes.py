@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable
-from redmeter.reading import health
+from redmeter.health import doctor
 from redmeter.reading.catalogue import read_names
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
@@ -200,7 +200,7 @@ def test_a_cluster_of_one_node_that_announces_no_host(lone: Server) -> None:
         meter.count("hits", 3)
         assert meter.total("hits") == 3
         assert meter._store is not None
-        found = health.examine(meter._store)
+        found = doctor.examine(meter._store)
     told = [(f.level, f.text) for f in found.findings if f.topic == "cluster"]
     assert told[0] == ("ok", "1 masters, 64 of 64 shards each")
 
@@ -329,7 +329,7 @@ def test_one_node_that_has_all_slots_and_is_taken_for_a_server_is_said(lone: Ser
     with opened_store(lone.url) as store, lone.client() as client:
         eventually(lambda: client.cluster("INFO")["cluster_state"] == "ok", 10.0)
         assert refused(store.load_config).code == "CROSSSLOT"
-        (found,) = [f for f in health.examine(store).findings if f.topic == "server"]
+        (found,) = [f for f in doctor.examine(store).findings if f.topic == "server"]
     assert (found.level, "is a cluster's node" in found.text) == ("warn", True)
     assert "redis+cluster://" in found.fix
 

@@ -12,7 +12,7 @@ import redis
 from redmeter import StoreRefused, StoreUnavailable
 from redmeter.errors import AccessDenied
 from redmeter.format import counter
-from redmeter.reading.health import examine
+from redmeter.health.doctor import examine
 from redmeter.shards import TAGS
 from redmeter.store import Store, indexes
 from redmeter.store import cluster as clustered

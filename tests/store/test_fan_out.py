@@ -19,9 +19,9 @@ from redmeter import IncompatibleStore, Meter, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.dashboard import api
 from redmeter.dashboard.endpoints import ENDPOINTS, parse
+from redmeter.health.doctor import examine
 from redmeter.keys import entry
 from redmeter.reading.catalogue import read_names
-from redmeter.reading.health import examine
 from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
 from redmeter.reading.overview import Watch
 from redmeter.reading.series import read_series, read_totals

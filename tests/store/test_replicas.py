@@ -6,7 +6,7 @@ import pytest
 
 from redmeter import InvalidSetting, Meter
 from redmeter.dashboard import Dashboard
-from redmeter.reading import health
+from redmeter.health import doctor
 from redmeter.store import sentinel as sentinels
 from support.asking import asking
 from support.sentinels import Watched
@@ -127,7 +127,7 @@ def test_the_page_and_the_doctor_say_that_a_replica_is_read(
         found, overview = (client.get(f"/api/{each}").json() for each in ("health", "overview"))
     assert (found["read_from"], overview["store"]["read_from"]) == ("replica", "replica")
     assert meter._store is not None
-    told = [(f.topic, f.level, f.text) for f in health.examine(meter._store).findings]
+    told = [(f.topic, f.level, f.text) for f in doctor.examine(meter._store).findings]
     assert [f for f in told if f[0] == "replicas"] == [
         ("replicas", "ok", "readings ask a replica of 2, which may be some moments behind")
     ]

@@ -15,7 +15,7 @@ from redis.connection import URL_QUERY_ARGUMENT_PARSERS
 
 from redmeter import InvalidSetting, Meter, RedmeterError, StoreUnavailable, cleaning
 from redmeter.dashboard import Dashboard
-from redmeter.reading import health
+from redmeter.health import doctor
 from redmeter.store import tls, urls
 from support.asking import asking
 from support.certificates import POSSIBLE
@@ -115,7 +115,7 @@ def test_everything_works_over_tls(any_speaker: Speaker, tmp_path: Path) -> None
         dashboard.close()
     with opened_store(url) as store:
         assert cleaning.clean(store).complete
-        assert health.examine(store).location == f"rediss://127.0.0.1:{any_speaker.port}/0"
+        assert doctor.examine(store).location == f"rediss://127.0.0.1:{any_speaker.port}/0"
     home = Home(tmp_path, url)
     try:
         assert home.run("series", "hits", "-p", "1min").code == 0

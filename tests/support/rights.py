@@ -19,9 +19,9 @@ from redmeter import store as stores
 from redmeter.dashboard import Dashboard
 from redmeter.format import message
 from redmeter.format.message import Group, LogHour
+from redmeter.health import doctor
 from redmeter.ingest.replay import replay
 from redmeter.keys import HOUR, slice_start
-from redmeter.reading import health
 from support.asking import asking
 from support.servers import Server
 from support.stores import measure, opened_store
@@ -345,7 +345,7 @@ def page_uses(asked: Sequence[str]) -> tuple[Use, ...]:
     )
 
 
-def told(found: health.Health) -> dict[str, object]:
+def told(found: doctor.Health) -> dict[str, object]:
     """Return what the doctor says, but for places, clocks and the server's own settings."""
     names = ("series", "others", "bytes", "cleaned", "producers", "writers")
     findings = [(f.topic, f.level) for f in found.findings if f.topic not in SETTINGS]
@@ -354,7 +354,7 @@ def told(found: health.Health) -> dict[str, object]:
 
 def _examine(server: Server, user: User) -> None:
     with opened_store(user.url(server)) as store, opened_store(server.unix_url) as admin:
-        seen, whole = (told(health.examine(each)) for each in (store, admin))
+        seen, whole = (told(doctor.examine(each)) for each in (store, admin))
         assert seen == whole
 
 

@@ -12,8 +12,8 @@ from redmeter import cleaning, forgetting
 from redmeter.cli import output
 from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
 from redmeter.errors import InvalidSetting, StoreError
+from redmeter.health import doctor as examination
 from redmeter.keys import Retention, parse_changes
-from redmeter.reading import health as reading
 from redmeter.store import Store
 
 
@@ -193,7 +193,7 @@ def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
     Checks the server, clocks, memory, persistence, contents, cleaner and writers.
     """
     with opened(url, prefix) as store:
-        health = reading.examine(store)
+        health = examination.examine(store)
     if json:
         content = dataclasses.asdict(health) | {"level": health.level}
         kept = {"retention": health.retention, "histogram_retention": health.histogram_retention}
@@ -204,7 +204,7 @@ def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
         raise typer.Exit(NOT_FOUND)
 
 
-def _tell_health(health: reading.Health) -> None:
+def _tell_health(health: examination.Health) -> None:
     output.line(f"{health.location}  prefix {health.prefix or '(none)'}")
     rows = []
     for finding in health.findings:

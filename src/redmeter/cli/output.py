@@ -20,7 +20,7 @@ from rich.text import Text
 
 from redmeter.cli.failure import Failure
 from redmeter.keys import span as span
-from redmeter.reading import partly
+from redmeter.reading import foreign_keys
 
 
 class _Console(Console):
@@ -126,16 +126,16 @@ def log_warnings() -> None:
 
 @contextlib.contextmanager
 def left_out() -> Iterator[None]:
-    """Show what readings had to leave out, see reading/partly.py; each of it once."""
+    """Show what readings had to leave out, see reading/foreign_keys.py; each of it once."""
     handler = _LeftOut()
-    partly.logger.addHandler(handler)
-    before = partly.logger.level
-    partly.logger.setLevel(logging.WARNING)
+    foreign_keys.logger.addHandler(handler)
+    before = foreign_keys.logger.level
+    foreign_keys.logger.setLevel(logging.WARNING)
     try:
         yield
     finally:
-        partly.logger.setLevel(before)
-        partly.logger.removeHandler(handler)
+        foreign_keys.logger.setLevel(before)
+        foreign_keys.logger.removeHandler(handler)
 
 
 class _LeftOut(logging.Handler):

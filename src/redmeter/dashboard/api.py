@@ -8,6 +8,7 @@ from typing import Any
 from redmeter.dashboard import handlers
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import Endpoint
+from redmeter.health.writer_findings import health_panel
 from redmeter.reading.overview import Watch
 from redmeter.reading.rowrankings import RowRankings, Start
 from redmeter.store import Store
@@ -48,7 +49,7 @@ class API:
         self.store = store
         self.reader = store.reader
         self._rankings = RowRankings(self.reader, start)
-        self._watch = Watch(self.reader, self._rankings)
+        self._watch = Watch(self.reader, self._rankings, health_panel)
 
     def answer(self, endpoint: Endpoint, values: Values) -> Any:
         """Answer a question. Called by several threads.

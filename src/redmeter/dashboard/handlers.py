@@ -10,13 +10,14 @@ from redmeter import types
 from redmeter.analysis.forecast import forecast as make_forecast
 from redmeter.dashboard import schemas, serialize
 from redmeter.dashboard.errors import HTTPError
+from redmeter.health import doctor
+from redmeter.health.findings import Finding
+from redmeter.health.writer_findings import PANEL
 from redmeter.keys import Kept
 from redmeter.reading import catalogue, curves, gauges, listing
 from redmeter.reading import detail as reading_detail
-from redmeter.reading import health as reading_health
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import pages as reading_pages
-from redmeter.reading.findings import Finding
 from redmeter.reading.forecasts import expecting
 from redmeter.reading.labelled import by_label, summaries_of
 from redmeter.reading.marks import read_marks_now
@@ -337,7 +338,7 @@ def _expected(curve: curves.Curve) -> schemas.Forecast:
 
 def health(store: Store, _: Values) -> schemas.HealthAnswer:
     """Answer /api/health."""
-    found = reading_health.examine(store)
+    found = doctor.examine(store)
     now = store.clock.wall() + found.clock_difference
     return {
         "now": now,
@@ -441,7 +442,7 @@ def overview(
             "level": level,
             "findings": [
                 serialize.of_finding(finding)
-                for finding in [*lacking, *found.health.findings][: reading_overview.FINDINGS]
+                for finding in [*lacking, *found.health.findings][:PANEL]
             ],
             "writers": found.health.writers,
         },

@@ -9,8 +9,6 @@
     forecasts.py   what is to be expected of a series, and what was
     catalogue.py   which series there are
     rankings.py    which of them happen most often, or take longest: by observed.py
-    writers.py     who writes, and what each tells of itself
-    health.py      is the store well? What that means is in findings.py and reports.py
 
 Each takes the time and the retention from the store, in the same round trip as the data.
 

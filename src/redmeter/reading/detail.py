@@ -21,6 +21,7 @@ from redmeter.reading.curves import (
     spread,
     summed,
 )
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.label_sets import (
     base_of,
     counter_counts,
@@ -29,7 +30,6 @@ from redmeter.reading.label_sets import (
     histogram_reads,
 )
 from redmeter.reading.overview import Span, span_of
-from redmeter.reading.partly import there
 from redmeter.reading.series import whole
 from redmeter.reading.spread import Summary
 from redmeter.reading.windows import Window, histogram_window, whole_window, window_of

@@ -7,8 +7,8 @@ told is in analysis/forecast.py.
 from redmeter.analysis.forecast import MOST_AHEAD, forecast
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys
+from redmeter.reading.foreign_keys import readable
 from redmeter.reading.gauges import laid
-from redmeter.reading.partly import readable
 from redmeter.reading.series import Grid, window
 from redmeter.reading.summaries import check_whole
 from redmeter.store import Store

@@ -10,7 +10,7 @@ from redmeter.errors import InvalidName
 from redmeter.format.counter import count_of
 from redmeter.keys import Keys
 from redmeter.names import SeriesName, parse_name
-from redmeter.reading.partly import there
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Read

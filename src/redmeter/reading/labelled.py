@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys
 from redmeter.reading.curves import asked_spreads
+from redmeter.reading.foreign_keys import readable
 from redmeter.reading.label_sets import LabelSets, label_of
-from redmeter.reading.partly import readable
 from redmeter.reading.series import Grid, window
 from redmeter.reading.spread import Summary
 from redmeter.reading.summaries import SummaryGrid

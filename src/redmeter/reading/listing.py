@@ -13,9 +13,9 @@ from typing import Any
 from redmeter.keys import Kept, Keys, entry
 from redmeter.reading.catalogue import matching_ends
 from redmeter.reading.curves import Curve, asked_counts, counted
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Joined, join
 from redmeter.reading.label_sets import base_of
-from redmeter.reading.partly import there
 from redmeter.reading.rowcurves import row_curves
 from redmeter.reading.rows import (
     Row,

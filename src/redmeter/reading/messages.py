@@ -21,7 +21,7 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.format.hourly import hours_of
 from redmeter.format.message import MAX_PATTERNS, SEVERITY, name_of, parse_entry, parse_name
 from redmeter.keys import HOUR, slice_start
-from redmeter.reading.partly import readable
+from redmeter.reading.foreign_keys import readable
 from redmeter.reading.sliding import clock_hours, slid
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read

@@ -25,7 +25,7 @@ from redmeter.errors import LimitExceeded
 from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
 from redmeter.format.moments import MAX_DOUBLE, held
 from redmeter.format.packed_text import MAX_COUNT
-from redmeter.reading.partly import readable
+from redmeter.reading.foreign_keys import readable
 from redmeter.reading.summaries import MAX_MERGED, merged_slices
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply

@@ -5,7 +5,7 @@ with five numbers that sum them up and the curves of the main chart.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,11 +13,9 @@ from redmeter.errors import LimitExceeded
 from redmeter.keys import Kept, Keys, slice_start
 from redmeter.names import REQUESTS
 from redmeter.reading import marks as marking
-from redmeter.reading import reports, writers
 from redmeter.reading.curves import Curve, curves
-from redmeter.reading.findings import Finding
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.listing import Listing, listing, redrawn
-from redmeter.reading.partly import there
 from redmeter.reading.requested import Page, Traffic
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row, RowRanking
@@ -30,7 +28,7 @@ from redmeter.store.query import Query, run, together
 from redmeter.types import Change, Frequency, Mark
 
 #: Rows of the panels.
-PAGES, COUNTERS, CHANGES, FREQUENT, FINDINGS = 6, 12, 6, 6, 3
+PAGES, COUNTERS, CHANGES, FREQUENT = 6, 12, 6, 6
 #: Curves that may be asked for.
 MAX_CURVES = 20
 #: Counters whose curves are drawn where there is no web application.
@@ -38,6 +36,9 @@ DRAWN = 5
 #: For how long those panels are kept that change slowly, seconds: of slices below a minute, and of
 #: others.
 PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
+
+#: Makes a query of health/, which reading/ does not import.
+HealthQuery = Callable[[Keys], Query[Any]]
 
 
 @dataclass(slots=True)
@@ -132,15 +133,6 @@ class CountersPanel:
 
 
 @dataclass(slots=True)
-class HealthPanel:
-    """What is not well with those who write."""
-
-    level: str
-    findings: list[Finding]
-    writers: int
-
-
-@dataclass(slots=True)
 class Overview:
     """What the first page shows."""
 
@@ -153,7 +145,8 @@ class Overview:
     values_precision: int
     messages: MessagesPanel
     counters: CountersPanel
-    health: HealthPanel
+    #: The answer of the query that the caller adds.
+    health: Any
 
 
 def read_overview(store: Store, precision: int, *, series: Sequence[str] = ()) -> Overview:
@@ -177,10 +170,16 @@ class Watch:
     Args:
         store: to read from.
         rankings: of all series, where they are too many to be read for an answer.
+        health: makes a query that is read with the other panels; its answer is `Overview.health`.
     """
 
-    def __init__(self, store: Store, rankings: RowRankings | None = None) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        rankings: RowRankings | None = None,
+        health: HealthQuery | None = None,
+    ) -> None:
+        self._store, self._health = store, health or _nothing
         self._rankings = rankings or RowRankings(store)
         # Slice width -> when they were read, monotonic, and the panels.
         self._kept: dict[int, tuple[float, _Panels]] = {}
@@ -207,7 +206,10 @@ class Watch:
         busiest = RankingKey(precision, grouped=True)
         ranked = self._rankings.last(busiest)
         view, (found, panels) = run(
-            store, lambda k: overview(store.keys, k, precision, series, kept, ranked)
+            store,
+            lambda k: overview(
+                store.keys, k, precision, series, kept, ranked, self._health(store.keys)
+            ),
         )
         if kept is None and not store.skipped():
             self._kept[precision] = now, panels
@@ -221,7 +223,7 @@ class _Panels(NamedTuple):
     counters: Listing
     talk: Talk
     marks: list[Mark]
-    health: HealthPanel
+    health: Any
 
 
 def overview(
@@ -231,12 +233,17 @@ def overview(
     series: Sequence[str],
     panels: _Panels | None,
     ranked: RowRanking | None,
+    health: Query[Any],
 ) -> Query[tuple[Overview, _Panels]]:
-    """Ask the same.
+    """Read the overview and the panels that change slowly.
 
     Args:
-        panels: which were read a moment ago, and are not read again.
-        ranked: the busiest counters of all, ranked before.
+        keys: names of the store's keys.
+        kept: the store's retention.
+        precision, series: see read_overview().
+        panels: panels that were read a moment ago, and are not read again.
+        ranked: a ranking of all counters, made earlier.
+        health: read with the panels.
     """
     window = whole_window(kept.series, precision)
     observed = histogram_window(kept.histograms, window)
@@ -259,7 +266,7 @@ def overview(
             ),
             talk(keys, limit=0),
             _marks(keys),
-            _health(keys),
+            health,
         ]
     else:
         questions.append(redrawn(keys, window, panels.counters.busiest))
@@ -364,11 +371,5 @@ def _marks(keys: Keys) -> Query[list[Mark]]:
     return marking.answered(there(reply, []))
 
 
-def _health(keys: Keys) -> Query[HealthPanel]:
-    view, replies = yield writers.questions(keys)
-    found, unreadable = writers.answers(view.now, replies, needed=False)
-    told = [f for f in reports.writers(view.now, found, unreadable) if f.level != "ok"]
-    levels = {finding.level for finding in told}
-    level = "fail" if "fail" in levels else "warn" if levels else "ok"
-    alive = sum(writer.alive(view.now) for writer in found)
-    return HealthPanel(level, told[:FINDINGS], alive)
+def _nothing(_: Keys) -> Query[None]:
+    yield ()

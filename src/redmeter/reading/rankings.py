@@ -18,9 +18,9 @@ from redmeter.format.counter import count_of
 from redmeter.keys import Retention
 from redmeter.names import format_name, parse_name
 from redmeter.reading.catalogue import Candidates, candidates
+from redmeter.reading.foreign_keys import readable
 from redmeter.reading.label_sets import check_labels, has_labels, label_of
 from redmeter.reading.observed import Sum, ask_in_pages, percentiles, read_sums
-from redmeter.reading.partly import readable
 from redmeter.reading.summaries import check_whole, cover, window_of
 from redmeter.store import Store
 from redmeter.store.replies import Command
@@ -78,7 +78,7 @@ def rank(
 
     A round trip for which series there are, and one for the slices of each 1,000; of percentiles
     one more for each 500 series. Series under whose keys another program keeps something else are
-    left out: see partly.py.
+    left out: see foreign_keys.py.
 
     Args:
         name: with `by`, a name without labels, all of whose label sets are added up by that

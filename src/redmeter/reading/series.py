@@ -13,7 +13,7 @@ from redmeter.errors import LimitExceeded, StoreError, StoreRefused
 from redmeter.format import counter
 from redmeter.format.counter import MAX_COUNT, count_of
 from redmeter.keys import Retention, slice_start
-from redmeter.reading.partly import readable, warn_of
+from redmeter.reading.foreign_keys import readable, warn_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.replies import Command, Reply, mapped, pairs, raised
 from redmeter.types import Series
@@ -41,7 +41,7 @@ def read_series(
 
     Returns:
         A series for every name; one without samples where nothing is kept. Names under whose keys
-        another program keeps something else are left out: see partly.py.
+        another program keeps something else are left out: see foreign_keys.py.
 
     Raises:
         UnknownPrecision: the store does not keep it; the error lists those that it keeps.
@@ -123,7 +123,7 @@ def stored_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
     """Read the same of those names that have a grand total: what other programs count has none.
 
     Left out is one too in whose place there is what is no number, another program's, where others
-    can be read: see partly.py.
+    can be read: see foreign_keys.py.
 
     Raises:
         LimitExceeded, StoreError: as above.

@@ -16,8 +16,8 @@ from redmeter.errors import LimitExceeded
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, Retention, slice_start
+from redmeter.reading.foreign_keys import readable
 from redmeter.reading.label_sets import LabelSets
-from redmeter.reading.partly import readable
 from redmeter.reading.series import window
 from redmeter.reading.spread import Spread, Summary, Texts, spread_of
 from redmeter.store import Store
@@ -49,7 +49,7 @@ def read_summaries(
 
     Returns:
         A summary for every name; an empty one where nothing is kept. Names under whose keys
-        another program keeps something else are left out: see partly.py.
+        another program keeps something else are left out: see foreign_keys.py.
 
     Raises:
         UnknownPrecision: the store does not keep it of histograms; the error lists those it keeps.
@@ -110,7 +110,7 @@ def merged_slices(
         fields: precision -> starts of slices.
 
     Returns:
-        Those that can be read: see partly.py.
+        Those that can be read: see foreign_keys.py.
     """
     found: dict[str, Distribution] = {}
     for at in range(0, len(names), MAX_SERIES):

@@ -14,6 +14,7 @@ from redmeter.analysis.changes import passed_of
 from redmeter.format.message import SEVERITY, name_of, parse_name
 from redmeter.format.steps import ALL, is_complete, parse
 from redmeter.keys import HOUR, Keys
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.messages import (
     Source,
@@ -24,7 +25,6 @@ from redmeter.reading.messages import (
     sources_of,
     texts_of,
 )
-from redmeter.reading.partly import there
 from redmeter.reading.sliding import clock_hours, slid, slid_one
 from redmeter.store import Store, indexes
 from redmeter.store.query import Query, run

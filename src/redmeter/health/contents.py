@@ -1,27 +1,24 @@
-"""What lies in the place of a store's indexes, totals and meta:, for the doctor.
-
-Questions and what their answers mean; who asks is health.py.
-"""
+"""The types of a store's indexes and totals, and its configuration, as doctor checks them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
+from redmeter.health import findings
+from redmeter.health.findings import Finding
 from redmeter.keys import Keys
-from redmeter.reading import findings
-from redmeter.reading.findings import Finding
 from redmeter.shards import ShardedKeys
 from redmeter.store.config import read_meta
 from redmeter.store.replies import Command, Reply, pairs, raised
 
 
-class Places:
-    """Looks at what other programs may have put in the place of our indexes and totals, and meta:.
+class Contents:
+    """Checks the types of the indexes and of `total:`, and `meta:`; on a cluster in each shard.
 
-    On a cluster in each shard: what one says of itself the others do not.
+    Another program may use these keys for something else.
     """
 
-    #: Each with its type and what the doctor calls it.
+    #: The type of each key, and the name of its records.
     _TYPES: Final = {
         "known": (b"zset", "counters"),
         "total": (b"hash", "counters"),
@@ -33,7 +30,7 @@ class Places:
     def __init__(self, keys: Keys) -> None:
         self._kinds = {getattr(keys, name): told for name, told in self._TYPES.items()}
         self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
-        # Of a single server, meta: is read by whoever reads anything.
+        # On a single server every reading reads and checks meta:.
         self._metas = keys.in_each(keys.meta) if isinstance(keys, ShardedKeys) else []
         self._wrong: dict[str, list[tuple[str, str]]] = {}
         self._strange: list[tuple[str, StoreError]] = []
@@ -41,7 +38,7 @@ class Places:
         self.commands += [("HGETALL", key) for key in self._metas]
 
     def read(self, replies: Sequence[Reply]) -> None:
-        """Take the replies to the commands; what was not answered is taken to be well."""
+        """Evaluate the replies to the commands; a key without a reply counts as correct."""
         kinds, metas = replies[: len(self._named)], replies[len(self._named) :]
         for (key, there), kind in zip(self._named, kinds, strict=True):
             if not isinstance(kind, StoreError) and kind not in (self._kinds[key][0], b"none"):
@@ -55,11 +52,11 @@ class Places:
                 self._strange.append((key, error))
 
     def usable(self, key: str) -> bool:
-        """Tell whether an index is one, in each shard."""
+        """Return whether a key has its type, in each shard."""
         return key not in self._wrong
 
     def findings(self) -> Iterator[Finding]:
-        """Say what is something else."""
+        """Return a finding for each key that is something else."""
         for key, found in self._wrong.items():
             kind, topic = self._kinds[key]
             yield from findings.unusable(found, kind.decode(), topic)

@@ -5,14 +5,18 @@ long ago. Texts are other processes', and shown as ASCII.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from redmeter.keys import span
-from redmeter.reading.findings import Finding
-from redmeter.reading.writers import MAX_WRITERS, Writer
+from redmeter.health.findings import Finding
+from redmeter.health.writers import MAX_WRITERS, Writer, answers, questions
+from redmeter.keys import Keys, span
+from redmeter.store.query import Query
 from redmeter.store.writer_reports import INSTANCE_SECONDS
 
 #: Events may wait for so many seconds before it is worth a word.
 STUCK = 60.0
+#: Findings that the overview shows.
+PANEL = 3
 #: Most reasons, precisions and writers that are shown one by one.
 SHOWN = 5
 
@@ -52,7 +56,7 @@ _FIXES = {
 _OTHERS = "the warnings in the writers' own logs give the details"
 
 
-def writers(now: float, found: Sequence[Writer], unreadable: int) -> Iterator[Finding]:
+def writer_findings(now: float, found: Sequence[Writer], unreadable: int) -> Iterator[Finding]:
     """Judge the writers of the last day.
 
     Args:
@@ -80,6 +84,27 @@ def writers(now: float, found: Sequence[Writer], unreadable: int) -> Iterator[Fi
             f"reports that cannot be read: {unreadable:,}",
             "update this redmeter, should a newer one write there; else see who does",
         )
+
+
+@dataclass(slots=True)
+class HealthPanel:
+    """The state of the writers, as the overview shows it."""
+
+    level: str
+    #: The first findings of a level other than "ok".
+    findings: list[Finding]
+    #: Writers that published lately.
+    writers: int
+
+
+def health_panel(keys: Keys) -> Query[HealthPanel]:
+    """Read the reports of the writers; one round trip."""
+    view, replies = yield questions(keys)
+    found, unreadable = answers(view.now, replies, needed=False)
+    bad = [f for f in writer_findings(view.now, found, unreadable) if f.level != "ok"]
+    levels = {finding.level for finding in bad}
+    level = "fail" if "fail" in levels else "warn" if levels else "ok"
+    return HealthPanel(level, bad[:PANEL], sum(writer.alive(view.now) for writer in found))
 
 
 def unknown(key: str, error: Exception) -> Iterator[Finding]:

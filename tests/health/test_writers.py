@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from redmeter import Meter
 from redmeter import store as stores
 from redmeter.analysis.patterns import VERSION
-from redmeter.reading import reports
-from redmeter.reading.findings import Finding
-from redmeter.reading.health import examine
-from redmeter.reading.writers import Writer, answers, read_writers
+from redmeter.health import writer_findings
+from redmeter.health.doctor import examine
+from redmeter.health.findings import Finding
+from redmeter.health.writers import Writer, answers, read_writers
 from redmeter.store import Store
 from redmeter.types import Drop, RecorderHealth
 from support.servers import Server
@@ -60,7 +60,7 @@ def writer(host: str = "web-1", pid: str = "7", seen: float = NOW - 5, **fields:
 
 def judged(*found: Writer, unreadable: int = 0) -> list[Finding]:
     """Return what is said, after the line that says how many there are."""
-    first, *others = reports.writers(NOW, found, unreadable)
+    first, *others = writer_findings.writer_findings(NOW, found, unreadable)
     assert (first.level, first.fix) == ("ok", "")
     assert all(finding.level == "warn" for finding in others)
     assert all(finding.topic == "writers" for finding in (first, *others))
@@ -69,7 +69,7 @@ def judged(*found: Writer, unreadable: int = 0) -> list[Finding]:
 
 def counted(*found: Writer, unreadable: int = 0) -> str:
     """Return the line that says how many there are."""
-    return next(reports.writers(NOW, found, unreadable)).text
+    return next(writer_findings.writer_findings(NOW, found, unreadable)).text
 
 
 # --- How many ------------------------------------------------------------------------------
@@ -142,16 +142,18 @@ def test_events_that_were_recorded_as_of_the_past_are_no_alarm(server: Server, c
     lost = {"lost": {"aged": {"1": 30}}, "host": "h", "pid": 7}
     for past, level in (({"1": 15}, {"ok"}), ({"1": 14}, {"ok", "warn"}), ({}, {"ok", "warn"})):
         report = Writer("p", NOW, None, {**lost, "past": past})
-        assert {finding.level for finding in reports.writers(NOW, [report], 0)} == level
+        assert {
+            finding.level for finding in writer_findings.writer_findings(NOW, [report], 0)
+        } == level
 
 
 def test_each_reason_of_ours_says_which_events_are_missing_and_what_to_do() -> None:
     """In words, beside the one by which docs/faults.md calls it."""
-    assert set(reports._LOST) == set(reports._FIXES)
-    for reason, which in reports._LOST.items():
+    assert set(writer_findings._LOST) == set(writer_findings._FIXES)
+    for reason, which in writer_findings._LOST.items():
         (finding,) = judged(writer(losses=(Drop(reason, "a", 1, 3),)))
         assert finding.text.startswith(f"{which} ({reason}) are missing: 3 in charts by 1s; ")
-        assert finding.fix == reports._FIXES[reason]
+        assert finding.fix == writer_findings._FIXES[reason]
 
 
 def test_many_precisions_and_reasons_are_cut_visibly() -> None:
@@ -332,7 +334,7 @@ lost = st.dictionaries(
 def test_whatever_a_report_holds_it_is_judged(found: list[dict[str, Any]]) -> None:
     """Of any type, also where a number is expected: no error, and texts of one line."""
     writers = [Writer("p", NOW - 1, None, report) for report in found]
-    for finding in reports.writers(NOW, writers, 0):
+    for finding in writer_findings.writer_findings(NOW, writers, 0):
         assert finding.text.isprintable()
 
 

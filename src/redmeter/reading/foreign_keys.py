@@ -1,11 +1,10 @@
-"""Readings of many keys: where another program keeps something else under one, the others count.
+"""Keys under which another program stores something else.
 
-What cannot be read is left out, and told: by a warning of the logger "redmeter.reading", which the
-commands show. Where nothing else is there, the error is raised: so it is of a single key.
-Any other error than that of a wrong type takes the whole reading away.
+A reading of many keys leaves such keys out, with a warning of the logger "redmeter.reading", which
+the commands print. If nothing else is there, the error is raised, as it is when a single key is
+read. Errors other than a wrong type fail the whole reading.
 
-What lies on servers that are away is left out the same way by who goes on without them, and told
-by Store.skipped().
+A best-effort reading leaves out keys on unreachable servers, too; Store.skipped() lists them.
 """
 
 import logging
@@ -27,14 +26,14 @@ logger = logging.getLogger("redmeter.reading")
 def readable(
     found: Mapping[K, Sequence[Reply]], *, needed: bool = True
 ) -> dict[K, Sequence[Reply]]:
-    """Return what can be read, and warn of the rest.
+    """Return the replies without those about foreign keys, and log a warning about these.
 
     Args:
-        found: replies by what they are about.
-        needed: whether there must be something left that is not empty.
+        found: the replies about each series.
+        needed: raise if nothing else is left.
 
     Raises:
-        StoreError: a reply is another error; or nothing is left.
+        StoreError: a reply is another error, or nothing is left.
     """
     left, problems = {}, []
     for key, replies in found.items():
@@ -53,7 +52,7 @@ def readable(
 
 
 def there(reply: Reply, empty: T) -> Reply | T:
-    """Return a reply; `empty`, and a warning, where another program keeps something else there.
+    """Return a reply; if it is about a foreign key, log a warning and return `empty`.
 
     Raises:
         StoreError: the reply is another error.
@@ -65,7 +64,7 @@ def there(reply: Reply, empty: T) -> Reply | T:
 
 
 def warn_of(problems: Iterable[StoreError]) -> None:
-    """Warn of keys that are left out."""
+    """Log a warning about keys that are left out."""
     wrong = (problem for problem in problems if isinstance(problem, StoreRefused))
     keys = list(dict.fromkeys(ascii(problem.key) for problem in wrong))
     if not keys:

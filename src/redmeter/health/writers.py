@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from redmeter.expressions import late
 from redmeter.keys import MAX_TIME, Keys
-from redmeter.reading.partly import there
+from redmeter.reading.foreign_keys import there
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
 from redmeter.store.writer_reports import INSTANCE_SECONDS, WRITER_SECONDS

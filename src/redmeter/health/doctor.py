@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
 from redmeter.format.message import parse_name
+from redmeter.health import findings, writer_findings
+from redmeter.health import writers as writing
+from redmeter.health.contents import Contents
+from redmeter.health.findings import Finding, Level, Sample
+from redmeter.health.server import QUESTIONS, Servers, ask_masters
+from redmeter.health.writers import Writer
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
-from redmeter.reading import findings, reports
-from redmeter.reading import writers as writing
-from redmeter.reading.findings import Finding, Level, Sample
-from redmeter.reading.places import Places
-from redmeter.reading.servers import QUESTIONS, Servers, ask_masters
-from redmeter.reading.writers import Writer
 from redmeter.shards import ShardedKeys
 from redmeter.store import Store, indexes
 from redmeter.store.fan_out import STOPPED
@@ -81,13 +81,13 @@ def examine(store: Store) -> Health:
     masters = ask_masters(store) if spread else {}
     store = store.best_effort()
     own = () if spread else QUESTIONS
-    places = Places(keys)
+    contents = Contents(keys)
     # On a cluster a process is another producer in each shard.
     watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
     view, replies = store.read(
         [
             *own,
-            *places.commands,
+            *contents.commands,
             *(state_read(shard.keys) for shard in store.shards),
             indexes.size(keys, keys.known),
             indexes.sample(keys, keys.known, SAMPLE),
@@ -101,8 +101,8 @@ def examine(store: Store) -> Health:
         ]
     )
     servers = Servers(store, masters or {"": replies[: len(own)]}, since)
-    places.read(replies[len(own) :][: len(places.commands)])
-    told = replies[len(own) + len(places.commands) :]
+    contents.read(replies[len(own) :][: len(contents.commands)])
+    told = replies[len(own) + len(contents.commands) :]
     shards, told = told[: len(store.shards)], told[len(store.shards) :]
     number, drawn, cleaned, index, totals, *others = told
     beside_us = others[: len(_beside(keys))]
@@ -111,11 +111,11 @@ def examine(store: Store) -> Health:
     scanned, more = others[: len(watermarks)], others[len(watermarks) :]
     asked, published = more[: _EACH * len(_OTHERS)], more[_EACH * len(_OTHERS) :]
     ended = cleaned.decode() if _is_moment(cleaned) else ""
-    usable = places.usable(keys.known)
+    usable = contents.usable(keys.known)
     count = raised(number) if usable else 0
     members = [m for m in raised(drawn) if isinstance(m, bytes)] if usable else []
     counters = _Counters(members, keys, max(view.retention))
-    beside = _Others(asked, keys, places)
+    beside = _Others(asked, keys, contents)
     by_precision = _precisions_asked(keys, view.retention)
     answers = store.ask([*by_precision, *counters.commands, *beside.commands])
     precisions, answers = answers[: len(by_precision)], answers[len(by_precision) :]
@@ -150,7 +150,7 @@ def examine(store: Store) -> Health:
     filled = count > 0 or any(part.count for part in parts.values())
     moving = [parse_state(reply) for reply in shards if not isinstance(reply, StoreError)]
     found += findings.migration(moving, view.now)
-    found += places.findings()
+    found += contents.findings()
     if usable:
         if filled:
             found += findings.contents(keys.prefix, view.version, count, sample)
@@ -163,9 +163,9 @@ def examine(store: Store) -> Health:
     try:
         health.writers, unreadable = writing.answers(view.now, published)
     except StoreError as error:  # a key that is not ours, or an ACL that forbids to ask
-        found += reports.unknown(keys.writers, error)
+        found += writer_findings.unknown(keys.writers, error)
     else:
-        found += reports.writers(view.now, health.writers, unreadable)
+        found += writer_findings.writer_findings(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
     health.missing = store.skipped()  # what was asked since may be missing too
     return health
@@ -250,17 +250,17 @@ class _Others:
 
     Args:
         replies: to _other_questions().
-        places: which of them are indexes.
+        contents: which of them are indexes.
     """
 
-    def __init__(self, replies: list[Reply], keys: Keys, places: Places) -> None:
+    def __init__(self, replies: list[Reply], keys: Keys, contents: Contents) -> None:
         self.commands: list[Command] = []
         self._parts: dict[str, _Part] = {}
         # The sample that each entry belongs to, and its keys with their types.
         self._named: list[tuple[Sample, list[tuple[str, bytes]]]] = []
         for at, (name, attribute) in enumerate(_OTHERS.items()):
             count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
-            usable = places.usable(getattr(keys, attribute))
+            usable = contents.usable(getattr(keys, attribute))
             number = raised(count) if usable else 0
             sample = Sample()
             self._parts[name] = _Part(number, _size(size), sample)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
+from redmeter.health import findings
+from redmeter.health.findings import Finding
 from redmeter.keys import Keys
-from redmeter.reading import findings
-from redmeter.reading.findings import Finding
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.replies import Reply, pairs, raised

@@ -10,9 +10,9 @@ from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
-from redmeter.reading import findings
-from redmeter.reading.findings import Finding, Sample
-from redmeter.reading.health import Health, examine
+from redmeter.health import findings
+from redmeter.health.doctor import Health, examine
+from redmeter.health.findings import Finding, Sample
 from redmeter.store import Store
 from support.servers import Server
 from support.stores import opened_store
