@@ -14,8 +14,8 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, slice_start
 from redmeter.reading.curves import QUANTILE
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.gauges import value_of
-from redmeter.reading.partly import there
 from redmeter.reading.rows import RowGroup
 from redmeter.reading.series import whole
 from redmeter.reading.sparks import drawn
