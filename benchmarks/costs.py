@@ -10,6 +10,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
+from typing import cast
 
 from batches import Bench, Packed, command_of, exchange, server_time, together
 from batches import packed as as_sent
@@ -20,6 +21,7 @@ from redmeter.format import counter, gauge, histogram, message
 from redmeter.format.message import Group, LogHour
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Kept
 from redmeter.store import writer_reports
+from redmeter.store.link import Link
 from redmeter.store.replies import Command, Reply
 from redmeter.store.shard import Shard
 from redmeter.types import Operations
@@ -290,7 +292,9 @@ def reports(bench: Bench, processes: int) -> dict[str, float]:
         producer = f"{process:032x}"
         report = json.dumps({**told, "producer": producer, "recorded": 10**6 + process})
         sent = _Sent()
-        writer_reports.publish(sent, part.keys, producer, report, instance=True, ended=False)
+        writer_reports.publish(
+            cast(Link, sent), part.keys, producer, report, instance=True, ended=False
+        )
         return Packed(sent.command, 1, applied=False)
 
     writer_reports.publish(part.link, part.keys, "0" * 32, "{}", instance=False, ended=False)

@@ -12,10 +12,9 @@ from redmeter.keys import Keys, parse_entry
 from redmeter.keys import entry as entry_of
 from redmeter.names import check_text
 from redmeter.resolve import resolve_name
-from redmeter.store import Store
+from redmeter.store import Store, View
 from redmeter.store.replies import Command, pairs, raised
 from redmeter.store.states import parse_state, state_read
-from redmeter.store.store import View
 
 
 def meant(store: Store, name: str) -> str:

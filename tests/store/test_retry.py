@@ -110,7 +110,7 @@ class Breaking:
 def test_a_read_is_sent_once_more(breaks: int, recovered: int) -> None:
     """After the link has recovered."""
     link = Breaking(breaks)
-    assert retry_read(link, link.exchange) == "answer"
+    assert retry_read(link.recover, link.exchange) == "answer"
     assert link.recovered == recovered
 
 
@@ -118,7 +118,7 @@ def test_a_read_that_breaks_twice_is_an_error() -> None:
     """And is not sent a third time."""
     link = Breaking(3)
     with pytest.raises(StoreUnavailable):
-        retry_read(link, link.exchange)
+        retry_read(link.recover, link.exchange)
     assert (link.breaks, link.recovered) == (1, 1)
 
 

@@ -29,7 +29,7 @@ from redmeter.demo.folder import claimed
 from redmeter.errors import InvalidSetting, MissingExtra, RedmeterError
 from redmeter.extras import MODULES, install
 from redmeter.store import Store, embedded, urls
-from redmeter.store.connection import ServerLink
+from redmeter.store.link import Link
 from redmeter.store.replies import raised
 
 #: Prefix of everything that the demo stores.
@@ -86,7 +86,7 @@ def remove(url: str | None, prefix: str) -> int:
         return sum(_remove(store, server, prefix) for server in store.link.servers())
 
 
-def _remove(store: Store, server: ServerLink, prefix: str) -> int:
+def _remove(store: Store, server: Link, prefix: str) -> int:
     """Remove what one server has."""
     cursor, removed = b"0", 0
     while True:

@@ -15,7 +15,8 @@ from redmeter.format.counter import MAX_COUNT, count_of
 from redmeter.keys import Retention, slice_start
 from redmeter.reading.foreign_keys import readable, warn_of
 from redmeter.store import Store, View, indexes
-from redmeter.store.replies import Command, Reply, mapped, pairs, raised
+from redmeter.store.query import ParsedRead
+from redmeter.store.replies import Reply, mapped, pairs, raised
 from redmeter.types import Series
 
 T = TypeVar("T")
@@ -78,24 +79,24 @@ def read_hashes(
     check_number(names)
     # Whether the precision is kept, the answer tells; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
-    commands: list[Command] = [("HGETALL", key(width, name)) for name in names]
-    grids: list[Grid] = []
+    grids: dict[float, Grid] = {}
 
-    def make(view: View) -> Callable[[Reply], T | StoreError]:
-        first, last = window(view.retention, precision, view.now, since, until)
-        grid = Grid(precision, first, last, view.now)
-        grids[:] = [grid]
-        following = iter(names)
+    def grid_of(view: View) -> Grid:
+        grid = grids.get(view.now)
+        if grid is None:
+            first, last = window(view.retention, precision, view.now, since, until)
+            grid = grids[view.now] = Grid(precision, first, last, view.now)
+        return grid
 
-        def laid(reply: Reply) -> T | StoreError:
-            name = next(following)
-            return reply if isinstance(reply, StoreError) else lay(grid, name, reply)
+    def read_of(name: str) -> ParsedRead:
+        def parse(view: View, reply: Reply) -> T | StoreError:
+            return reply if isinstance(reply, StoreError) else lay(grid_of(view), name, reply)
 
-        return laid
+        return ParsedRead(("HGETALL", key(width, name)), parse)
 
-    _, replies = store.read_each(commands, make)
+    view, replies = store.read([read_of(name) for name in names])
     found = readable({name: [one] for name, one in zip(names, replies, strict=True)})
-    return grids[0], {name: one for name, (one,) in found.items()}
+    return grid_of(view), {name: one for name, (one,) in found.items()}
 
 
 def check_number(names: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ config.py          the store's configuration in `meta:`, and its epoch
 query.py           queries: reads in steps
 indexes.py         reads of indexes, merged from all shards
 fan_out.py         runs reads on all shards of a cluster
+link.py            the protocol of what follows
 connection.py      one server: commands out, replies back
 deadlines.py       sockets that stop receiving at a deadline
 spinning.py        waits that spin for a moment before they sleep
@@ -23,6 +24,7 @@ embedded/          a server of our own
 """
 
 from redmeter.store.opening import open
-from redmeter.store.store import Store, View
+from redmeter.store.query import View
+from redmeter.store.store import Store
 
 __all__ = ["Store", "View", "open"]

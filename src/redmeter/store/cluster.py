@@ -13,6 +13,7 @@ Which master has which slots is asked of the node that was in trouble least late
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
 from random import SystemRandom
@@ -285,6 +286,18 @@ class ClusterLink:
         """Return the master that has a key, as far as is known."""
         shard = self._slots.range_of(slot_of(key)) if self._slots else None
         return shard and shard.master
+
+    def bounded(self, seconds: float) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Limit nothing: the connections to the nodes are ours."""
+        return nullcontext()
+
+    def best_effort(self) -> "ClusterLink":
+        """Return this link; its collect() has the error as the reply of each unreachable node."""
+        return self
+
+    def skipped(self) -> list[str]:
+        """Return what best-effort reads left out: nothing, see FanOut."""
+        return []
 
     def retry_after(self, key: str) -> float:
         """Return for how long the master that has a key is still left alone, seconds."""

@@ -290,8 +290,12 @@ class ServerLink:
         """Ask the same of each server, as collect() does; the only one has no name."""
         return {"": self.collect(commands)}
 
+    def best_effort(self) -> "ServerLink":
+        """Return this link: there is no other server to continue with."""
+        return self
+
     def skipped(self) -> list[str]:
-        """Return what one went on without: nothing, there being one server."""
+        """Return what best-effort reads left out: nothing."""
         return []
 
     def unreachable(self) -> list[str]:

@@ -15,7 +15,7 @@ from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.shards import ShardedKeys
 from redmeter.store.cluster import ClusterLink, place_of
 from redmeter.store.connection import ServerLink
-from redmeter.store.query import ConfigRead, Read, ShardedRead, ShardSteps
+from redmeter.store.query import ConfigRead, PlainRead, ShardedRead, ShardSteps
 from redmeter.store.replies import Command, Reply
 from redmeter.store.retry import is_moving, is_unanswered, retry_missing, unready_reason
 from redmeter.store.scripts import collect_scripts
@@ -55,11 +55,11 @@ class FanOut:
         return self.cluster.location
 
     def bounded(self, seconds: float) -> AbstractContextManager[None]:  # noqa: ARG002
-        """See ServerLink: the connections to the nodes are ours, whoever says how they are made."""
+        """Limit nothing: the connections to the nodes are ours."""
         return nullcontext()
 
     def exchange(
-        self, reads: Sequence[Read | ConfigRead], take: Callable[[Reply], Any] | None = None
+        self, reads: Sequence[PlainRead], take: Callable[[Reply], Any] | None = None
     ) -> list[Reply]:
         """Run reads together and return one reply for each.
 
@@ -76,7 +76,12 @@ class FanOut:
                 raise reply
         return replies if take is None else [take(reply) for reply in replies]
 
-    def collect(self, reads: Sequence[Read | ConfigRead]) -> list[Reply]:
+    def collect(
+        self,
+        reads: Sequence[PlainRead],
+        *,
+        spin: bool = False,  # noqa: ARG002
+    ) -> list[Reply]:
         """Run reads together; an error is a reply, also that a node is unreachable."""
         replies: list[Reply] = [None] * len(reads)
         steps: dict[int, ShardSteps] = {}
@@ -174,6 +179,10 @@ class FanOut:
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """See ClusterLink."""
         return self.cluster.by_server(keys)
+
+    def retry_after(self, key: str) -> float:
+        """Return the seconds for which the node that has a key is not contacted."""
+        return self.cluster.retry_after(key)
 
     def recover(self) -> None:
         """See ClusterLink."""

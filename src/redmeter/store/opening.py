@@ -21,6 +21,7 @@ from redmeter.keys import Retention
 from redmeter.store import tls, urls
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
+from redmeter.store.link import Link
 from redmeter.store.packing import Packer
 from redmeter.store.store import Store
 from redmeter.store.topology import as_told
@@ -205,7 +206,7 @@ def location_of(client: "redis.Redis") -> str:
     return f"{place} (database {options.get('db', 0)}, the caller's client)"
 
 
-def _reader(link: Callable[[], ServerLink | ClusterLink], options: dict[str, Any]) -> Store:
+def _reader(link: Callable[[], Link], options: dict[str, Any]) -> Store:
     return Store(link(), **options)
 
 

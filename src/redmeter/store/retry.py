@@ -9,7 +9,7 @@ recording/backoff.py.
 import time
 from collections.abc import Callable, Sequence
 from random import SystemRandom
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
@@ -127,16 +127,11 @@ def unready_reason(reply: Reply) -> str:
 MOVING_PAUSE, MOVING_TRIES, MOVING_TRIES_BEST_EFFORT = 0.02, 50, 10
 
 
-class Recovers(Protocol):
-    """A link, as far as a retry needs one."""
-
-    def recover(self) -> None:
-        """Prepare for another exchange after a connection broke."""
-        ...
-
-
-def retry_read(link: Recovers, exchange: Callable[[], T]) -> T:
+def retry_read(recover: Callable[[], None], exchange: Callable[[], T]) -> T:
     """Run an exchange that may be repeated, and once more if the connection breaks.
+
+    Args:
+        recover: prepares for another exchange after a connection broke.
 
     Raises:
         StoreUnavailable: it broke twice.
@@ -145,7 +140,7 @@ def retry_read(link: Recovers, exchange: Callable[[], T]) -> T:
     try:
         return exchange()
     except StoreUnavailable:
-        link.recover()
+        recover()
         return exchange()
 
 

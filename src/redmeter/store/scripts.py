@@ -11,11 +11,15 @@ always safe.
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from redmeter.errors import StoreError
+from redmeter.store.link import Link
 from redmeter.store.replies import Command, Reply
 from redmeter.store.retry import collect_again, is_unknown_script
+
+#: Exchanges commands; an error is a reply.
+Collect = Callable[[Sequence[Command]], list[Reply]]
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -94,7 +98,6 @@ class Script:
                 text = text.replace(_PLACE, b"\n".join(made))
             sha = hashlib.sha1(text, usedforsecurity=False).hexdigest()
             self._known = text, sha
-            _by_sha[sha] = text
         return self._known
 
     def command(
@@ -104,19 +107,16 @@ class Script:
         text, sha = self._text_and_sha()
         if whole:
             return ("EVAL", text, str(len(keys)), *keys, *args)
+        _by_sha[sha] = text
         return ("EVALSHA", sha, str(len(keys)), *keys, *args)
 
-    def run(
-        self, link: "Collects", keys: Sequence[str | bytes], args: Sequence[str | bytes]
-    ) -> Reply:
+    def run(self, link: Link, keys: Sequence[str | bytes], args: Sequence[str | bytes]) -> Reply:
         """Run it by itself; return its reply, which may be an error."""
         (reply,) = collect_scripts(link.collect, [self.command(keys, args)])
         return reply
 
 
-def collect_scripts(
-    collect: Callable[[Sequence[Command]], list[Reply]], commands: Sequence[Command]
-) -> list[Reply]:
+def collect_scripts(collect: Collect, commands: Sequence[Command]) -> list[Reply]:
     """Exchange commands, and those whose script the server does not have again with its text.
 
     Args:
@@ -164,19 +164,11 @@ def apply_script(codes: Iterable[str]) -> Script:
 # --- Steps -----------------------------------------------------------------------------------
 
 
-class Collects(Protocol):
-    """What commands are exchanged by: see connection.ServerLink and cluster.ClusterLink."""
-
-    def collect(self, commands: Sequence[Command]) -> list[Reply]:
-        """Return a reply to each; what was not answered has the error as its reply."""
-        ...
-
-
-def run_steps(collect: Callable[[Sequence[Command]], list[Reply]], steps: Steps[T]) -> T:
+def run_steps(collect: Collect, steps: Steps[T]) -> T:
     """Take steps to their end, one exchange for each.
 
     Args:
-        collect: see Collects.
+        collect: exchanges commands; an error is a reply.
 
     Raises:
         StoreError: whatever the steps raise.
@@ -193,7 +185,7 @@ def run_steps(collect: Callable[[Sequence[Command]], list[Reply]], steps: Steps[
         steps.close()
 
 
-def run_pipelined(link: Collects, many: Mapping[K, Steps[T]]) -> dict[K, T | StoreError]:
+def run_pipelined(link: Link, many: Mapping[K, Steps[T]]) -> dict[K, T | StoreError]:
     """Take several to their ends, their commands together.
 
     Returns:

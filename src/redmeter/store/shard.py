@@ -14,9 +14,9 @@ from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
 from redmeter.keys import Kept, Keys
 from redmeter.store import config as configs
-from redmeter.store.cluster import ClusterLink
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
+from redmeter.store.link import Link
 from redmeter.store.outcome import RetentionChanged, outcome_of
 from redmeter.store.producers import InFlightBatch, Producers
 from redmeter.store.replies import Command, Reply
@@ -46,7 +46,7 @@ class Shard:
 
     def __init__(
         self,
-        link: ServerLink | ClusterLink,
+        link: Link,
         keys: Keys,
         *,
         wanted: WantedConfig,

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import is_
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import RedmeterError, StoreError
@@ -21,7 +21,8 @@ from redmeter.store.cluster import ClusterLink
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
-from redmeter.store.query import ConfigRead, Read
+from redmeter.store.link import Link
+from redmeter.store.query import ConfigRead, ParsedRead, Read, View
 from redmeter.store.replies import Command, Reply, pairs, raised
 from redmeter.store.retry import retry_read
 from redmeter.store.scripts import run_pipelined, run_steps
@@ -33,63 +34,48 @@ T = TypeVar("T")
 logger = logging.getLogger("redmeter")
 
 
-class View(NamedTuple):
-    """What a reading is to be understood by."""
-
-    #: The server's clock, Unix seconds.
-    now: float
-    #: What the store keeps of counters and gauges.
-    retention: Retention
-    histograms: Retention
-    #: Version of meta:, "" where nothing has been written yet.
-    version: str
-
-
-class _Arrival(Generic[T]):
-    """Takes the replies of a reading one by one: first what makes the view, then all others.
+class _Arrival:
+    """Parses the replies of a reading as they arrive: first those that make the view.
 
     An error of ours waits until all replies are there, so that the connection stays in order.
 
     Args:
-        count: the replies that come first; the view is made of the first two.
+        count: the replies that come before those to the reads.
+        view_of: makes the view of these.
     """
 
     def __init__(
-        self,
-        count: int,
-        view: Callable[[Reply, Reply], View],
-        make: Callable[[View], Callable[[Reply], T]],
+        self, count: int, reads: Sequence[Read], view_of: Callable[[Sequence[Reply]], View]
     ) -> None:
-        self._count, self._make_view, self._make = count, view, make
-        self.first: list[Reply] = []
+        self._count, self._reads, self._view_of = count, iter(reads), view_of
+        self._first: list[Reply] = []
         self._view: View | None = None
-        self._take: Callable[[Reply], T] | None = None
         self._error: RedmeterError | None = None
 
-    def take(self, reply: Reply) -> T | None:
-        """Take a reply; return what is made of it."""
+    def take(self, reply: Reply) -> Any:
+        """Take a reply; return its value."""
         try:
-            if self._take is not None:
-                return self._take(reply)
-            if self._error is None:
-                self.first.append(reply)
-                if len(self.first) == self._count:
-                    self._view = self._make_view(*self.first[:2])
-                    self._take = self._make(self._view)
+            if len(self._first) < self._count:
+                self._first.append(reply)
+                return reply
+            read = next(self._reads)
+            if not isinstance(read, ParsedRead) or self._error is not None:
+                return reply
+            if self._view is None:
+                self._view = self._view_of(self._first)
+            return read.parse(self._view, reply)
         except RedmeterError as error:
-            self._take, self._error = None, self._error or error
-        return None
+            self._error = self._error or error
+            return None
 
-    def view(self) -> View:
-        """Return the view, once all is there.
+    def check(self) -> None:
+        """Raise the first error of a parser.
 
         Raises:
-            RedmeterError: what was raised on the way.
+            RedmeterError: that error.
         """
         if self._error is not None:
             raise self._error
-        assert self._view is not None, "two replies come first"
-        return self._view
 
 
 class Store:
@@ -109,7 +95,7 @@ class Store:
 
     def __init__(
         self,
-        link: ServerLink | ClusterLink,
+        link: Link,
         *,
         prefix: str,
         retention: Retention,
@@ -125,7 +111,7 @@ class Store:
         #: The names of its keys, for who reads.
         self.keys: Keys
         #: How it is read.
-        self.link: ServerLink | FanOut
+        self.link: Link
         if isinstance(link, ClusterLink):
             spread = ShardedKeys(prefix)
             self.keys, self.link, each = spread, FanOut(link, spread), spread.shards
@@ -198,79 +184,75 @@ class Store:
 
     # Reading
 
-    def read(self, reads: Sequence[Read] = ()) -> tuple[View, list[Reply]]:
+    def read(self, reads: Sequence[Read] = ()) -> tuple[View, list[Any]]:
         """Run reads, with the server's time and the store's configuration, in one step.
 
         Returns:
-            The view, and a reply for each read; a server's error is a reply.
+            The view, and a reply for each read, parsed where the read has a parser; a server's
+            error is a reply.
 
         Raises:
-            StoreError: the server cannot be reached, refuses, or holds another format.
+            StoreError: the server is unreachable, refuses, or holds another format.
+            RedmeterError: what a parser raises.
         """
-        first = self._asked_first()
-        found = self._exchange([*first, *reads])
-        view = self._view(found[0], found[1])
-        self._refuse_node(*found[1 : len(first)])
-        return view, found[len(first) :]
-
-    def read_each(
-        self, reads: Sequence[Read], make: Callable[[View], Callable[[Reply], T]]
-    ) -> tuple[View, list[T]]:
-        """Ask the same; of each reply something is made as soon as it is there.
-
-        So the server goes on while we do, and no more than one reply is in memory: what makes a
-        third of the time of a large reading.
-
-        Args:
-            make: returns what makes something of a reply; an error is a reply.
-
-        Raises:
-            StoreError: see read(); and what either function raises.
-        """
-        first = self._asked_first()
-        whole = [*first, *reads]
-
-        def exchange() -> tuple[_Arrival[T], list[Reply]]:
-            arrival = _Arrival(len(first), self._view, make)
-            return arrival, self._exchange_once(whole, arrival.take)
-
-        arrival, replies = retry_read(self.link, exchange)
-        view = arrival.view()
-        self._refuse_node(*arrival.first[1:])
+        first = [("TIME",), indexes.config(self.keys), *self._node_questions()]
+        replies = self._exchange(first, reads, lambda found: self._view(found[0], found[1]))
+        view = self._view(replies[0], replies[1])
+        self._refuse_node(*replies[1 : len(first)])
         return view, replies[len(first) :]
 
-    def ask(self, reads: Sequence[Read]) -> list[Reply]:
-        """Run reads, and once more if the connection breaks; return a reply for each."""
+    def ask(self, reads: Sequence[Read], view: View | None = None) -> list[Any]:
+        """Run reads, and once more if the connection breaks; return a reply for each.
+
+        Args:
+            view: of the query's first step, for reads with a parser.
+
+        Raises:
+            StoreError, RedmeterError: see read().
+        """
         questions = self._node_questions()
-        if not questions:
-            return self._exchange(reads)
-        first = [indexes.config(self.keys), *questions]
-        replies = self._exchange([*first, *reads])
-        self._refuse_node(*replies[: len(first)])
+        first = [indexes.config(self.keys), *questions] if questions else []
+
+        def view_of(_: Sequence[Reply]) -> View:
+            assert view is not None, "a read with a parser needs the view of the first step"
+            return view
+
+        replies = self._exchange(first, reads, view_of)
+        if first:
+            self._refuse_node(*replies[: len(first)])
         return replies[len(first) :]
 
     def _node_questions(self) -> list[Command]:
-        part = self.shards[0]
-        return [] if isinstance(part.link, ClusterLink) else probe_commands(part.link, part.keys)
+        shard = self.shards[0]
+        return probe_commands(shard.link, shard.keys) if isinstance(shard.link, ServerLink) else []
 
     def _refuse_node(self, meta: Reply, *replies: Reply) -> None:
-        """Raise where the server is one node of a cluster: see topology.py."""
-        part = self.shards[0]
-        if not isinstance(part.link, ClusterLink):
-            refuse_cluster_node(part.link, part.keys, meta, replies)
+        """Raise an error where the server is one node of a cluster."""
+        shard = self.shards[0]
+        if isinstance(shard.link, ServerLink):
+            refuse_cluster_node(shard.link, shard.keys, meta, replies)
 
-    def _exchange(self, reads: Sequence[Read | ConfigRead]) -> list[Reply]:
-        return retry_read(self.link, lambda: self._exchange_once(reads))
+    def _exchange(
+        self,
+        first: Sequence[Command | ConfigRead],
+        reads: Sequence[Read],
+        view_of: Callable[[Sequence[Reply]], View],
+    ) -> list[Any]:
+        """Run reads behind others; return the replies to both, parsed where a read has a parser."""
+        streams = any(isinstance(read, ParsedRead) for read in reads)
+        plain = [read.command if isinstance(read, ParsedRead) else read for read in reads]
+        # On one server there is one shard, and all of these are commands.
+        commands = cast("Sequence[Command]", [*first, *plain])
+        if not streams:
+            return retry_read(self.link.recover, lambda: self.link.exchange(commands))
 
-    def _exchange_once(
-        self, reads: Sequence[Read | ConfigRead], take: Callable[[Reply], Any] | None = None
-    ) -> list[Reply]:
-        if isinstance(self.link, FanOut):
-            return self.link.exchange(reads, take)
-        return self.link.exchange(cast("Sequence[Command]", reads), take)  # one shard: no others
+        def exchange() -> tuple[_Arrival, list[Any]]:
+            arrival = _Arrival(len(first), reads, view_of)
+            return arrival, self.link.exchange(commands, arrival.take)
 
-    def _asked_first(self) -> list[Command | ConfigRead]:
-        return [("TIME",), indexes.config(self.keys), *self._node_questions()]
+        arrival, values = retry_read(self.link.recover, exchange)
+        arrival.check()
+        return values
 
     def _view(self, time: Reply, meta: Reply) -> View:
         seconds, microseconds = raised(time)
@@ -287,10 +269,11 @@ class Store:
 
         For who would rather see what there is, and is told what is missing: by skipped().
         """
-        if isinstance(self.link, ServerLink):
+        link = self.link.best_effort()
+        if link is self.link:
             return self
         found = copy(self)
-        found.link, found._origin = self.link.best_effort(), self
+        found.link, found._origin = link, self
         return found
 
     def skipped(self) -> list[str]:
@@ -441,6 +424,6 @@ class Store:
             run_steps(first.link.collect, first.load_config())
         options = {"instance": instance, "ended": ended}
         return retry_read(
-            first.link,
+            first.link.recover,
             lambda: writer_reports.publish(first.link, first.keys, producer, report, **options),
         )

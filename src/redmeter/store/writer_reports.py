@@ -9,8 +9,9 @@ producer is alive: programs that start every second must not fill the store.
 """
 
 from redmeter.keys import Keys
+from redmeter.store.link import Link
 from redmeter.store.replies import raised
-from redmeter.store.scripts import PUBLISH, Collects
+from redmeter.store.scripts import PUBLISH
 
 #: A producer is alive while it has published within so many seconds.
 INSTANCE_SECONDS = 180
@@ -21,7 +22,7 @@ KEPT = 1000
 
 
 def publish(
-    link: Collects, keys: Keys, producer: str, report: str, *, instance: bool, ended: bool
+    link: Link, keys: Keys, producer: str, report: str, *, instance: bool, ended: bool
 ) -> int | None:
     """Store a report; see Store.publish.
 
