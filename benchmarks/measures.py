@@ -58,7 +58,7 @@ def fill_for_cleaning(conn: redis.Redis, counters: int, samples: int) -> None:
     pipe = conn.pipeline(transaction=False)
     for number in range(counters):
         for width in listings.PRECISIONS:
-            # Live ones end a few slices ahead, so that they stay live while the bench runs.
+            # Live ones end a few intervals ahead, so that they stay live while the bench runs.
             newest = now // width * width + (30 * 60 if number % 2 else -130 * width)
             slices = {str(newest - width * age): 1 for age in range(samples)}
             pipe.hset(f"count:{width}:page:{number}", mapping=slices)  # type: ignore[arg-type]

@@ -145,7 +145,7 @@ def test_a_name_adds_no_line_to_an_error(redmeter: Run, client: Any) -> None:
     client.hset("redmeter:count:60:hits\nerror: all is lost\x1b[2J", "0", 1)
     done = redmeter("series", "hit")
     assert done.code == 1
-    assert done.err.endswith("there is: hits\\nerror: all is lost\\x1b[2J\n")
+    assert done.err.endswith("available: hits\\nerror: all is lost\\x1b[2J\n")
     assert len(done.err.splitlines()) == 1
 
 

@@ -114,7 +114,7 @@ def test_any_gauge_fits_and_shows_each_column_that_has_a_value(
 def test_neighbours_of_a_gauge_are_shown_by_the_last_of_them() -> None:
     """They cannot be added up."""
     drawn = gauge_lines((*[0.0] * 60, 64.0, 8.0, 64.0, None), 40)
-    assert "each column is 2 slices" in drawn[-1]
+    assert "each column is 2 intervals" in drawn[-1]
     assert drawn[7].endswith("▁▁██")
     assert drawn[6].endswith("  █")
 

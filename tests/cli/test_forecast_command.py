@@ -81,7 +81,7 @@ def test_a_forecast_is_drawn_on_a_terminal(screen: Run, server: Server, columns:
     put(server, burst=5_000)
     seen = plain(screen("forecast", "hits", columns=columns).out)
     lines = seen.splitlines()
-    assert lines[0].startswith("hits · every 1h · 24 slices ahead")
+    assert lines[0].startswith("hits · every 1h · 24 intervals ahead")
     drawn = [line for line in lines if "┤" in line]
     assert len(drawn) == 12
     assert max(map(len, drawn)) <= columns
@@ -93,7 +93,8 @@ def test_a_forecast_is_drawn_on_a_terminal(screen: Run, server: Server, columns:
         assert "│ ahead" in seen
         assert "◦" in seen
     told = re.search(
-        r"the band should hold 95 %; (\d+) of (\d+) \((\d+) %\) fell outside · by level, trend and",
+        r"expected range \(95 %\); (\d+) of (\d+) intervals \((\d+) %\) outside "
+        r"· by level, trend and",
         " ".join(seen.split()),
     )
     assert told is not None
@@ -112,10 +113,10 @@ def test_a_gauge_is_drawn_in_its_unit(screen: Run, server: Server) -> None:
     seen = plain(screen("forecast", "drift_seconds", "-p", "1min").out)
     assert re.search(r"-\d+ ms ┤", seen)
     drawn = [line.partition("┤")[2] for line in seen.splitlines() if "┤" in line]
-    gap = len(drawn[0]) - 12 - 7  # before 12 slices ahead, the running one among them
+    gap = len(drawn[0]) - 12 - 7  # before 12 intervals ahead, the running one among them
     assert {line[gap] for line in drawn} == {" "}
     assert {line[gap + 1] for line in drawn} != {" "}
-    assert "12 slices ahead" in seen
+    assert "12 intervals ahead" in seen
 
 
 def test_a_constant_and_huge_numbers_can_be_drawn(screen: Run, server: Server) -> None:
@@ -128,7 +129,7 @@ def test_a_constant_and_huge_numbers_can_be_drawn(screen: Run, server: Server) -
     for name in ("zeros", "huge"):
         done = screen("forecast", name, "-p", "60", columns=60)
         assert done.code == 0
-        assert "12 slices ahead" in plain(done.out)
+        assert "12 intervals ahead" in plain(done.out)
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
@@ -151,18 +152,21 @@ def test_a_name_that_is_not_there_says_what_is(redmeter: Run, meter: Meter) -> N
     meter.count("signups")
     meter.observe("took", 1.0)
     assert redmeter("forecast", "signup").err == (
-        "error: nothing is counted under signup; there is: signups\n"
+        "error: nothing is stored under signup; available: signups\n"
     )
     done = redmeter("forecast", "took")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: took is observed, and has no forecast; redmeter summary took\n"
+    assert (
+        done.err
+        == "error: took is a histogram, and histograms have no forecast; redmeter summary took\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--ahead", "49"], "49 slices ahead asked for, at most 48 are allowed"),
-        (["--ahead", "0"], "0 slices ahead asked for, at most 48 are allowed"),
+        (["--ahead", "49"], "49 intervals ahead asked for, at most 48 are allowed"),
+        (["--ahead", "0"], "0 intervals ahead asked for, at most 48 are allowed"),
         (["-p", "7"], "precision 7 is not kept"),
         (["-p", "1w"], "precision: '1w': give seconds"),
     ],

@@ -123,8 +123,8 @@ def test_logs_says_of_how_many_it_is(
     for number in range(5):
         meter.log(f"other{number}", "hello")
     told = (
-        "compared: 2 of 5 loggers and severities, those that logged last; name a logger for "
-        "another\n"
+        "compared: 2 of 5 loggers and severities, those that logged last; name a logger to "
+        "compare it\n"
     )
     assert redmeter("logs", "--common").err == told
     found = json.loads(redmeter("logs", "--common", "--json").out)
@@ -249,10 +249,10 @@ def test_that_nothing_is_logged_is_good_news(
     assert redmeter("logs", "worker").err == f"error: nothing is logged under worker; {how}\n"
     write(meter)
     assert note("worker", "-s", "debug") == (
-        "nothing is logged under worker with the severity debug; there is: error, warning\n"
+        "nothing is logged under worker with the severity debug; available: error, warning\n"
     )
     assert note("-s", "critical").startswith(
-        "nothing is logged with the severity critical; there is: "
+        "nothing is logged with the severity critical; available: "
     )
 
 
@@ -274,10 +274,10 @@ def test_a_mistyped_logger_or_severity_says_what_there_is(
     write(meter)
     done = redmeter("logs", "workr", *option)
     assert done.code == 1
-    assert done.err == "error: nothing is logged under workr; there is: worker\n"
+    assert done.err == "error: nothing is logged under workr; available: worker\n"
     done = redmeter("logs", "-s", "eror", *option)
     assert done.code == 1
-    assert done.err.startswith("error: nothing is logged with the severity eror; there is: ")
+    assert done.err.startswith("error: nothing is logged with the severity eror; available: ")
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,10 @@ def test_clean_says_what_it_removed(redmeter: Run, meter: Meter, client: Any) ->
     done = redmeter("clean")
     first, second = done.out.splitlines()
     assert first.startswith(
-        "10 index entries looked at; removed: 4 slices, 2 whole counters, 3 index entries; "
+        "10 index entries checked; removed: 4 intervals, 2 whole counters, 3 index entries; "
         "compacted: 0 ("
     )
-    assert second == (
-        "left alone, since they are no counters: '60*60:e', '60*60:d', '60*60:c' … (2 more)"
-    )
+    assert second == ("not counters, left unchanged: '60*60:e', '60*60:d', '60*60:c' … (2 more)")
     assert (done.code, done.err) == (0, "")
     assert redmeter("names").out == "NAME\tKIND\tTOTAL\nlive\tcounter\t1\n"
     report = json.loads(redmeter("clean", "--json").out)
@@ -124,7 +122,7 @@ def test_forgetting_a_logger_removes_what_it_said(
 def test_forgetting_takes_no_daemon_and_no_wrong_name(redmeter: Run) -> None:
     """Exit code 2, and why."""
     done = redmeter("clean", "--daemon", "--forget", "x")
-    assert done == Done(2, "", "error: --forget: is done at once: leave --daemon out\n")
+    assert done == Done(2, "", "error: --forget: runs once: omit --daemon\n")
     done = redmeter("clean", "--forget", "x{")
     assert (done.code, done.out) == (2, "")
     assert "invalid series name 'x{'" in done.err
@@ -191,7 +189,7 @@ def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
     meter.count("hits")
     done = redmeter("retention", "10=30", "1=0", "1min=240", "--json")
     assert done.code == 0
-    assert done.err.startswith("changed: every writer goes by it")
+    assert done.err.startswith("changed: every writer applies it")
     kept = {"5": 120, "10": 30, "60": 240, "300": 120, "3600": 120, "18000": 120, "86400": 120}
     assert json.loads(done.out)["retention"] == kept
     meter.count("hits")
@@ -205,20 +203,20 @@ def test_without_a_prefix_no_counter_expires_and_it_is_said(redmeter: Run, clien
     done = redmeter("retention", "1=0", "60=240", "--prefix", "")
     assert done.code == 0
     assert "every writer" not in done.err
-    assert "redmeter.book and the listings go by their own, and no counter expires" in done.err
+    assert "redmeter.book and the listings have their own, and no counter expires" in done.err
     book.update_counter(client, "hits")
     assert [client.ttl(f"count:{width}:hits") for width in (1, 60)] == [-1, -1]
     done = redmeter("retention", "--histograms", "60=240", "--prefix", "")
-    assert done.err.startswith("changed: every writer goes by it")
+    assert done.err.startswith("changed: every writer applies it")
 
 
 @pytest.mark.parametrize("words", [["60=120"], ["7=0"], ["--histograms", "7=0"]])
 def test_what_is_so_already_is_no_change(redmeter: Run, words: list[str]) -> None:
     """It says that nothing changes."""
-    assert redmeter("retention", *words).err == "nothing changes: it is so already\n"
+    assert redmeter("retention", *words).err == "no change: this is the current retention\n"
     assert redmeter("retention", "60=121").err.startswith("changed: ")
     assert redmeter("retention", *words).err.startswith(
-        "changed: " if words == ["60=120"] else "nothing changes: "
+        "changed: " if words == ["60=120"] else "no change: "
     )
 
 
@@ -303,7 +301,7 @@ def test_doctor_tells_what_it_connected_to(redmeter: Run, meter: Meter, server: 
     assert lines[-4] == "counters   1s 1, 5s 1, 1min 1, 5min 1, 1h 1, 5h 1, 1d 1"
     assert lines[-3] == "others     gauges 0, histograms 0, messages 0 (index entries)"
     assert lines[-2].startswith("memory     counters ")
-    assert lines[-1] == "producers  1 wrote within the last day"
+    assert lines[-1] == "producers  1 wrote in the last 24 h"
 
 
 def test_doctor_is_json_for_programs(redmeter: Run, meter: Meter, server: Server) -> None:

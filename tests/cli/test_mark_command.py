@@ -45,7 +45,7 @@ def test_no_marks_are_exit_code_1(redmeter: Run) -> None:
     """With a hint; in JSON an empty list."""
     done = redmeter("mark", "--list")
     assert (done.code, done.out) == (1, "")
-    assert "redmeter mark LABEL notes one" in done.err
+    assert "redmeter mark LABEL sets one" in done.err
     assert json.loads(redmeter("mark", "--list", "--json").out)["marks"] == []
     assert redmeter("mark", "v1", "--list").code == 2
 
@@ -59,7 +59,7 @@ def test_without_a_label_git_is_asked(home: Home) -> None:
     """The tag, the commit, and whether something was changed; where there is none, an error."""
     done = home.run("mark")
     assert done.code == 2
-    assert done.err.startswith("error: LABEL: git says: fatal: not a git repository: give one")
+    assert done.err.startswith("error: LABEL: git: fatal: not a git repository: give one")
     assert "give one, e.g. redmeter mark v1.4.2" in done.err
     for words in (
         ["init", "-q"],
@@ -76,7 +76,7 @@ def test_without_a_label_git_is_asked(home: Home) -> None:
         ("sleep 60", "git gave no answer within 0 s"),
         ("exit 3", "git failed"),
         ("true", "git describes nothing"),
-        ("printf 'a\\033[2Jb' >&2; exit 1", "git says: a\\x1b[2Jb"),
+        ("printf 'a\\033[2Jb' >&2; exit 1", "git: a\\x1b[2Jb"),
     ],
 )
 def test_a_git_that_fails_is_told_with_what_to_do(
@@ -173,7 +173,7 @@ def test_a_mark_stands_above_the_column_that_its_slice_is_added_to() -> None:
     # 25 slices in 13 columns: the first of one, the others of two.
     for at in range(25):
         drawn = lines(25, 20, Mark(60.0 * at, "x"))
-        assert "each column is 2 slices" in drawn[-2]
+        assert "each column is 2 intervals" in drawn[-2]
         assert drawn[0].index("▼") - 3 == (at + 1) // 2
 
 

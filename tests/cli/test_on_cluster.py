@@ -205,7 +205,7 @@ def test_up_serves_the_page_and_cleans(filled: Cluster, tmp_path: Path) -> None:
     [("names",), ("top",), ("logs",), ("retention", "60=77"), ("retention", "60=77", "--json")],
 )
 def test_a_command_that_needs_a_node_that_is_away_names_it(
-    command: tuple[str, ...], away: Node, filled: Cluster, run: Run
+    command: tuple[str, ...], unreachable: Node, filled: Cluster, run: Run
 ) -> None:
     """Nothing is half told, and nothing half changed."""
     done = run(*command)
@@ -215,16 +215,18 @@ def test_a_command_that_needs_a_node_that_is_away_names_it(
         assert json.loads(done.out)["error"]["code"] == "store-unavailable"
     else:
         assert done.out == ""
-    assert away.address in done.err
+    assert unreachable.address in done.err
     assert ("--partly" in done.err) == (command[0] != "retention")
     assert sum(node.address in done.err for node in filled.nodes) <= 3
-    filled.resume(away)
+    filled.resume(unreachable)
     assert json.loads(run("retention", "--json").out)["retention"]["60"] != 77
 
 
-def test_what_lies_elsewhere_is_read_and_written(away: Node, filled: Cluster, run: Run) -> None:
+def test_data_on_other_nodes_is_read_and_written(
+    unreachable: Node, filled: Cluster, run: Run
+) -> None:
     """A series and a mark need their own shard alone."""
-    gone = shards_on(filled, away)
+    gone = shards_on(filled, unreachable)
     there = [name for name in NAMES if shard_of(name) not in gone][:3]
     assert 0 not in gone
     assert run("series", *there).code == 0
@@ -233,12 +235,12 @@ def test_what_lies_elsewhere_is_read_and_written(away: Node, filled: Cluster, ru
 
 
 def test_partly_shows_what_there_is_and_says_what_is_missing(
-    away: Node, filled: Cluster, run: Run
+    unreachable: Node, filled: Cluster, run: Run
 ) -> None:
     """Where one asks for that."""
-    gone = shards_on(filled, away)
+    gone = shards_on(filled, unreachable)
     there = {name for name in NAMES if shard_of(name) not in gone}
-    warning = f"warning: {away.address} does not answer: what lies there is missing"
+    warning = f"warning: {unreachable.address} does not answer: its data is missing"
     names = run("names", "n*", "--partly", "--json")
     assert {row["name"] for row in told(names)["names"]} == there
     top = run("top", "n*", "--partly", "--limit", "50", "--json")
@@ -248,7 +250,7 @@ def test_partly_shows_what_there_is_and_says_what_is_missing(
     for done in (names, top, logs):
         assert warning in done.err
     for done in (names, top, logs):
-        assert told(done)["missing"] == [f"{away.address} does not answer"]
+        assert told(done)["missing"] == [f"{unreachable.address} does not answer"]
     assert told(top)["complete"] is False
 
 
@@ -266,7 +268,7 @@ def test_partly_does_not_take_what_lies_elsewhere_for_nothing(cluster: Cluster, 
     for command in asked:
         done = run(*command, "--partly")
         assert (done.code, done.out) == (3, ""), command
-        text = f"nothing of it lies on the nodes that answer ({node.address} does not answer)"
+        text = f"not found on the nodes that answer ({node.address} does not answer)"
         assert f"error: {text}\n" in done.err, command
         document = json.loads(run(*command, "--partly", "--json").out)
         assert document["missing"] == [f"{node.address} does not answer"]
@@ -276,17 +278,17 @@ def test_partly_does_not_take_what_lies_elsewhere_for_nothing(cluster: Cluster, 
         assert run(*command).code == 0
 
 
-def test_cleaning_tells_what_was_done_before_it_says_who_is_away(away: Node, run: Run) -> None:
+def test_cleaning_reports_its_results_before_unreachable_nodes(unreachable: Node, run: Run) -> None:
     """The others are cleaned."""
     done = run("clean")
     assert done.code == 3
-    assert "looked at; removed" in done.out
-    assert away.address in done.err
+    assert "checked; removed" in done.out
+    assert unreachable.address in done.err
     done = run("clean", "--json")
     assert done.code == 3
     report = json.loads(done.out)
     assert (report["complete"], report["looked_at"] > 0) == (False, True)
-    assert away.address in done.err
+    assert unreachable.address in done.err
 
 
 def test_cleaning_a_cluster_that_is_down_says_what_mends_that(filled: Cluster, run: Run) -> None:
@@ -314,12 +316,14 @@ def is_down(node: Node) -> bool:
     return "cluster_state:fail" in str(node.ask("CLUSTER", "INFO"))
 
 
-def test_the_doctor_fails_where_a_node_is_away_and_examines_the_rest(away: Node, run: Run) -> None:
+def test_the_doctor_fails_on_an_unreachable_node_and_examines_the_rest(
+    unreachable: Node, run: Run
+) -> None:
     """Which one it is, what that means, and what to do."""
     done = run("doctor", "--json")
     assert done.code == 1
     failing = [one for one in told_health(done)["cluster"] if one["level"] == "fail"]
-    assert failing[0]["text"].startswith(f"{away.address} does not answer")
+    assert failing[0]["text"].startswith(f"{unreachable.address} does not answer")
     assert failing[0]["fix"]
     assert "a node of" not in failing[0]["text"]
     assert "Is the server running" not in failing[0]["text"]
@@ -327,7 +331,7 @@ def test_the_doctor_fails_where_a_node_is_away_and_examines_the_rest(away: Node,
     assert server["text"].endswith("(and 1 more master)")
     assert json.loads(done.out)["series"]["60"] > 20
     assert json.loads(done.out)["clock_difference"] == 0  # whoever else was waited for
-    assert f"{away.address} does not answer" in run("doctor").out
+    assert f"{unreachable.address} does not answer" in run("doctor").out
 
 
 def test_a_shard_that_missed_a_change_follows_when_it_is_used_again(

@@ -19,7 +19,6 @@ import pytest
 
 from redmeter import Meter
 from redmeter.names import parse_name
-from redmeter.reading import catalogue
 from redmeter.store.producers import InFlightBatch
 from redmeter.store.shard import Shard
 from support.commands import Done, Home, is_clean
@@ -99,13 +98,17 @@ def test_where_no_line_is_a_hit_the_code_is_1(redmeter: Run, tmp_path: Path, pip
     log.write_bytes(data)
     done = redmeter("replay", "-", text=data) if piped else redmeter("replay", str(log))
     assert done.code == 1
-    assert done.out.startswith("2 lines: 0 hits, 0 of them kept\n2 lines not counted")
-    assert done.err.startswith(f"error: {'standard input' if piped else log}: no line is a hit: ")
+    assert done.out.startswith("2 lines: 0 requests, 0 within the retention\n2 lines not counted")
+    assert done.err.startswith(
+        f"error: {'standard input' if piped else log}: no line is a request; "
+    )
     done = redmeter("replay", str(log), "--json")
     assert done.code == 1
     assert report_of(done)["hits"] == 0
     log.write_bytes(b"")
-    assert redmeter("replay", str(log)) == Done(0, "0 lines: 0 hits, 0 of them kept\n", "")
+    assert redmeter("replay", str(log)) == Done(
+        0, "0 lines: 0 requests, 0 within the retention\n", ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_a_log_compressed_otherwise_is_refused_with_what_writes_it_out(
     log.write_bytes(start)
     done = redmeter("replay", str(log), *option)
     assert (done.code, done.out) == (2, "")
-    assert f"compressed by {kind}" in done.err
+    assert f"compressed with {kind}" in done.err
     assert f": {program} '{log}' | " in done.err
     assert done.err.endswith(" replay -\n")
 
@@ -208,16 +211,15 @@ def test_the_newest_line_becomes_now(redmeter: Run, tmp_path: Path) -> None:
 
 
 def test_a_line_far_ahead_of_the_others_is_told(redmeter: Run, tmp_path: Path) -> None:
-    """It was made now, and so most others are older than what is kept."""
+    """It became now, and so most others are older than what is kept."""
     log = tmp_path / "log"
     log.write_text("".join(map(line_at, [*range(1_431_857_103, 1_431_857_106), 253_402_300_799])))
     assert redmeter("replay", str(log), "--shift-to-now").out.splitlines()[1] == (
-        "3 hits older than the retention holds; the newest line, 9999-12-31 23:59:59 UTC, was "
-        "made now"
+        "3 requests older than the retention; the newest line, 9999-12-31 23:59:59 UTC, became now"
     )
     log.write_text("".join(map(line_at, [1, *range(1_431_857_103, 1_431_857_106)])))
     said = redmeter("replay", str(log), "--shift-to-now").out.splitlines()[1]
-    assert said == "1 hit older than the retention holds"
+    assert said == "1 request older than the retention"
 
 
 def test_what_to_do_next_is_about_the_same_store(
@@ -261,8 +263,8 @@ def test_an_old_log_keeps_nothing_and_says_so(redmeter: Run, client: Any, tmp_pa
     log.write_text(line_at(1_431_857_103) * 3)
     assert redmeter("replay", str(log)) == Done(
         0,
-        "3 lines: 3 hits, 0 of them kept\n"
-        "3 hits older than the retention holds; --shift-to-now moves the newest line to now\n",
+        "3 lines: 3 requests, 0 within the retention\n"
+        "3 requests older than the retention; --shift-to-now moves the newest line to now\n",
         "",
     )
     assert client.exists("redmeter:known:", "redmeter:total:") == 0
@@ -287,7 +289,7 @@ def test_only_what_some_precision_shows_is_kept(redmeter: Run, tmp_path: Path) -
     report = report_of(redmeter("replay", str(log), "--json"))
     assert (report["kept"], report["too_old"], report["too_new"]) == (3, 2, 1)
     assert samples(redmeter, "hits", "1d") == {today - 119 * day: 2, today: 1}
-    assert "1 hit too far in the future" in redmeter("replay", str(log)).out
+    assert "1 request too far in the future" in redmeter("replay", str(log)).out
 
 
 def test_a_log_replayed_twice_counts_twice(redmeter: Run, meter: Meter) -> None:
@@ -323,7 +325,7 @@ def test_a_store_with_more_routes_than_can_be_listed_is_no_error(
     redmeter: Run, meter: Meter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit is of that run alone then."""
-    monkeypatch.setattr(catalogue, "MAX_NAMES", 1)
+    monkeypatch.setattr("redmeter.ingest.replay.MAX_SCANNED", 1)
     log = tmp_path / "log"
     for paths in (["/a", "/b"], ["/c", "/d"]):
         log.write_text("".join(line_at(time.time(), path) for path in paths))
@@ -339,7 +341,7 @@ def test_routes_over_the_limit_become_other_and_are_told(
     paths = ["/a", "/b", "/c", "/a", "/d"]
     log.write_text("".join(line_at(time.time(), path) for path in paths))
     done = redmeter("replay", str(log), "--max-routes", "2")
-    assert "2 hits in route (other): --max-routes tells more apart\n" in done.out
+    assert "2 requests in route (other): a higher --max-routes keeps more routes\n" in done.out
     counted = {
         row.key: row.count for row in meter.top("http_requests", by="route", precision=86400)
     }
@@ -372,7 +374,7 @@ def test_malformed_lines_are_counted_and_the_first_are_shown(redmeter: Run, tmp_
     done = redmeter("replay", str(log))
     assert is_clean(done.out)
     assert done.out == (
-        "8 lines: 1 hit, 1 of them kept\n"
+        "8 lines: 1 request, 1 within the retention\n"
         "7 lines not counted (6 no time, 1 empty):\n"
         "    \\x1b[31mred\\x1b[0m\n"
         f"    {'x' * 120}… (380 more)\n"
@@ -404,7 +406,7 @@ def test_an_empty_file_is_no_lines(redmeter: Run, tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"")
     for option in ((), ("--shift-to-now",)):
         done = redmeter("replay", str(tmp_path / "log"), *option)
-        assert done == Done(0, "0 lines: 0 hits, 0 of them kept\n", "")
+        assert done == Done(0, "0 lines: 0 requests, 0 within the retention\n", "")
 
 
 def test_what_cannot_be_read_is_exit_code_2(redmeter: Run, tmp_path: Path) -> None:
@@ -418,7 +420,7 @@ def test_what_cannot_be_read_is_exit_code_2(redmeter: Run, tmp_path: Path) -> No
             assert done == Done(2, "", f"error: {tmp_path}: Is a directory\n")
     done = redmeter("replay", str(OWN_LOG), "--follow", "--shift-to-now")
     assert (done.code, done.out) == (2, "")
-    assert "leave --shift-to-now out" in done.err
+    assert "omit --shift-to-now" in done.err
 
 
 def test_a_damaged_gzip_file_keeps_what_came_before(
@@ -492,8 +494,8 @@ def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
     proxy.heal()
     batches = 0
     said = redmeter("replay", str(log), "--url", proxy.url, REDMETER_TIMEOUT="0.1").out.splitlines()
-    assert said[0] == "3,000 lines: 3,000 hits, 3,000 of them kept"
-    per_hit = "two for each hit that is kept, a third where it failed"
+    assert said[0] == "3,000 lines: 3,000 requests, 3,000 within the retention"
+    per_hit = "two per request, three if it failed"
     assert re.fullmatch(rf"stored: [\d,]+ of 6,000 counts, {per_hit}", said[1])
     rest = " ".join(said[2:])
     told = r"[\d,]+ counts may or may not be stored" if how == "unanswered" else ""
@@ -519,7 +521,7 @@ def test_slices_that_the_server_refuses_are_told(
     client.set("redmeter:count:60:hits", "another program's")
     done = redmeter("replay", str(log))
     assert done.code == 3
-    assert "1 count refused by the server (WRONGTYPE)" in done.out
+    assert "1 count rejected by the server (WRONGTYPE)" in done.out
     assert client.exists("redmeter:count:3600:hits")
 
 
@@ -587,7 +589,7 @@ def test_ctrl_c_stores_what_was_read_last(home: Home, meter: Meter) -> None:
     assert meter.total("hits") == 0
     eventually(child.rests)
     done = child.finish(signal.SIGINT)
-    assert (done.code, done.out) == (0, "5 lines: 5 hits, 5 of them kept\n")
+    assert (done.code, done.out) == (0, "5 lines: 5 requests, 5 within the retention\n")
     assert "Traceback" not in done.err
     assert meter.total("hits") == 5
 
@@ -637,7 +639,7 @@ def test_a_pipe_that_is_followed_is_written_as_it_comes(home: Home, meter: Meter
         # The first one waits for the process to start as well.
         eventually(lambda n=n: meter.total("hits") == n, 30.0)  # type: ignore[misc]
     done = child.finish()
-    assert (done.code, done.out) == (0, "2 lines: 2 hits, 2 of them kept\n")
+    assert (done.code, done.out) == (0, "2 lines: 2 requests, 2 within the retention\n")
 
 
 def test_ctrl_c_without_follow_is_exit_code_130_with_the_report(home: Home, meter: Meter) -> None:
@@ -649,8 +651,8 @@ def test_ctrl_c_without_follow_is_exit_code_130_with_the_report(home: Home, mete
     done = child.finish(signal.SIGINT)
     assert (done.code, done.err) == (130, "error: interrupted\n")
     assert done.out == (
-        "3 lines: 3 hits, 3 of them kept\n"
-        "stored: 6 of 6 counts, two for each hit that is kept, a third where it failed\n"
+        "3 lines: 3 requests, 3 within the retention\n"
+        "stored: 6 of 6 counts, two per request, three if it failed\n"
     )
     assert meter.total("hits") == 3
 

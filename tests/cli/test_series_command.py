@@ -75,10 +75,13 @@ def test_names_are_filtered_by_a_pattern(redmeter: Run, meter: Meter) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["names"], "nothing is counted yet; count in your application, or read an access log: "),
+        (
+            ["names"],
+            "nothing is recorded yet; record metrics in your application, or read an access log: ",
+        ),
         (["names", "zz*"], "no counter, gauge or histogram matches zz*"),
-        (["top"], "nothing happened in the newest 60 slices of 1min; -p 1d looks further"),
-        (["series", "hits"], "nothing is counted under hits; redmeter names lists"),
+        (["top"], "nothing was recorded in the newest 60 intervals of 1min; -p 1d looks further"),
+        (["series", "hits"], "nothing is stored under hits; redmeter names lists"),
         (["clean", "--forget", "hits"], "there is no series hits; redmeter names lists all"),
     ],
 )
@@ -95,7 +98,7 @@ def test_nothing_found_is_still_json(redmeter: Run) -> None:
     """An empty list with the error, and the same exit code as without --json."""
     done = redmeter("names", "--json")
     assert (done.code, json.loads(done.out)["names"]) == (1, [])
-    assert json.loads(done.out)["error"]["message"] == "nothing is counted yet"
+    assert json.loads(done.out)["error"]["message"] == "nothing is recorded yet"
     done = redmeter("top", "--json")
     assert (done.code, json.loads(done.out)["rows"]) == (1, [])
 
@@ -106,7 +109,7 @@ def test_an_empty_pattern_of_names_is_refused(redmeter: Run, option: tuple[str, 
     done = redmeter("names", "", *option)
     assert done.code == 2
     assert (list(json.loads(done.out)) == ["error"]) if option else (done.out == "")
-    assert done.err.startswith("error: PATTERN: is empty and matches nothing: leave it out for all")
+    assert done.err.startswith("error: PATTERN: is empty and matches nothing: omit it for all")
 
 
 def test_names_are_suggested_where_there_are_too_many_to_look_through(
@@ -118,8 +121,8 @@ def test_names_are_suggested_where_there_are_too_many_to_look_through(
     meter.count("hits")
     monkeypatch.setattr(catalogue, "MAX_NAMES", 5)
     done = redmeter("series", "hitz")
-    assert (done.code, "redmeter names lists what there is" in done.err) == (1, True)
-    assert redmeter("series", "hits2").err.endswith("there is: hits\n")
+    assert (done.code, "redmeter names lists all" in done.err) == (1, True)
+    assert redmeter("series", "hits2").err.endswith("available: hits\n")
     assert redmeter("names", "hit*").out == "NAME\tKIND\tTOTAL\nhits\tcounter\t1\n"
     done = redmeter("names")
     assert (done.code, done.out) == (2, "")
@@ -164,7 +167,7 @@ def test_a_missing_series_is_named_beside_those_that_are_there(redmeter: Run, me
     assert done.code == 1
     assert done.out.count("signups\t") == 1
     assert done.err == (
-        "error: nothing is counted under signals (and 1 more); there is: signouts, signups\n"
+        "error: nothing is stored under signals (and 1 more); available: signouts, signups\n"
     )
 
 
@@ -195,7 +198,7 @@ def test_whatever_is_listed_can_be_asked_for(
     assert done.err.startswith(f"error: no forecast of {shown}: ")
     done = redmeter("summary", listed, "--prefix", prefix)
     assert done.code == 1
-    assert done.err.startswith(f"error: nothing was observed under {shown} in this window; it is ")
+    assert done.err.startswith(f"error: no values under {shown} in this window; it is ")
 
 
 def test_a_long_pattern_is_not_repeated_whole(redmeter: Run, meter: Meter) -> None:
@@ -234,16 +237,16 @@ def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter:
         meter.count("signups", labels=labels)
     meter.count("signals")  # which is like it too
     done = redmeter("series", "signups")
-    assert 'there is: signups{plan="free"}, signups{plan="pro"}' in done.err
+    assert 'available: signups{plan="free"}, signups{plan="pro"}' in done.err
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("took", "it is observed: redmeter summary took"),
-        ("lasted", "it is observed: redmeter summary lasted --all-labels"),
-        ('lasted{route="/"}', "it is observed: redmeter summary 'lasted{route=\"/\"}'"),
-        ("heat", 'there is: heat{room="a"}'),
+        ("took", "it is a histogram: redmeter summary took"),
+        ("lasted", "it is a histogram: redmeter summary lasted --all-labels"),
+        ('lasted{route="/"}', "it is a histogram: redmeter summary 'lasted{route=\"/\"}'"),
+        ("heat", 'available: heat{room="a"}'),
     ],
 )
 def test_what_is_stored_under_a_name_is_told(
@@ -255,7 +258,7 @@ def test_what_is_stored_under_a_name_is_told(
     meter.gauge("heat", labels={"room": "a"}).set(3)
     meter.flush()
     done = redmeter("series", name)
-    assert (done.code, done.err) == (1, f"error: nothing is counted under {name}; {told}\n")
+    assert (done.code, done.err) == (1, f"error: nothing is stored under {name}; {told}\n")
 
 
 def test_an_observed_name_is_told_before_names_that_are_alike(redmeter: Run, meter: Meter) -> None:
@@ -265,7 +268,7 @@ def test_an_observed_name_is_told_before_names_that_are_alike(redmeter: Run, met
     for command in ("series", "forecast"):
         done = redmeter(command, "http_seconds")
         assert done.code == 1
-        assert done.err.endswith("it is observed: redmeter summary http_seconds --all-labels\n")
+        assert done.err.endswith("it is a histogram: redmeter summary http_seconds --all-labels\n")
 
 
 @pytest.mark.parametrize(
@@ -332,7 +335,7 @@ def test_names_of_other_programs_are_inert(
     assert is_clean(done.err)
     assert done.code == (1 if words[0] == "series" or words[1:] == ["\x1b[31mno*"] else 0)
     if words[0] == "series":
-        assert "there is: evil\\u202egpj.exe" in done.err
+        assert "available: evil\\u202egpj.exe" in done.err
     if words == ["names"] and not option:
         names = {line.split("\t")[0] for line in done.out.splitlines()[1:]}
         assert names == {
@@ -352,7 +355,7 @@ def test_a_misspelt_name_suggests_the_right_one(redmeter: Run, meter: Meter) -> 
     """Also where its first letters are wrong."""
     meter.count("hits")
     meter.count("signups")
-    assert redmeter("series", "hist").err.endswith("there is: hits\n")
+    assert redmeter("series", "hist").err.endswith("available: hits\n")
 
 
 def test_watching_needs_a_terminal(redmeter: Run, meter: Meter) -> None:

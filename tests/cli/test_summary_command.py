@@ -51,10 +51,10 @@ def test_a_summary_is_json_for_programs(redmeter: Run, client: Any) -> None:
     assert found["above"] == {"threshold": 1.5, "share": pytest.approx(2 / 3)}
     assert [count for _, _, count in found["buckets"]] == [1, 1, 1]
     gap = {"start": now - 3600, "count": 0, "mean": None, "p50": None, "p95": None, "p99": None}
-    assert [one["count"] for one in found["slices"]] == [1, 0, 2]
-    assert found["slices"][1] == gap
+    assert [one["count"] for one in found["intervals"]] == [1, 0, 2]
+    assert found["intervals"][1] == gap
     assert found["end"] - found["start"] == 120 * 3600
-    cut = json.loads(redmeter("summary", "x", "-p", "1h", "--slices", "1", "--json").out)
+    cut = json.loads(redmeter("summary", "x", "-p", "1h", "--intervals", "1", "--json").out)
     assert (cut["count"], "above" in cut) == (2, False)
 
 
@@ -124,15 +124,15 @@ def test_a_name_that_is_not_there_gets_a_hint(redmeter: Run, client: Any, meter:
     meter.count("hits")
     meter.gauge("queue").set(1)
     for name, hint in (
-        ("took_secnods", "there is: took_seconds"),
-        ("took_seconds", "a coarser precision may look further back"),
-        ("hits", "it is counted: redmeter series hits"),
+        ("took_secnods", "available: took_seconds"),
+        ("took_seconds", "a coarser precision may reach further back"),
+        ("hits", "it is a counter: redmeter series hits"),
         ("queue", "it is a gauge: redmeter series queue"),
-        ("zz", "redmeter names lists what there is"),
+        ("zz", "redmeter names lists all"),
     ):
         done = redmeter("summary", name)
         assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(f"error: nothing was observed under {name} in this window; ")
+        assert done.err.startswith(f"error: no values under {name} in this window; ")
         assert hint in done.err
     empty = redmeter("summary", "zz", "--json")
     assert (empty.code, json.loads(empty.out)["count"]) == (1, 0)
@@ -142,7 +142,7 @@ def test_series_of_what_is_observed_names_the_right_command(redmeter: Run, clien
     """A histogram is no counter."""
     put_times(client)
     done = redmeter("series", "took_seconds")
-    assert done.err.endswith("; it is observed: redmeter summary took_seconds\n")
+    assert done.err.endswith("; it is a histogram: redmeter summary took_seconds\n")
 
 
 def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> None:
@@ -166,7 +166,7 @@ def test_names_tell_kinds_apart(redmeter: Run, client: Any, meter: Meter) -> Non
     ("words", "told"),
     [
         (["-p", "1s"], "error: precision 1 is not kept of histograms; kept are (seconds): 5, 60,"),
-        (["-p", "5s", "-n", "25"], "error: 25 slices asked for, at most 24 are allowed"),
+        (["-p", "5s", "-n", "25"], "error: 25 intervals asked for, at most 24 are allowed"),
         *(
             (["--above", text], "error: --above: give a finite number")
             for text in ("nan", "inf", "-inf")

@@ -67,12 +67,14 @@ def test_a_series_is_drawn_as_wide_as_the_terminal(
     out = screen("series", "hits", "-p", "1h", columns=columns).out
     first, *lines = plain(out).splitlines()
     assert first.startswith("hits · every 1h · ")
-    assert "in 90 slices · newest 900,000 (running) · total " in first
+    assert "in 90 intervals · newest 900,000 (running) · total " in first
     chart = [line for line in lines if "┤" in line or "└" in line]
     assert len(chart) == 9
     assert len({cell_len(line) for line in chart}) == 1
     assert max(map(cell_len, lines)) <= columns
-    grouped = {40: "each column is 4 slices", 80: "each column is 2 slices", 160: None}[columns]
+    grouped = {40: "each column is 4 intervals", 80: "each column is 2 intervals", 160: None}[
+        columns
+    ]
     assert (grouped is None) == ("each column is" not in out)
     assert grouped is None or grouped in out
     assert "… (80 more)" in out
@@ -86,17 +88,17 @@ def test_several_series_are_drawn_one_below_the_other(screen: Run, counted: Mete
     done = screen("series", "点击量", "[red]x[/red]", "nothing", "-p", "1d")
     out = plain(done.out)
     assert done.code == 1
-    assert "点击量 · every 1d · 1,234 in 1 slice · newest 1,234 (running) · total 1,234" in out
+    assert "点击量 · every 1d · 1,234 in 1 interval · newest 1,234 (running) · total 1,234" in out
     assert "[red]x[/red] · every 1d" in out
-    assert out.index("error: nothing is counted under nothing") > out.index("[red]")
+    assert out.index("error: nothing is stored under nothing") > out.index("[red]")
     assert "nothing · every" not in out
 
 
 def test_a_ranking_prints_its_window(screen: Run, counted: Meter) -> None:
     """On a terminal, above the rows: how many slices of which width, and the ends if given."""
-    assert screen("top", "-p", "1d").out.startswith("* · the newest 60 slices of 1d\n\n")
+    assert screen("top", "-p", "1d").out.startswith("* · the newest 60 intervals of 1d\n\n")
     out = screen("top", "-p", "1d", "--since", "2001-01-01", "--until", "2100-01-01").out
-    assert " slices of 1d from 2001-01-01 to 2100-01-01\n" in out.splitlines(keepends=True)[0]
+    assert " intervals of 1d from 2001-01-01 to 2100-01-01\n" in out.splitlines(keepends=True)[0]
 
 
 def test_a_ranking_has_bars_where_there_is_room(screen: Run, counted: Meter) -> None:
@@ -150,7 +152,7 @@ def test_words_are_ascii_too_where_the_terminal_has_no_more(home: Home, meter: M
         return home.run(*words, env={"PYTHONIOENCODING": "ascii"})
 
     series = seen("series", "hits", "-p", "1h")
-    assert "hits - every 1h - 90 in 90 slices - newest 1" in series
+    assert "hits - every 1h - 90 in 90 intervals - newest 1" in series
     assert "... (80 more)" in series
     summary = seen("summary", "seen_seconds", "-p", "1h")
     assert " us" in summary
@@ -190,7 +192,7 @@ def test_progress_is_shown_and_leaves_nothing_behind(
     assert "100%" in out
     last = out.rpartition("\x1b[2K")[2]
     assert plain(last).splitlines() == [
-        "30,000 lines: 30,000 hits, 30,000 of them kept",
+        "30,000 lines: 30,000 requests, 30,000 within the retention",
         "next: redmeter series hits -p 1h · redmeter top http_requests --by route -p 1d",
     ]
     assert "\x1b" not in screen("replay", str(log), TERM="dumb").out

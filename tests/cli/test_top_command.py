@@ -55,9 +55,9 @@ def test_top_by_a_label_that_no_series_has_lists_those_there_are(
     meter.count("http2", labels={"other": "1"})
     meter.count("hits")
     for name, labels, told in (
-        ("http", "nope", "no series of http has the label nope; there are: method, route, status"),
-        ('http2{other="1"}', "nope", "has the label nope; there are: other"),
-        ("hits", "nope", "error: hits has no labels; leave --by out"),
+        ("http", "nope", "no series of http has the label nope; labels: method, route, status"),
+        ('http2{other="1"}', "nope", "has the label nope; labels: other"),
+        ("hits", "nope", "error: hits has no labels; omit --by"),
     ):
         done = redmeter("top", name, "--by", labels, *option)
         assert done.code == 1
@@ -78,10 +78,13 @@ def test_top_hints_at_a_precision_that_looks_further_back_if_there_is_one(
 ) -> None:
     """One that is kept, and coarser than the one that was asked for."""
     meter.count("hits", at=time.time() - 86400 * 100)
-    assert "; -p 1d looks further back; there is: hits" in redmeter("top", "-p", "5h").err
+    assert "; -p 1d looks further back; available: hits" in redmeter("top", "-p", "5h").err
     done = redmeter("top", "-p", "1d")
     assert done.code == 1
-    assert done.err == "error: nothing happened in the newest 60 slices of 1d; there is: hits\n"
+    assert (
+        done.err
+        == "error: nothing was recorded in the newest 60 intervals of 1d; available: hits\n"
+    )
     assert redmeter("retention", "86400=0", "18000=0").code == 0
     assert "; -p 1h looks further back; " in redmeter("top").err
     assert "looks further back" not in redmeter("top", "-p", "1h").err
@@ -101,7 +104,7 @@ def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
         "looked_at": 2,
         "complete": True,
         "left_out": [],
-        "slices": 60,
+        "intervals": 60,
         "precision": 86400,
         "missing": [],
     }
@@ -124,12 +127,12 @@ def test_top_takes_all_slices_where_fewer_than_its_default_are_kept(
     meter.count("hits")
     assert redmeter("retention", "60=10").code == 0
     assert redmeter("top").out == "NAME\tCOUNT\tSHARE\nhits\t1\t100.0%\n"
-    done = redmeter("top", "--slices", "11")
+    done = redmeter("top", "--intervals", "11")
     assert (done.code, done.out) == (2, "")
-    assert "11 slices asked for, at most 10 are allowed" in done.err
+    assert "11 intervals asked for, at most 10 are allowed" in done.err
 
 
-@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--slices=0", "--limit=x"])
+@pytest.mark.parametrize("option", ["--limit=0", "--limit=1001", "--intervals=0", "--limit=x"])
 def test_top_refuses_numbers_out_of_range(redmeter: Run, meter: Meter, option: str) -> None:
     """Exit code 2, and what is allowed."""
     meter.count("hits")
@@ -189,15 +192,17 @@ def test_a_ranking_that_left_some_out_says_so(redmeter: Run, client: Any) -> Non
     done = redmeter("top", "x", "--by", "n", "--by", "p50", "--limit", "2")
     assert done.out == "N\tP50\tCOUNT\n8\t9.0\t1\n7\t8.0\t1\n"
     assert done.err == (
-        "p50 of 8 out of 9 was compared: mean and spread of the others allow none above these\n"
+        "compared the p50 of 8 of 9: by mean and spread, none of the others can rank above these\n"
     )
     put_observed(client, {'x{n="tail"}': [(now, 0.0)] * 3 + [(now, 9.0)]})
     done = redmeter("top", "x", "--by", "n", "--by", "p50", "--limit", "1")
-    assert done.err.startswith("p50 of 4 out of 10 was compared: mean and spread of the others")
+    assert done.err.startswith(
+        "compared the p50 of 4 of 10: by mean and spread, none of the others"
+    )
     put_observed(client, {f'y{{n="{n}"}}': [(now, 0.0), (now, 9.0 + n)] for n in range(9)})
     done = redmeter("top", "y", "--by", "n", "--by", "p50", "--limit", "2")
     assert done.err == (
-        "p50 of 8 out of 9 was compared: of those of which mean and spread allow the highest; "
+        "compared the p50 of 8 of 9, those that can be highest by mean and spread; "
         "others may be higher; a higher --limit compares more\n"
     )
     assert redmeter("top", "x", "--by", "n", "--by", "p50").err == ""
@@ -215,10 +220,10 @@ def test_a_ranking_names_groups_of_too_many_series(
     done = redmeter("top", "x", "--by", "a", "--by", "p50")
     assert [line.split("\t")[0] for line in done.out.splitlines()] == ["A", "1"]
     assert done.err == (
-        "p50 of 1 out of 2 was compared: of those of which mean and spread allow the highest; "
+        "compared the p50 of 1 of 2, those that can be highest by mean and spread; "
         "others may be higher\n"
-        "left out: 0: percentiles are read of 15 series at most; --where with further labels "
-        "leaves fewer\n"
+        "omitted: 0: percentiles are computed for at most 15 series; add --where to select "
+        "fewer\n"
     )
     found = json.loads(redmeter("top", "x", "--by", "a", "--by", "p50", "--json").out)
     assert [row["key"] for row in found["rows"]] == ["1"]
@@ -240,7 +245,7 @@ def test_top_ranks_a_window_of_the_past(redmeter: Run, meter: Meter) -> None:
     assert done.out.splitlines()[1:] == ["days\t1\t100.0%"]
     done = redmeter("top", "-p", "1h", "--since", "9h", "--until", "7h")
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: nothing happened in these 3 slices of 1h; ")
+    assert done.err.startswith("error: nothing was recorded in these 3 intervals of 1h; ")
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
@@ -250,7 +255,7 @@ def test_top_refuses_a_window_that_ends_before_it_begins(
     """The two were mixed up."""
     meter.count("hits")
     done = redmeter("top", "--since", "2h", "--until", "3h", *option)
-    said = "error: --until: lies before --since: nothing is between them\n"
+    said = "error: --until: is before --since, so the window is empty\n"
     assert (done.code, done.err) == (2, said)
 
 
@@ -270,12 +275,12 @@ def test_what_is_observed_does_not_fail(redmeter: Run, meter: Meter) -> None:
     done = redmeter("top", "took", "--by", "route", "--failing", "status=5xx")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "error: took is observed, not counted, and --failing ranks counters; redmeter top took "
-        "--by p95 ranks what is observed\n"
+        "error: took is a histogram, and --failing ranks counters; rank it with redmeter top took "
+        "--by p95\n"
     )
     meter.count("hits", labels={"route": "/", "status": "2xx"})
     done = redmeter("top", "hits", "--by", "route", "--failing", "status=5xx")
-    assert done.err.startswith("nothing failed in the newest 60 slices of 1min")
+    assert done.err.startswith("nothing failed in the newest 60 intervals of 1min")
 
 
 def test_a_ranking_of_observed_values_is_json(redmeter: Run, client: Any) -> None:
@@ -315,8 +320,8 @@ def test_that_nothing_failed_is_good_news(
     done = redmeter("top", name, *by, "-p", "1d", "--failing", "status=5xx", *option)
     assert done.code == 0
     assert done.err == (
-        "nothing failed in the newest 60 slices of 1d; no series has status=5xx so far; "
-        "there are: 2xx\n"
+        "nothing failed in the newest 60 intervals of 1d; no series has status=5xx so far; "
+        "values: 2xx\n"
     )
     assert json.loads(done.out)["rows"] == [] if option else done.out == ""
 
@@ -328,7 +333,7 @@ def test_that_nothing_failed_where_nothing_happened_says_both(redmeter: Run, met
     done = redmeter("top", "http", "--by", "route", "--failing", "status=5xx")
     assert done.code == 0
     assert done.err == (
-        "nothing failed in the newest 60 slices of 1min; nothing was counted there at all; "
+        "nothing failed in the newest 60 intervals of 1min; nothing was counted in it at all; "
         "-p 1d looks further back\n"
     )
 
@@ -357,7 +362,7 @@ def test_without_any_counter_nobody_knows_what_failed(redmeter: Run) -> None:
     """There is nothing that could be healthy."""
     done = redmeter("top", "--failing", "status=5xx")
     assert done.code == 1
-    assert done.err.startswith("error: nothing is counted yet; ")
+    assert done.err.startswith("error: nothing is recorded yet; ")
 
 
 @pytest.mark.parametrize(
@@ -368,11 +373,11 @@ def test_without_any_counter_nobody_knows_what_failed(redmeter: Run) -> None:
         (["--by", "p101"], "error: invalid value 'p101': rank by one of count, total, mean"),
         (["--by", "P100.5"], "error: invalid value 'p100.5': rank by one of"),
         (["--by", "p1.2.3", "--by", "route"], "error: invalid value 'p1.2.3': rank by one of"),
-        (["--by", "failing"], "error: --by: say what failed instead, e.g. --failing"),
+        (["--by", "failing"], "error: --by: name the failures instead, e.g. --failing"),
         (["--failing", "5xx"], "error: --failing: '5xx': give LABEL=VALUE once"),
         (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give LABEL"),
         (["--where", "=x"], "error: --where: '=x': give LABEL=VALUE"),
-        (["--by", "p95", "--failing", "a=1"], "error: --failing: ranks by what failed; leave"),
+        (["--by", "p95", "--failing", "a=1"], "error: --failing: ranks by failures; omit"),
         (["--by", "p95", "-p", "1d"], "error: precision 86400 is not kept of histograms; kept"),
     ],
 )
@@ -391,8 +396,10 @@ def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
     put_observed(client, {'http_seconds{route="/both"}': [(time.time() - 600, 1.0)]})
     done = redmeter("top", "http_seconds", "--by", "route", "--by", "p95", "-n", "5")
     assert done.code == 1
-    assert done.err.startswith("error: nothing was observed in the newest 5 slices of 1min; -p 1h")
-    assert 'there is: http_seconds{route="/both"}' in done.err
+    assert done.err.startswith(
+        "error: nothing was recorded in the newest 5 intervals of 1min; -p 1h"
+    )
+    assert 'available: http_seconds{route="/both"}' in done.err
 
 
 @pytest.mark.parametrize(
@@ -413,33 +420,33 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("request --by route", 'nothing is stored under request; there is: requests{route="/",'),
+        ("request --by route", 'nothing is stored under request; available: requests{route="/",'),
         ("requests", "requests has labels: redmeter top requests --by route, or redmeter top "),
         (
             "took --by p95",
             "took has labels: redmeter top took --by route --by p95, or redmeter top 'took{*' --by",
         ),
-        ("requests --by route --by p95", "requests is counted, not observed; leave --by p95 out"),
+        ("requests --by route --by p95", "requests is a counter, and --by p95 ranks"),
         ("took", "took has labels: redmeter top took --by route, or redmeter top 'took{*'"),
-        ("depth", "depth is a gauge, and these are not ranked; redmeter series depth"),
+        ("depth", "depth is a gauge, and gauges are not ranked; see redmeter series depth"),
         (
             "requests --by route --where methd=GET",
-            "no series of requests has the label methd; there are: route, status",
+            "no series of requests has the label methd; values: route, status",
         ),
         (
             "requests --by route --where status=9xx",
-            "no series of requests has status=9xx; there are: 2xx, 5xx",
+            "no series of requests has status=9xx; values: 2xx, 5xx",
         ),
-        ("hits --where status=9xx", "hits has no labels; leave --where out"),
+        ("hits --where status=9xx", "hits has no labels; omit --where"),
         (
             "requests --by route --failing statsu=5xx",
-            "no series of requests has the label statsu; there are: route, status",
+            "no series of requests has the label statsu; values: route, status",
         ),
         (
             "requests --failing status=5xx",
             "requests has labels: redmeter top requests --by route --failing status=5xx, or ",
         ),
-        ("heat", "heat is a gauge, and these are not ranked; redmeter series 'heat{room="),
+        ("heat", "heat is a gauge, and gauges are not ranked; see redmeter series 'heat{room="),
     ],
 )
 def test_what_can_never_be_ranked_is_told_apart_from_what_did_not_happen(

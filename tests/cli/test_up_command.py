@@ -86,7 +86,7 @@ def test_up_detached_answers_and_stop_leaves_nothing(lone_home: Home) -> None:
     server = server_of(home)
     assert len(home.processes()) == 3  # up, the server and its supervisor
     again = home.run("up", "--detach")
-    assert again == Done(0, done.out.replace("is up:", f"runs already (pid {pid}):"), "")
+    assert again == Done(0, done.out.replace("is up:", f"is already running (pid {pid}):"), "")
     assert home.invoke("up") == again
     assert (ups(home), server_of(home)) == ([pid], server)
     # What it says to try works as it stands; with data it does not say it again.
@@ -163,7 +163,7 @@ def test_many_that_start_at_once_are_one(lone_home: Home) -> None:
     said = [child.finish() for child in children]
     assert [done.code for done in said] == [0] * 4, said
     assert sum(done.out.startswith("redmeter is up: ") for done in said) == 1
-    assert sum(done.out.startswith("redmeter runs already (pid ") for done in said) == 3
+    assert sum(done.out.startswith("redmeter is already running (pid ") for done in said) == 3
     eventually(lambda: len(ups(home)) == 1)
     assert home.invoke("stop").out.startswith("stopped: redmeter up (pid ")
     assert home.processes() == {}
@@ -468,7 +468,7 @@ def test_a_second_up_says_that_its_options_do_not_hold(home: Home, tmp_path: Pat
         again = home.invoke("up", *detached, "--host", "0.0.0.0", "--allow-host", "x.example")
         assert again.code == 0
         assert "without --host 0.0.0.0 --allow-host x.example: " in " ".join(again.err.split())
-        assert "stop comes first" in " ".join(again.err.split())
+        assert "stop first" in " ".join(again.err.split())
         (tmp_path / "secret").write_text("ada:correct-horse\n")
         env = {"REDMETER_TOKEN": "a-token-of-mine"}
         for done in (

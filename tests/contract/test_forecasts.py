@@ -83,7 +83,9 @@ def test_where_nothing_is_kept_the_reason_is_said(client: Any, open_meter: OpenM
     none = meter.forecast("x", precision=HOUR)
     assert (none.reason, none.ahead) == ("no finished slice of 1h is kept", ())
     put(client, slices=5)
-    assert meter.forecast("x", precision=HOUR).reason.startswith("4 finished slices of 1h is too")
+    assert meter.forecast("x", precision=HOUR).reason.startswith(
+        "4 finished intervals of 1h is too"
+    )
     assert Meter("off").forecast("x", precision=HOUR) == none
 
 

@@ -78,7 +78,7 @@ def test_a_clock_that_is_wrong_pushes_out_nobody_elses_sample(
     """No sample is trimmed and no time to live shortened by a writer days ahead or behind."""
     retention = {3600: 120, DAY: 120}
     live = {precision: _full_hash(client, precision, 120) for precision in retention}
-    # A long life, as a writer with slices ahead gives it, must not be cut either.
+    # A long life, as a writer with intervals ahead gives it, must not be cut either.
     client.expire(key(DAY), 500 * DAY)
     before = {precision: client.ttl(key(precision)) for precision in retention}
     clock = ManualClock(server_time(client) + off)

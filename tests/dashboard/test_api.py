@@ -162,7 +162,7 @@ def test_rankings_and_summaries_are_those_of_the_meter(client: httpx.Client, fil
     ("query", "options"),
     [
         ("name=*", {}),
-        ("name=h*&slices=2", {"slices": 2}),
+        ("name=h*&intervals=2", {"slices": 2}),
         ("name=hits&precision=5", {"precision": 5}),
         ("name=http_requests&by=status", {"by": "status"}),
         ("name=http_requests&by=route&where=status=5xx", {"by": "route", "where": FAILED}),
@@ -195,7 +195,7 @@ def test_what_is_summed_up_is_ranked_as_the_meter_does(
         (row.key, row.count, row.share, row.value) for row in rows
     ]
     assert (found["groups"], found["looked_at"]) == (rows.groups, rows.looked_at)
-    assert found["slices"] == rows.slices
+    assert found["intervals"] == rows.slices
 
 
 def test_a_ranking_of_very_many_series_is_refused(

@@ -97,7 +97,7 @@ def test_with_a_node_away_the_page_shows_what_there_is(
     assert "fail" in levels
     health = client.get("/api/overview").json()["health"]
     assert (health["level"], health["findings"][0]["level"]) == ("fail", "fail")
-    assert health["findings"][0]["text"] == f"{told[0]}: what lies there is missing"
+    assert health["findings"][0]["text"] == f"{told[0]}: its data is missing"
     assert client.get("/api/top?name=n*").json()["complete"] is False
     cluster.resume(node)
     eventually(lambda: counters(client)["missing"] == [], 10.0)

@@ -61,7 +61,7 @@ BAD = [
     ("top", "bad-parameter", "order=%7B%7B7*7%7D%7D"),
     ("top", "bad-combination", "order=failing"),
     ("top", "bad-combination", "failing=status=5xx"),
-    ("top", "too-many", "slices=200&precision=60"),
+    ("top", "too-many", "intervals=200&precision=60"),
     ("top", "bad-parameter", "where=route"),
     ("top", "bad-combination", "where=a=1&where=a=2"),
     ("summary", "bad-parameter", "name=a&q=1.5"),

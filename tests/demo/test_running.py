@@ -134,7 +134,7 @@ def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) 
     done = child.finish(signal.SIGINT)
     assert done.code == 0
     assert "Traceback" not in done.err
-    assert done.err.endswith("interrupted; the figures stay until the next one\n")
+    assert done.err.endswith("interrupted; the data stay until the next demo\n")
     for words, _ in demo_command._NEXT:
         assert f"redmeter {words} --prefix demo:" in done.out
     nothing_is_left(home)
@@ -154,7 +154,7 @@ def test_it_ends_by_itself_with_a_deploy_in_the_middle(lone_home: Home) -> None:
     done = home.start("demo", "--minutes", "0.12", "--seed", "3", code=SHORT).finish()
     assert done.code == 0, done
     assert "  shop 2.4.0 is deployed\n" in done.err
-    assert done.err.endswith("closed; the figures stay until the next one\n")
+    assert done.err.endswith("closed; the data stay until the next demo\n")
     nothing_is_left(home)
     with Meter(f"embedded://{home.data}", prefix="demo:") as meter:
         labels = {mark.label for mark in meter.marks()}
@@ -305,7 +305,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_started() -> None:
 def test_no_password_is_shown_again(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A URL is repeated in what to type next where it holds none."""
     monkeypatch.delenv("REDMETER_URL", raising=False)
-    demo_command._say("http://x", "http://y", "redis://user:secret@host", "demo:")
+    demo_command._print_addresses("http://x", "http://y", "redis://user:secret@host", "demo:")
     assert "secret" not in capsys.readouterr().out
-    demo_command._say("http://x", "http://y", "redis://host/3", "demo:")
+    demo_command._print_addresses("http://x", "http://y", "redis://host/3", "demo:")
     assert "--prefix demo: --url redis://host/3" in capsys.readouterr().out

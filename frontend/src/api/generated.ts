@@ -7,7 +7,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Everything that the overview shows */
+        /** The data of the overview */
         get: operations["overview"];
         put?: never;
         post?: never;
@@ -24,7 +24,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Samples of counters or gauges, many at once */
+        /** Samples of counters or gauges */
         get: operations["series"];
         put?: never;
         post?: never;
@@ -58,7 +58,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happens most often, takes longest or fails most */
+        /** The most frequent, slowest or most failing */
         get: operations["top"];
         put?: never;
         post?: never;
@@ -75,7 +75,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How observed values were spread */
+        /** Distributions of histograms */
         get: operations["summary"];
         put?: never;
         post?: never;
@@ -92,7 +92,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was logged: changes, the most frequent, the newest */
+        /** Log messages: changes, the most frequent patterns, the newest */
         get: operations["messages"];
         put?: never;
         post?: never;
@@ -109,7 +109,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Marks, as deploys are */
+        /** Marks, such as deploys */
         get: operations["marks"];
         put?: never;
         post?: never;
@@ -126,7 +126,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Pages of a web application */
+        /** Routes of a web application */
         get: operations["pages"];
         put?: never;
         post?: never;
@@ -143,7 +143,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Counters, gauges or histograms, each with a small curve */
+        /** Counters, gauges or histograms, each with a sparkline */
         get: operations["counters"];
         put?: never;
         post?: never;
@@ -177,7 +177,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is expected of a series */
+        /** The expected range of a series */
         get: operations["forecast"];
         put?: never;
         post?: never;
@@ -194,7 +194,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the store is */
+        /** Health of the store */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -793,7 +793,7 @@ export interface components {
             looked_at: number;
             complete: boolean;
             left_out: (string | null)[];
-            slices: number;
+            intervals: number;
         };
         /** @description What an answer is about: [start, end). */
         Window: {
@@ -840,7 +840,7 @@ export interface operations {
     overview: {
         parameters: {
             query?: {
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
                 /** @description A series for the chart. */
                 series?: string[];
@@ -921,17 +921,17 @@ export interface operations {
             query: {
                 /** @description A series. */
                 name: string[];
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
-                /** @description Leave out slices that end before, Unix seconds. */
+                /** @description Omit intervals that end before, Unix seconds. */
                 since?: number;
-                /** @description Leave out slices that start after, Unix seconds. */
+                /** @description Omit intervals that start after, Unix seconds. */
                 until?: number;
-                /** @description Of one name without labels: a series for each value of this label. */
+                /** @description For one name without labels: one series per value of this label. */
                 by?: string;
-                /** @description 1: of one name without labels, all label sets added. */
+                /** @description 1: for one name without labels, the sum of all label sets. */
                 sum?: 0 | 1;
-                /** @description What the names are of. */
+                /** @description Kind of the series. */
                 kind?: "counter" | "gauge";
             };
             header?: never;
@@ -1010,9 +1010,9 @@ export interface operations {
             query?: {
                 /** @description `*` any text, `?` one character, `[abc]`. */
                 pattern?: string;
-                /** @description What they are of. */
+                /** @description Kind of the series. */
                 kind?: "counters" | "gauges" | "histograms";
-                /** @description How many names. */
+                /** @description Number of names. */
                 limit?: number;
             };
             header?: never;
@@ -1091,19 +1091,19 @@ export interface operations {
             query?: {
                 /** @description With `by` a name without labels; without, a pattern. */
                 name?: string;
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
-                /** @description A label, by whose values to add up. */
+                /** @description A label to group by. */
                 by?: string;
-                /** @description What to rank by; percentiles as p95. */
+                /** @description The order; percentiles as p95. */
                 order?: string;
-                /** @description How many of the newest slices; default 60, or all that are kept. */
-                slices?: number;
-                /** @description How many rows. */
+                /** @description Number of newest intervals; default 60, or all that are kept. */
+                intervals?: number;
+                /** @description Number of rows. */
                 limit?: number;
                 /** @description Only series with this label, LABEL=VALUE. */
                 where?: string[];
-                /** @description With order=failing: the label of what failed, as status=5xx. */
+                /** @description With order=failing: the label of failures, e.g. status=5xx. */
                 failing?: string[];
             };
             header?: never;
@@ -1182,11 +1182,11 @@ export interface operations {
             query: {
                 /** @description A histogram. */
                 name: string[];
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
-                /** @description Leave out slices that end before, Unix seconds. */
+                /** @description Omit intervals that end before, Unix seconds. */
                 since?: number;
-                /** @description Leave out slices that start after, Unix seconds. */
+                /** @description Omit intervals that start after, Unix seconds. */
                 until?: number;
                 /** @description 1: merge all label sets of each name. */
                 all_labels?: 0 | 1;
@@ -1194,9 +1194,9 @@ export interface operations {
                 where?: string[];
                 /** @description Quantiles; else 0.5 and 0.95. */
                 q?: number[];
-                /** @description Also which share of the values is above. */
+                /** @description Also return the share of values above it. */
                 threshold?: number;
-                /** @description 1: slice by slice, too. */
+                /** @description 1: also for each interval. */
                 over_time?: 0 | 1;
             };
             header?: never;
@@ -1273,11 +1273,11 @@ export interface operations {
     messages: {
         parameters: {
             query?: {
-                /** @description Only of this one. */
+                /** @description Only this logger. */
                 logger?: string;
-                /** @description Only of these. */
+                /** @description Only these severities. */
                 severity?: string[];
-                /** @description How many messages, and patterns. */
+                /** @description Number of messages, and patterns. */
                 limit?: number;
             };
             header?: never;
@@ -1354,9 +1354,9 @@ export interface operations {
     marks: {
         parameters: {
             query?: {
-                /** @description From here on, Unix seconds. */
+                /** @description Start, Unix seconds. */
                 since?: number;
-                /** @description Up to here, Unix seconds. */
+                /** @description End, Unix seconds. */
                 until?: number;
             };
             header?: never;
@@ -1433,13 +1433,13 @@ export interface operations {
     pages: {
         parameters: {
             query?: {
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
-                /** @description What to rank by. */
+                /** @description The order. */
                 order?: "count" | "p95" | "failing" | "total";
-                /** @description How many pages. */
+                /** @description Number of routes. */
                 limit?: number;
-                /** @description Pages to pass over. */
+                /** @description Number of routes to skip. */
                 offset?: number;
                 /** @description Only routes that contain this text. */
                 filter?: string;
@@ -1518,19 +1518,19 @@ export interface operations {
     counters: {
         parameters: {
             query?: {
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
                 /** @description `*` any text, `?` one character, `[abc]`. */
                 pattern?: string;
-                /** @description What they are of. */
+                /** @description Kind of the series. */
                 kind?: "counters" | "gauges" | "histograms";
                 /** @description 1: one row for all label sets of a name. */
                 grouped?: 0 | 1;
-                /** @description What to rank by. */
+                /** @description The order. */
                 order?: "name" | "count" | "change";
-                /** @description How many rows. */
+                /** @description Number of rows. */
                 limit?: number;
-                /** @description How many to leave out before. */
+                /** @description Number of rows to skip. */
                 offset?: number;
             };
             header?: never;
@@ -1609,7 +1609,7 @@ export interface operations {
             query: {
                 /** @description A series, with its labels. */
                 name: string;
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
             };
             header?: never;
@@ -1688,7 +1688,7 @@ export interface operations {
             query: {
                 /** @description A series, with its labels. */
                 name: string;
-                /** @description Width of a slice, seconds: one that the store keeps; the error lists those. */
+                /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
             };
             header?: never;

@@ -200,11 +200,11 @@ def opened(
                 failure = failure_of(error)
                 if partly is None or partly or not _others_answer(chosen, error) or not failure:
                     raise
-                failure.fix = "--partly shows what lies on the other nodes"
+                failure.fix = "--partly shows the data of the other nodes"
                 raise failure from None
             finally:
                 for told in chosen.skipped():
-                    output.note(f"warning: {told}: what lies there is missing")
+                    output.note(f"warning: {told}: its data is missing")
     finally:
         store.close()
 
@@ -236,9 +236,9 @@ def _others_answer(store: Store, error: StoreError) -> bool:
 
 
 def fail_where_left_out(store: Store) -> None:
-    """End where nothing was found, but of a part of the store alone: nobody knows of the rest."""
+    """Fail if a part of the store was not read: what is missing may be there."""
     if left_out := store.skipped():
-        text = f"nothing of it lies on the nodes that answer ({'; '.join(left_out)})"
+        text = f"not found on the nodes that answer ({'; '.join(left_out)})"
         fail(text, STORE)
 
 

@@ -32,7 +32,7 @@ def draw(series: Series[int], columns: int, marks: Sequence[Mark] = ()) -> Text:
 
     Returns:
         HEIGHT lines of columns between an axis of counts and one of time (UTC). The running
-        slice is dim.
+        interval is dim.
     """
     sums, group = _fit(series.values, columns)
     top = max(sums)
@@ -89,7 +89,7 @@ def _frame(
 
     Args:
         labels: of the highest and the lowest line.
-        group: how many slices a column stands for.
+        group: how many intervals a column stands for.
         columns: width of the terminal.
     """
     width = max(map(len, labels))
@@ -108,7 +108,7 @@ def _frame(
     drawn.append(" " * (width + 1) + corner + line * len(steps) + "\n", style="dim")
     notes = [_axis(series, len(steps), columns - width - 2)]
     if group > 1:
-        notes.append(f"each column is {group} slices")
+        notes.append(f"each column is {group} intervals")
     indents = (min(width + 2, columns - len(note)) for note in notes)
     lines = (" " * indent + note for indent, note in zip(indents, notes, strict=True))
     drawn.append("\n".join(lines), style="dim")
@@ -125,7 +125,7 @@ def _marked(
     sign = output.signs("▼")
     for mark in sorted(marks):
         at = int((mark.time - series.start) // series.precision)
-        if 0 <= at < len(series):  # only the oldest column may stand for fewer slices
+        if 0 <= at < len(series):  # only the oldest column may stand for fewer intervals
             column = at // group if not longer else (at - longer) // group + 1
             line[column] = sign
             shown.append(mark)

@@ -1,4 +1,4 @@
-"""demo: a shop that runs, to look at what there is to see."""
+"""demo: a small web shop with visitors, to try Redmeter on."""
 
 import shlex
 import signal
@@ -10,18 +10,18 @@ from redmeter.cli import output
 from redmeter.cli.app import USAGE, Url, again, called, command, fail
 from redmeter.demo.running import PREFIX, Demo, DemoFailed, remove
 
-#: What to look at, and by which command.
+#: Commands to try, and what each shows.
 _NEXT = (
-    ("series hits -p 1h", "five days of visitors"),
-    ("top http_requests --by route -p 1h", "what they ask for"),
-    ("top http_request_seconds --by route --by p95", "which pages are slow"),
-    ("top http_request_db_ratio --by route --by mean", "and which of them by the database"),
-    ("top db_query_seconds --by statement --by total", "by which statements"),
-    ("top http_requests --by route --failing status=5xx", "where the shop fails"),
-    ("logs", "what is new in its log"),
-    ("summary cart_value -p 1h", "how much people buy"),
-    ("top revenue_cents --by category -p 1h", "and what"),
-    ("doctor", "whether all is stored"),
+    ("series hits -p 1h", "five days of requests"),
+    ("top http_requests --by route -p 1h", "the busiest routes"),
+    ("top http_request_seconds --by route --by p95", "the slowest routes"),
+    ("top http_request_db_ratio --by route --by mean", "those that wait for the database"),
+    ("top db_query_seconds --by statement --by total", "the statements that take most time"),
+    ("top http_requests --by route --failing status=5xx", "where requests fail"),
+    ("logs", "new and spiking log patterns"),
+    ("summary cart_value -p 1h", "the value of carts"),
+    ("top revenue_cents --by category -p 1h", "revenue by category"),
+    ("doctor", "the health of the store"),
 )
 
 
@@ -59,23 +59,21 @@ def demo(
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with Demo(url, prefix, seconds=60 * minutes, port=port, seed=seed) as shop:
-            output.note("storing what the last five days were like …")
+            output.note("storing the metrics of the past five days …")
             hits = shop.prepare()
-            output.note(f"{hits:,} pages were asked for; the shop opens …")
+            output.note(f"{hits:,} requests stored; the shop opens …")
             address = shop.open()
-            _say(address, shop.page(), url, prefix)
+            _print_addresses(address, shop.page(), url, prefix)
             shop.run(output.note)
         interrupted = False
     except KeyboardInterrupt:
         pass
     except DemoFailed as error:
         fail(str(error), USAGE, lines=True)
-    output.note(
-        f"{'interrupted' if interrupted else 'closed'}; the figures stay until the next one"
-    )
+    output.note(f"{'interrupted' if interrupted else 'closed'}; the data stay until the next demo")
 
 
-def _say(address: str, page: str, url: str | None, prefix: str) -> None:
+def _print_addresses(address: str, page: str, url: str | None, prefix: str) -> None:
     output.line(f"the shop is open: {address}")
     output.line(f"its page: {page}")
     options = f" --prefix {shlex.quote(prefix)}{again(url)}"

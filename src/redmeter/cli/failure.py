@@ -1,12 +1,12 @@
 """How a command fails: one line on standard error, an exit code, and `error` in the JSON.
 
-Whatever goes wrong becomes a Failure: what a command itself says by fail(), errors of the library,
-wrong usage that Typer finds, files that cannot be read. So all errors look the same:
+Every error becomes a Failure: those that a command raises by fail(), errors of the library, wrong
+usage that Typer finds, and unreadable files. So all errors look the same:
 
-    error: nothing is counted under hist; there is: hits
-    {"error": {"code": "not-found", "message": "nothing is counted …", "fix": "there is: hits"}}
+    error: nothing is stored under hist; available: hits
+    {"error": {"code": "not-found", "message": "nothing is stored …", "fix": "available: hits"}}
 
-The fields are those of the page's API, and so are the codes where both have one.
+The fields and the codes are the same as in the API of the page.
 """
 
 import os
@@ -75,8 +75,8 @@ class Failure(Exception):
     Attributes:
         message: what is wrong.
         exit_code: one of those above.
-        fix: what to do about it; "" where that is unknown, or part of the message.
-        code: what programs go by.
+        fix: what to do about it; "" if that is unknown, or part of the message.
+        code: a stable identifier for programs.
         lines: see output.error().
     """
 
@@ -109,7 +109,7 @@ def fail(message: str, exit_code: int, fix: str = "", *, lines: bool = False) ->
 
 
 def failure_of(error: BaseException) -> Failure | None:
-    """Return an error as one of the command; None where it is not an error of its user's."""
+    """Translate an error to a Failure; None if it is a bug."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, KeyboardInterrupt):
@@ -128,21 +128,21 @@ def failure_of(error: BaseException) -> Failure | None:
 
 
 def _usage(error: Any) -> Failure:
-    """Return an error of Typer's, in the words of the other errors.
+    """Translate an error of Typer.
 
-    Typer takes what is wrong with a value from other libraries, and with it their words. A value
-    is a number or one of a range: everything else the commands check themselves.
+    Typer takes the texts about invalid values from other libraries. These are about numbers and
+    their ranges: the commands check everything else themselves.
     """
     option = getattr(error, "param", None)
     message = error.format_message().rstrip(".").replace(". Did you mean", "; did you mean")
     message = message[:1].lower() + message[1:]
     if isinstance(error, typer.BadParameter) and option is not None and error.message:
-        message = f"{max(option.opts, key=len)}: {_in_our_words(error.message).rstrip('.')}"
+        message = f"{max(option.opts, key=len)}: {_translated(error.message).rstrip('.')}"
     path = error.ctx.command_path if error.ctx else "redmeter"
     return Failure(message, USAGE, fix=f"see {path} --help", code="usage")
 
 
-#: Texts about numbers that Typer hands on from Pydantic -> ours.
+#: Texts about numbers from Pydantic, by way of Typer -> ours.
 _NUMBERS = (
     ("Input should be a valid integer.*", "give a whole number"),
     ("Input should be a valid number.*", "give a number"),
@@ -152,7 +152,7 @@ _NUMBERS = (
 )
 
 
-def _in_our_words(message: str) -> str:
+def _translated(message: str) -> str:
     for pattern, ours in _NUMBERS:
         if re.fullmatch(pattern, message, re.DOTALL):
             return re.sub(pattern, ours, message, flags=re.DOTALL)

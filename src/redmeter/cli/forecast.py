@@ -1,4 +1,4 @@
-"""forecast: what is to be expected of a series, and what was out of the ordinary."""
+"""forecast: the expected range of a series, and its anomalies."""
 
 import glob
 import shlex
@@ -32,7 +32,7 @@ from redmeter.types import Forecast, ForecastCheck, ForecastPoint
 _HEIGHT = 12
 #: Columns that are drawn at least, however narrow the terminal.
 _NARROWEST = 10
-#: Slices ahead, and those that fell outside, which are listed below the chart.
+#: Forecast intervals, and anomalies, listed below the chart.
 _LISTED = 10
 
 
@@ -60,7 +60,7 @@ def forecast(
     week. Each past interval is compared with the forecast made before it began; about 5 in 100
     fall outside the expected range by chance, and none of the first 24 is marked. Marked intervals
     are listed by strength: the distance from the mean of the values before, in standard
-    deviations. The current interval is not judged.
+    deviations. The current interval is not compared.
     """
     width = seconds(precision)
     check_ahead(ahead)
@@ -86,13 +86,13 @@ def _why(store: Store, found: Forecast) -> tuple[str, int, str]:
         return f"no forecast of {name}: {found.reason}", NOT_FOUND, ""
     if catalogue.read_names(store, literal, histograms=True):
         fix = f"redmeter summary {shlex.quote(name)}"
-        return f"{name} is observed, and has no forecast", NOT_FOUND, fix
-    return f"nothing is counted under {name}", NOT_FOUND, suggestion(store, name)
+        return f"{name} is a histogram, and histograms have no forecast", NOT_FOUND, fix
+    return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)
 
 
 def _columns(found: Forecast) -> tuple[list[str], list[list[output.Cell]]]:
     rows: list[list[output.Cell]] = [[*one, int(one.outside)] for one in found.past]
-    rows += [[start, "", *band, ""] for start, *band in found.ahead]
+    rows += [[start, "", *expected, ""] for start, *expected in found.ahead]
     return ["START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"], rows
 
 
@@ -107,7 +107,7 @@ def _as_dict(found: Forecast) -> dict[str, object]:
 def _draw(found: Forecast) -> None:
     write = _writer(found)
     title = f"{found.name} · every {output.span(found.precision)}"
-    output.line(f"{title} · {output.many(len(found.ahead), 'slice')} ahead")
+    output.line(f"{title} · {output.many(len(found.ahead), 'interval')} ahead")
     output.block(_chart(found, write, output.width()))
     output.line()
     rows: list[list[output.Cell]] = [
@@ -124,15 +124,16 @@ def _draw(found: Forecast) -> None:
             for one in found.anomalies
         ]
         _list(["OUTSIDE (UTC)", "VALUE", "LOW", "MID", "HIGH", "STRENGTH"], rows)
-    output.line(f"{_held(found, len(found.anomalies))} · by {found.method}")
+    output.line(f"{_coverage(found, len(found.anomalies))} · by {found.method}")
 
 
-def _held(found: Forecast, outside: int) -> str:
-    """Say what the band is made for, and what became of it."""
-    should, judged = f"the band should hold {found.level * 100:.0f} %", len(found.past)
-    if not judged:
-        return should
-    return f"{should}; {outside} of {judged} ({outside / judged * 100:.0f} %) fell outside"
+def _coverage(found: Forecast, outside: int) -> str:
+    """Return the level of the expected range, and how many past intervals were outside."""
+    expected, checked = f"expected range ({found.level * 100:.0f} %)", len(found.past)
+    if not checked:
+        return expected
+    share = outside / checked * 100
+    return f"{expected}; {outside} of {checked} intervals ({share:.0f} %) outside"
 
 
 def _list(columns: list[str], rows: list[list[output.Cell]]) -> None:
@@ -150,9 +151,9 @@ def _writer(found: Forecast) -> units.Writer:
 
 
 def _chart(found: Forecast, write: units.Writer, columns: int) -> Text:
-    """Draw the band as shade, and what happened as points in it, or as signs beyond.
+    """Draw the expected range as shade, past values as points in it or as signs outside of it.
 
-    As many of the newest slices as there is room for; those ahead on the right.
+    Draws as many of the newest intervals as fit, and the next ones on the right.
     """
     low, high = _ends(found.past, found)
     room = max(_NARROWEST, columns - max(len(write(low)), len(write(high))) - 2)
@@ -161,7 +162,7 @@ def _chart(found: Forecast, write: units.Writer, columns: int) -> Text:
     oldest = found.past[0].start if found.past else turn
     first = max(turn - (room - len(ahead)) * width, oldest)
     past = {one.start: one for one in found.past if one.start >= first}
-    low, high = _ends(tuple(past.values()), found)  # what is not shown needs no room
+    low, high = _ends(tuple(past.values()), found)
     # A gap of a gauge is an empty column.
     shown = [past.get(start) for start in range(first, turn, width)]
     cells = [_column(one, low, high) for one in shown]
@@ -183,7 +184,7 @@ def _ends(past: Sequence[ForecastCheck], found: Forecast) -> tuple[float, float]
 def _column(
     one: ForecastCheck | ForecastPoint | None, low: float, high: float
 ) -> list[tuple[str, str]]:
-    """Return the cells of a slice with their styles, the lowest first."""
+    """Return the cells of an interval with their styles, the lowest first."""
     if one is None:
         return [(" ", "")] * _HEIGHT
     bottom, top = _row(one.low, low, high), _row(one.high, low, high)
@@ -220,6 +221,6 @@ def _framed(cells: Sequence[Sequence[tuple[str, str]]], labels: tuple[str, str],
 
 
 def _axis(first: str, past: int, ahead: int) -> str:
-    """Name the first slice, and where those ahead begin, as far as there is room."""
+    """Label the first interval, and the start of the forecast, as far as they fit."""
     turn = "│ ahead" if ahead >= len("│ ahead") else "│"
     return f"{first if len(first) < past else '':<{past}}{turn}"

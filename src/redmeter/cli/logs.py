@@ -1,4 +1,4 @@
-"""logs: what was logged, how often each pattern of it comes, and what changed."""
+"""logs: messages, the frequency of their patterns, and its changes."""
 
 import contextlib
 import difflib
@@ -192,7 +192,7 @@ class _Found:
         if self._compared < self._sources:
             output.note(
                 f"compared: {self._compared:,} of {self._sources:,} loggers and severities, those "
-                "that logged last; name a logger for another"
+                "that logged last; name a logger to compare it"
             )
         if any(not f.sliding for f in (*self.common, *(c.frequency for c in self.changes))):
             output.note(
@@ -336,7 +336,7 @@ def _nothing(store: Store, logger: str | None, severity: str | None) -> str:
         names = list(dict.fromkeys(source.logger for source in sources))
         alike = [name for name in names if name.startswith(logger[:4])]
         alike = alike or difflib.get_close_matches(logger, names) or names
-        fix = f"there is: {_some(alike)}" if alike else _HOW_TO_LOG
+        fix = f"available: {_some(alike)}" if alike else _HOW_TO_LOG
         fail(f"nothing is logged{under}", NOT_FOUND, fix)
     if not own:
         return f"nothing is logged yet; {_HOW_TO_LOG}"
@@ -344,7 +344,7 @@ def _nothing(store: Store, logger: str | None, severity: str | None) -> str:
     if severity is None or severity in severities:
         return f"nothing is logged{under} in this hour or the one before"
     text = f"nothing is logged{under} with the severity {severity}"
-    there = f"there is: {_some(severities)}"
+    there = f"available: {_some(severities)}"
     if severity not in SEVERITY.values():
         fail(text, NOT_FOUND, there)
     return f"{text}; {there}"

@@ -1,4 +1,4 @@
-"""clean, retention, doctor: keeping the store in order."""
+"""clean, retention, doctor: maintenance of a store."""
 
 import contextlib
 import dataclasses
@@ -44,72 +44,77 @@ def clean(
 ) -> None:
     """Remove samples that are older than the retention, and index entries without data."""
     if daemon and forget is not None:
-        raise InvalidSetting("--forget", "is done at once: leave --daemon out")
+        raise InvalidSetting("--forget", "runs once: omit --daemon")
     if forget_logger is not None and (daemon or forget is not None):
-        raise InvalidSetting("--forget-logger", "is done at once: leave --daemon and --forget out")
+        raise InvalidSetting("--forget-logger", "runs once: omit --daemon and --forget")
     with opened(url, prefix) as store:
         if forget is not None:
             named = forgetting.meant(store, forget)
             if not forgetting.forget(store, named):
                 fail(f"there is no series {forget}", NOT_FOUND, "redmeter names lists all")
-            _tell_forgotten(named, json)
+            _show_forgotten(named, json)
         elif forget_logger is not None:
             if not forgetting.forget_logger(store, forget_logger):
                 text = f"nothing is logged under {forget_logger}"
                 fail(text, NOT_FOUND, "redmeter logs lists all loggers")
-            _tell_forgotten(forget_logger, json)
+            _show_forgotten(forget_logger, json)
         elif daemon:
             output.log_warnings()
             output.note(f"cleaning {store.location} every minute; Ctrl-C ends it")
             with contextlib.suppress(KeyboardInterrupt):
                 signal.signal(signal.SIGTERM, signal.default_int_handler)
                 cleaning.run(
-                    store, quit=lambda: False, on_pass=lambda done: _tell(done, json, now=True)
+                    store,
+                    quit=lambda: False,
+                    on_pass=lambda done: _print_report(done, json, now=True),
                 )
             output.note("ended")
         else:
             seen: list[cleaning.Report] = []
             with output.progress("cleaning") as show:
 
-                def went_on(done: cleaning.Report, size: int) -> None:
+                def on_progress(done: cleaning.Report, size: int) -> None:
                     show(done.looked_at, size)
                     seen[:] = [done]
 
                 try:
-                    report = cleaning.clean(store, budget=float("inf"), progress=went_on)
+                    report = cleaning.clean(store, budget=float("inf"), progress=on_progress)
                 except StoreError:
-                    if seen:  # a part of a cluster was away; the others are cleaned
-                        _tell(seen[0], json, complete=False)
+                    if seen:  # a node was unreachable; the others are cleaned
+                        _print_report(seen[0], json, complete=False)
                     raise
-            _tell(report, json)
+            _print_report(report, json)
 
 
-def _tell_forgotten(name: str, json: bool) -> None:
+def _show_forgotten(name: str, json: bool) -> None:
     if json:
         output.as_json({"forgotten": name})
     else:
         output.line(f"forgotten: {name}")
 
 
-def _tell(report: cleaning.Report, json: bool, *, complete: bool = True, now: bool = False) -> None:
+def _print_report(
+    report: cleaning.Report, json: bool, *, complete: bool = True, now: bool = False
+) -> None:
     if json:
         complete = complete and report.complete
         output.as_json(dataclasses.asdict(report) | {"complete": complete}, now=now)
         return
     many = output.many
     removed = (
-        f"{many(report.slices_removed, 'slice')}, {many(report.hashes_removed, 'whole counter')}, "
+        f"{many(report.slices_removed, 'interval')}, "
+        f"{many(report.hashes_removed, 'whole counter')}, "
         f"{many(report.entries_removed, 'index entry', 'index entries')}"
     )
     output.line(
-        f"{many(report.looked_at, 'index entry', 'index entries')} looked at; removed: {removed}; "
+        f"{many(report.looked_at, 'index entry', 'index entries')} checked; removed: {removed}; "
         f"compacted: {report.compacted:,} ({report.seconds:.2f} s)"
     )
     if report.strange:
         shown = ", ".join(map(ascii, report.strange[:3]))
         more = report.strange_entries - 3
         rest = f" … ({more} more)" if more > 0 else ""
-        output.line(f"left alone, since they are no counters: {shown}{rest}")
+        output.line(f"not counters, left unchanged: {shown}{rest}")
 
 
 @command(
@@ -138,7 +143,7 @@ def retention(
             before, _ = store.read()
             changed = store.change_retention(wanted, histograms=histograms)
             if changed == (before.histograms if histograms else before.retention):
-                output.note("nothing changes: it is so already")
+                output.note("no change: this is the current retention")
             else:
                 output.note(f"changed: {_effect(store, histograms)}")
         view, _ = store.read()
@@ -151,21 +156,21 @@ def retention(
 
 
 def _effect(store: Store, histograms: bool) -> str:
-    """Say what a change of the retention does.
+    """Describe the effect of a change of the retention.
 
-    Without a prefix others count who know nothing of it, and counters get no time to live; gauges
-    and histograms do.
+    Without a prefix, other programs write counters and know nothing of the retention, so counters
+    do not expire; gauges and histograms do.
     """
     if store.keys.prefix or histograms:
-        return "every writer goes by it from its next write on; what is no longer kept expires"
+        return "every writer applies it from its next write; older samples expire"
     return (
-        "readings, redmeter clean and a Meter without a prefix go by it; redmeter.book and the "
-        "listings go by their own, and no counter expires: redmeter clean removes what is old"
+        "queries, redmeter clean and a Meter without a prefix apply it; redmeter.book and the "
+        "listings have their own, and no counter expires: redmeter clean removes old samples"
     )
 
 
 def _in_seconds(change: str) -> str:
-    """Return 60=240 for 1min=240; what is neither stays, and is refused where it is read."""
+    """Return 60=240 for 1min=240; other texts stay, and are rejected when they are parsed."""
     precision, equals, samples = change.partition("=")
     if not equals or not precision[:1].isdigit() or precision.isdigit():
         return change
@@ -188,7 +193,7 @@ _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", 
     "Examples: redmeter doctor · redmeter doctor --json | jq .level",
 )
 def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None:
-    """Check the store, and say how to fix what it finds.
+    """Check the store, and suggest fixes for problems.
 
     Checks the server, clocks, memory, persistence, contents, cleaner and writers.
     """
@@ -199,12 +204,12 @@ def doctor(url: Url = None, prefix: Prefix = None, json: AsJson = False) -> None
         kept = {"retention": health.retention, "histogram_retention": health.histogram_retention}
         output.as_json(content | {name: dict(each.items()) for name, each in kept.items()})
     else:
-        _tell_health(health)
+        _show_health(health)
     if health.level == "fail":
         raise typer.Exit(NOT_FOUND)
 
 
-def _tell_health(health: examination.Health) -> None:
+def _show_health(health: examination.Health) -> None:
     output.line(f"{health.location}  prefix {health.prefix or '(none)'}")
     rows = []
     for finding in health.findings:
@@ -225,5 +230,5 @@ def _tell_health(health: examination.Health) -> None:
     others = ", ".join(f"{kind} {number:,}" for kind, number in health.others.items())
     contents = {"counters": counts, "others": f"{others} (index entries)", "memory": sizes}
     if health.producers is not None:
-        contents["producers"] = f"{health.producers:,} wrote within the last day"
+        contents["producers"] = f"{health.producers:,} wrote in the last 24 h"
     output.grid([(Text(name), Text(text)) for name, text in contents.items()])

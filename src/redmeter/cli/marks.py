@@ -1,4 +1,4 @@
-"""mark: note a deploy or the like, and list what was noted."""
+"""mark: set marks, such as deploys, and list them."""
 
 import subprocess
 from typing import Annotated
@@ -16,7 +16,7 @@ from redmeter.store import Store
 
 #: How long git may take, seconds.
 _GIT_SECONDS = 5.0
-#: What git says besides, where it finds no repository; it tells nobody what to do.
+#: Part of git's error outside of a repository that does not help.
 _PARENTS = " (or any of the parent directories): .git"
 
 
@@ -47,7 +47,7 @@ def mark(
     """
     if listed:
         if label is not None or remove:
-            raise InvalidSetting("--list", "lists all; leave the label and --remove out")
+            raise InvalidSetting("--list", "lists all; omit the label and --remove")
         with opened(url, prefix, reading=True) as store:
             _list(store, json=json)
         return
@@ -68,7 +68,7 @@ def mark(
             lambda _: kind.operations(part.keys, [kind.Noted(time, text, release)])
         )
         check_written(outcome, store.location)
-    # A batch that was sent twice is told what it was told at first.
+    # A batch that was sent twice gets the reply to the first one.
     new = any(answer == "1" for _, answer in outcome.answers)
     if json:
         output.as_json({"label": text, "time": round(time, 3), "new": new})
@@ -99,11 +99,11 @@ def _list(store: Store, *, json: bool) -> None:
     elif found:
         output.table(["TIME (UTC)", "LABEL"], [(output.moment(m.time), m.label) for m in found])
     if not found:
-        fail("there are no marks yet", NOT_FOUND, "redmeter mark LABEL notes one")
+        fail("there are no marks yet", NOT_FOUND, "redmeter mark LABEL sets one")
 
 
 def _described() -> str:
-    """Return what git says of the working directory: a tag, a commit, or both."""
+    """Return the output of git describe for the working directory: a tag, a commit, or both."""
     words = ("git", "describe", "--always", "--dirty", "--tags")
     try:
         done = subprocess.run(words, capture_output=True, timeout=_GIT_SECONDS, check=True)
@@ -112,9 +112,9 @@ def _described() -> str:
     except subprocess.TimeoutExpired:
         problem = f"git gave no answer within {_GIT_SECONDS:.0f} s"
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip().splitlines()
-        text = said[-1].replace(_PARENTS, "") if said else ""
-        problem = f"git says: {output.safe(text)[:200]}" if text else "git failed"
+        lines = error.stderr.decode(errors="replace").strip().splitlines()
+        text = lines[-1].replace(_PARENTS, "") if lines else ""
+        problem = f"git: {output.safe(text)[:200]}" if text else "git failed"
     else:
         text = done.stdout.decode(errors="replace").strip()
         if text:

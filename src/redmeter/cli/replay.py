@@ -1,4 +1,4 @@
-"""replay: an access log into the store."""
+"""replay: count the requests of an access log."""
 
 import contextlib
 import dataclasses
@@ -36,13 +36,13 @@ from redmeter.ingest import lines
 from redmeter.ingest import replay as door
 from redmeter.store import Store
 
-#: How files begin that are compressed otherwise than by gzip: by what, and what writes them out.
+#: First bytes of compressed files other than gzip: the format, and the program that decompresses.
 _COMPRESSED = {
     b"BZh[1-9]1AY&SY": ("bzip2", "bzcat"),
     rb"\xfd7zXZ\x00": ("xz", "xzcat"),
     rb"\x28\xb5\x2f\xfd": ("zstd", "zstdcat"),
 }
-#: While following, what was read is written after so many seconds at the latest.
+#: While following, lines are written after at most this many seconds.
 FLUSH_SECONDS = 1.0
 
 
@@ -78,7 +78,7 @@ def replay(
     Each run counts the whole file: a file that is replayed twice counts twice.
     """
     if shift_to_now and follow:
-        raise InvalidSetting("--follow", "new lines are of now already: leave --shift-to-now out")
+        raise InvalidSetting("--follow", "new lines have the current time: omit --shift-to-now")
     report, brake, complete = door.Report(), _Brake(follow), False
     name = lines.STANDARD_INPUT if file == "-" else file
     try:
@@ -93,33 +93,33 @@ def replay(
                 extra = {"kept": report.kept, "complete": complete}
                 output.as_json(dataclasses.asdict(report) | extra)
             else:
-                _tell(report, complete, shift_to_now)
+                _show_report(report, complete, shift_to_now)
     if not complete:
         raise KeyboardInterrupt
     if report.kept and not json:
-        _say_next(again(url, prefix), widths)
+        _print_next(again(url, prefix), widths)
     if report.refused:
         refused = output.many(sum(report.refused.values()), "count")
-        fail(f"the server refused {refused}", STORE, "redmeter doctor shows its state")
+        fail(f"the server rejected {refused}", STORE, "redmeter doctor shows its state")
     if report.lines and not report.hits and not follow:
-        what = "give an access log, Apache's or nginx's or lines of JSON, in ASCII or UTF-8"
-        fail(f"{name}: no line is a hit: {what}", NOT_FOUND)
+        fix = "give an access log of Apache or nginx, or JSON lines, in ASCII or UTF-8"
+        fail(f"{name}: no line is a request", NOT_FOUND, fix)
 
 
 class _Brake:
-    """Ctrl-C lets no line be lost: it ends the reading, and what was read is stored and told.
+    """Ctrl-C ends the reading without losing a line: lines that were read are stored and counted.
 
-    It is let through where one may wait for lines for ever, else it waits for that; a second one
-    ends all. A log that is followed is read up to what is there then.
+    It interrupts at once while waiting for lines; otherwise, reading stops after the current batch.
+    A second Ctrl-C ends the command. A followed log is read up to its current end.
 
     Args:
-        follow: SIGTERM is the same, since a process that follows a log is ended so.
+        follow: SIGTERM does the same, because a process that follows a log is ended by it.
     """
 
     def __init__(self, follow: bool) -> None:
         self.follow = follow
         self.pulled = False
-        #: Whether the source looks at `pulled` by itself, a few times a second.
+        #: Whether the source checks `pulled` a few times a second.
         self.heeded = False
         self._waiting = False
         self._before: dict[int, Any] = {}
@@ -156,7 +156,7 @@ class _Brake:
 
 @contextlib.contextmanager
 def _source(file: str, twice: bool) -> Iterator[str]:
-    """Give the path of something to read; twice, which a pipe cannot be, so it is copied first."""
+    """Yield a path to read. A pipe that must be read twice is copied to a file first."""
     piped = file == "-" or not stat.S_ISREG(Path(file).stat().st_mode)
     if not (twice and piped) or Path(file).is_dir():
         yield file
@@ -173,9 +173,9 @@ def _source(file: str, twice: bool) -> Iterator[str]:
 
 
 def _check_kind(path: str, file: str) -> None:
-    """Fail where a file is compressed in a way that is not read here.
+    """Fail if a file is compressed, but not with gzip.
 
-    Of a pipe nothing can be read twice: there no line is a hit, which is told in the end.
+    A pipe cannot be read twice: there, the error at the end is that no line is a request.
     """
     if path == "-" or not Path(path).is_file():
         return
@@ -184,18 +184,18 @@ def _check_kind(path: str, file: str) -> None:
     for magic, (kind, program) in _COMPRESSED.items():
         if re.match(magic, start):
             given = program if file == "-" else f"{program} {shlex.quote(file)}"
-            told = f"it is compressed by {kind}, and read is gzip alone"
-            raise InvalidSetting(file, f"{told}: {given} | {called()} replay -")
+            problem = f"compressed with {kind}; only gzip is supported"
+            raise InvalidSetting(file, f"{problem}: {given} | {called()} replay -")
 
 
 def _shift(store: Store, path: str) -> int:
     """Return the seconds from the newest time in a log to the server's now."""
     with lines.read(path) as source, output.progress("looking for the newest line") as show:
-        newest = door.newest_time(_shown(source, show))
+        newest = door.newest_time(_with_progress(source, show))
     return 0 if newest is None else int(store.read()[0].now) - math.floor(newest)
 
 
-def _shown(source: lines.Lines, show: output.Show) -> Iterator[list[str]]:
+def _with_progress(source: lines.Lines, show: output.Show) -> Iterator[list[str]]:
     for batch in source:
         show(source.bytes_read, source.bytes_total)
         yield batch
@@ -210,10 +210,10 @@ def _replay(
     brake: _Brake,
     report: door.Report,
 ) -> bool:
-    """Replay with what the command line adds: progress, Ctrl-C, what to do about a pipe.
+    """Replay with progress and handling of Ctrl-C and pipes.
 
     Returns:
-        Whether all was read; of what is followed, all that was there in the end.
+        Whether everything was read; of a followed log, everything up to its end at that time.
     """
     with (
         lines.read(
@@ -224,7 +224,7 @@ def _replay(
         flush = math.inf
         if brake.follow:
             output.note(f"following {path}; Ctrl-C ends it")
-            # A pipe's reader waits where nobody can write meanwhile, so it never waits unwritten.
+            # Reading a pipe blocks, so nothing may be unwritten while it waits.
             brake.heeded = source.bytes_total is not None
             flush = FLUSH_SECONDS if brake.heeded else 0.0
             progress = None
@@ -243,41 +243,42 @@ def _replay(
             flush=flush,
             report=report,
             progress=progress,
-            away=_Away() if brake.follow else None,
+            away=_UnreachableNote() if brake.follow else None,
         )
         return source.complete and (brake.follow or not brake.pulled)
 
 
-class _Away:
-    """Says once in a while that the store is away."""
+class _UnreachableNote:
+    """Prints, at most once a minute, that Redis is unreachable."""
 
     def __init__(self) -> None:
-        self._said = -math.inf
+        self._printed = -math.inf
 
     def __call__(self, error: StoreError) -> None:
-        if time.monotonic() - self._said >= 60.0:
-            self._said = time.monotonic()
-            output.note(f"{error}; what is read is kept in memory until it is back")
+        if time.monotonic() - self._printed >= 60.0:
+            self._printed = time.monotonic()
+            output.note(f"{error}; lines are kept in memory until it is back")
 
 
-def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
+def _show_report(report: door.Report, complete: bool, shifted: bool) -> None:
     many = output.many
     output.line(
-        f"{many(report.lines, 'line')}: {many(report.hits, 'hit')}, {report.kept:,} of them kept"
+        f"{many(report.lines, 'line')}: {many(report.hits, 'request')}, "
+        f"{report.kept:,} within the retention"
     )
     if not complete or report.uncertain:
         counts = many(report.counts, "count")
-        per_hit = "two for each hit that is kept, a third where it failed"
-        output.line(f"stored: {report.stored:,} of {counts}, {per_hit}")
+        per_request = "two per request, three if it failed"
+        output.line(f"stored: {report.stored:,} of {counts}, {per_request}")
     if report.uncertain:
         output.line(f"{many(report.uncertain, 'count')} may or may not be stored")
     if report.too_old:
         hint = "" if shifted else "; --shift-to-now moves the newest line to now"
         if shifted and report.newest is not None and 2 * report.too_old > report.hits:
-            hint = f"; the newest line, {output.moment(report.newest)} UTC, was made now"
-        output.line(f"{many(report.too_old, 'hit')} older than the retention holds{hint}")
+            hint = f"; the newest line, {output.moment(report.newest)} UTC, became now"
+        output.line(f"{many(report.too_old, 'request')} older than the retention{hint}")
     if report.too_new:
-        output.line(f"{many(report.too_new, 'hit')} too far in the future: are the clocks right?")
+        output.line(f"{many(report.too_new, 'request')} too far in the future: check the clocks")
     malformed = sum(report.malformed.values())
     if malformed:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.malformed.items())
@@ -288,16 +289,15 @@ def _tell(report: door.Report, complete: bool, shifted: bool) -> None:
             output.line(f"    … ({malformed - len(report.examples):,} more)")
     if report.other_routes:
         output.line(
-            f"{many(report.other_routes, 'hit')} in route (other): --max-routes tells more apart"
+            f"{many(report.other_routes, 'request')} in route (other): "
+            "a higher --max-routes keeps more routes"
         )
     for reason, count in report.refused.items():
-        output.line(
-            f"{many(count, 'count')} refused by the server ({reason}), not at all precisions"
-        )
+        output.line(f"{many(count, 'count')} rejected by the server ({reason}), at some precisions")
 
 
-def _say_next(options: str, widths: Sequence[int]) -> None:
-    """Say what to look at, at precisions that are kept."""
+def _print_next(options: str, widths: Sequence[int]) -> None:
+    """Print the next commands to try, at precisions that the store keeps."""
     call = called()
     first = f"{call} series hits -p {_near(3600, widths)}{options}"
     second = f"{call} top http_requests --by route -p {_near(86_400, widths)}{options}"
@@ -309,5 +309,5 @@ def _say_next(options: str, widths: Sequence[int]) -> None:
 
 
 def _near(wanted: int, widths: Sequence[int]) -> str:
-    """Return a precision of these, ascending: the wanted one, else the next finer, or coarser."""
+    """Return the wanted one of ascending precisions, else the next finer, or coarser."""
     return output.span(max((width for width in widths if width <= wanted), default=widths[0]))

@@ -1,4 +1,4 @@
-"""names, series: what was counted and measured."""
+"""names, series: names of series and their samples."""
 
 import contextlib
 import glob
@@ -33,7 +33,7 @@ from redmeter.types import Mark, Series
 
 #: Samples listed below a chart.
 _LISTED = 10
-#: What names() lists, and how it calls each.
+#: Kinds of series: plural as an option takes it, singular as it is shown.
 _KINDS = {"counters": "counter", "gauges": "gauge", "histograms": "histogram"}
 
 
@@ -65,7 +65,7 @@ def names(
         raise InvalidSetting("--kind", f"{kind!r:.40}: give one of {', '.join(_KINDS)}")
     if not pattern:
         raise InvalidSetting(
-            "PATTERN", "is empty and matches nothing: leave it out for all, or give one as 'http_*'"
+            "PATTERN", "is empty and matches nothing: omit it for all, or give one as 'http_*'"
         )
     with opened(url, prefix, reading=True, partly=partly) as store:
         rows: list[tuple[str, str, int | None]] = []
@@ -83,23 +83,23 @@ def names(
     if not rows and pattern == "*" and kind:
         fail(f"there are no {kind} yet", NOT_FOUND)
     if not rows and pattern == "*":
-        fix = "count in your application, or read an access log: redmeter replay FILE"
-        fail("nothing is counted yet", NOT_FOUND, fix)
+        fix = "record metrics in your application, or read an access log: redmeter replay FILE"
+        fail("nothing is recorded yet", NOT_FOUND, fix)
     if not rows:
         what = kind.removesuffix("s") if kind else "counter, gauge or histogram"
         fail(f"no {what} matches {_shortened(pattern)}", NOT_FOUND, "redmeter names lists all")
 
 
 def _shortened(text: str) -> str:
-    """Cut what is repeated in an error, as those of invalid names are cut."""
+    """Truncate a text for an error, as invalid names are truncated."""
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text) - 60} more)"
 
 
 def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | None]]:
     """Return name, kind and grand total of all series of a kind that match.
 
-    There is none of gauges and histograms, nor of a counter that only other programs count, as
-    redmeter.book does: what they have counted before is not known.
+    Gauges and histograms have no grand total, and neither have counters that only other programs
+    or redmeter.book write.
     """
     found = catalogue.read_names(
         store, pattern, gauges=kind == "gauges", histograms=kind == "histograms"
@@ -131,11 +131,11 @@ def series(
     """
     width = seconds(precision)
     if watch and (json or not output.is_terminal()):
-        raise InvalidSetting("--watch", "draws on a terminal; leave it out here")
+        raise InvalidSetting("--watch", "draws on a terminal; omit it here")
     with opened(url, prefix, reading=True) as store:
         wanted = [resolve_name(store, each) for each in name]
         if watch:
-            with contextlib.suppress(KeyboardInterrupt):  # how one ends it
+            with contextlib.suppress(KeyboardInterrupt):  # the usual end
                 while True:
                     output.clear()
                     _show(store, wanted, width, json)
@@ -144,12 +144,12 @@ def series(
         missing = _show(store, wanted, width, json)
         if missing:
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            text = f"nothing is counted under {missing[0]}{more}"
+            text = f"nothing is stored under {missing[0]}{more}"
             fail(text, NOT_FOUND, suggestion(store, missing[0]))
 
 
 def _show(store: Store, names: list[str], precision: int, json: bool) -> list[str]:
-    """Show series, and return the names of those under which there was never anything."""
+    """Show series; return the names under which nothing was ever stored."""
     found = read_series(store, names, precision)
     totals = stored_totals(store, names)
     never = [n for n, one in found.items() if not one and not totals.get(n)]
@@ -181,7 +181,7 @@ def _show(store: Store, names: list[str], precision: int, json: bool) -> list[st
 
 
 def _gauges(store: Store, names: list[str], precision: int) -> dict[str, Series[float | None]]:
-    """Return those names that are gauges; without samples where they have some elsewhere only."""
+    """Return the names that are gauges, also those without samples of this precision."""
     if not names:
         return {}
     found = read_gauges(store, names, precision)
@@ -193,14 +193,14 @@ def _gauges(store: Store, names: list[str], precision: int) -> dict[str, Series[
 
 
 def _draw(one: Series[int], total: int | None, marks: list[Mark]) -> None:
-    ever = f" · total {total:,}" if total else ""  # what other programs count has none
+    ever = f" · total {total:,}" if total else ""  # counters of other programs have none
     title = f"{one.name} · every {output.span(one.precision)}"
     if not one:
         output.line(f"{title} · no samples are kept{ever}")
         output.line()
         return
     newest = f"newest {one.values[-1]:,}" + (" (running)" if one.partial else "")
-    counted = f"{one.total:,} in {output.many(len(one), 'slice')}"
+    counted = f"{one.total:,} in {output.many(len(one), 'interval')}"
     output.line(f"{title} · {counted} · {newest}{ever}")
     output.block(chart.draw(one, output.width(), marks))
     _list(one, "COUNT")

@@ -1,4 +1,4 @@
-"""What a user may have meant by a name that is not there, or is there otherwise."""
+"""Suggestions for a name that is not stored, or is stored as another kind."""
 
 import contextlib
 import difflib
@@ -24,7 +24,7 @@ class Stored(NamedTuple):
 
 
 def stored(store: Store, name: str) -> Stored:
-    """Return what is stored under a name without labels.
+    """Return the series of a name, with labels and without.
 
     Raises:
         LimitExceeded, StoreError: see catalogue.read_names().
@@ -49,28 +49,28 @@ def labels_of(series: list[str]) -> dict[str, set[str]]:
 
 
 def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
-    """Return what a user may have meant: other label sets, or names that look alike.
+    """Suggest other label sets of a name, or similar names.
 
     Args:
-        histograms: he means observed values; else counters and, where none is alike, these.
+        histograms: suggest histograms only; otherwise counters, and histograms if no counter fits.
     """
     base = name.partition("{")[0].rstrip("*")
     with contextlib.suppress(LimitExceeded):  # too many to look through
         there = stored(store, base)
         if not histograms and name in there.observed:
-            return f"it is observed: redmeter summary {shlex.quote(name)}"
+            return f"it is a histogram: redmeter summary {shlex.quote(name)}"
         if mine := there.observed if histograms else there.counters or there.gauges:
             return _listed(mine)
         if there.observed:
-            return f"it is observed: redmeter summary {shlex.quote(base)} --all-labels"
+            return f"it is a histogram: redmeter summary {shlex.quote(base)} --all-labels"
         kinds = (True,) if histograms else (False, True)
         for kind in kinds:
-            if some := _alike(store, base, histograms=kind):
+            if some := _similar(store, base, histograms=kind):
                 return _listed(some)
-    return "redmeter names lists what there is"
+    return "redmeter names lists all"
 
 
-def _alike(store: Store, base: str, *, histograms: bool) -> list[str]:
+def _similar(store: Store, base: str, *, histograms: bool) -> list[str]:
     def read(pattern: str) -> list[str]:
         return catalogue.read_names(store, pattern, histograms=histograms)
 
@@ -81,4 +81,4 @@ def _alike(store: Store, base: str, *, histograms: bool) -> list[str]:
 def _listed(names: list[str]) -> str:
     more = len(names) - _SUGGESTED
     rest = f" … ({more:,} more)" if more > 0 else ""
-    return f"there is: {', '.join(names[:_SUGGESTED])}{rest}"
+    return f"available: {', '.join(names[:_SUGGESTED])}{rest}"

@@ -29,25 +29,26 @@ from redmeter.resolve import resolve_name
 from redmeter.store import Store
 from redmeter.types import Mark, Series
 
-#: Slices listed below a chart.
+#: Intervals listed below a chart.
 _LISTED = 10
-#: What is told of each slice.
+#: Columns of each interval.
 _OVER_TIME = ("count", "mean", "p50", "p95", "p99")
-#: The same where there is little room, and columns of a terminal from which on there is more.
+#: Columns on a narrow terminal, and the width from which a terminal has room for all.
 _NARROW, _ROOMY = ("count", "p95"), 60
 
 
 @command(
     name="summary",
     epilog="Examples: redmeter summary checkout_seconds -p 1min · "
-    "redmeter summary checkout_seconds -p 1h --slices 24 --above 0.5 · "
+    "redmeter summary checkout_seconds -p 1h --intervals 24 --above 0.5 · "
     "redmeter summary http_seconds --all-labels --json",
 )
 def summary(
     name: Annotated[str, typer.Argument(help="A histogram, with its labels.")],
     precision: Precision = "60",
-    slices: Annotated[
-        int | None, typer.Option("--slices", "-n", help="Only the newest intervals; default: all.")
+    intervals: Annotated[
+        int | None,
+        typer.Option("--intervals", "-n", help="Only the newest intervals; default: all."),
     ] = None,
     above: Annotated[
         float | None,
@@ -60,7 +61,7 @@ def summary(
     prefix: Prefix = None,
     json: AsJson = False,
 ) -> None:
-    """Show the distribution of observed values: mean, percentiles, a histogram, over time.
+    """Show the distribution of a histogram: mean, percentiles, a histogram, over time.
 
     Percentiles are within 2.17 % of the exact values. Draws charts on a terminal, and prints
     columns elsewhere.
@@ -73,9 +74,9 @@ def summary(
         if all_labels and "{" in wanted:
             raise InvalidSetting("--all-labels", "give the name without labels")
         if all_labels:
-            found = read_merged(store, wanted, width, slices=slices)
+            found = read_merged(store, wanted, width, slices=intervals)
         else:
-            found = read_summaries(store, [wanted], width, slices=slices)[wanted]
+            found = read_summaries(store, [wanted], width, slices=intervals)[wanted]
         if json:
             output.as_json(_as_dict(found, above))
         elif found.count and output.is_terminal():
@@ -84,7 +85,7 @@ def summary(
         elif found.count:
             output.table(*_columns(found, above))
         if not found.count:
-            text = f"nothing was observed under {wanted} in this window"
+            text = f"no values under {wanted} in this window"
             fail(text, NOT_FOUND, _hint(store, wanted))
 
 
@@ -93,15 +94,15 @@ def _hint(store: Store, name: str) -> str:
     if "{" not in name and catalogue.read_names(store, literal + "{*", histograms=True):
         return f"it has label sets: redmeter summary {shlex.quote(name)} --all-labels, or name one"
     if catalogue.read_names(store, literal, histograms=True):
-        return "a coarser precision may look further back, e.g. -p 1h"
-    for kind, gauges in (("counted", False), ("a gauge", True)):
+        return "a coarser precision may reach further back, e.g. -p 1h"
+    for kind, gauges in (("a counter", False), ("a gauge", True)):
         if catalogue.read_names(store, literal, gauges=gauges):
             return f"it is {kind}: redmeter series {shlex.quote(name)}"
     return suggestion(store, name, histograms=True)
 
 
 def _numbers(found: Spread, above: float | None) -> dict[str, float | None]:
-    """Return what is told of a window, in order."""
+    """Return the statistics of a window, in order."""
     p50, p90, p95, p99 = found.quantiles((0.5, 0.9, 0.95, 0.99))
     numbers = {
         "count": found.count,
@@ -129,9 +130,9 @@ def _draw(
     found: Summary, over_time: Series[Spread | None], above: float | None, marks: list[Mark]
 ) -> None:
     write = units.writer_for(found.name)
-    slices = output.many(len(over_time), "slice")
+    intervals = output.many(len(over_time), "interval")
     every = f"every {output.span(found.precision)}"
-    output.line(f"{found.name} · {every} · {output.many(found.count, 'value')} in {slices}")
+    output.line(f"{found.name} · {every} · {output.many(found.count, 'value')} in {intervals}")
     output.line()
     numbers = _numbers(found, None)
     rows: list[list[output.Cell]] = [
@@ -174,23 +175,23 @@ def _of(over_time: Series[Spread | None], q: float) -> Series[float | None]:
 
 
 def _list(over_time: Series[Spread | None], write: units.Writer) -> None:
-    """List the newest slices."""
-    told = _OVER_TIME if output.width() >= _ROOMY else _NARROW
+    """List the newest intervals."""
+    shown = _OVER_TIME if output.width() >= _ROOMY else _NARROW
     rows: list[list[output.Cell]] = []
     if len(over_time) > _LISTED:
-        rows.append([f"… ({len(over_time) - _LISTED} more)", *[""] * len(told)])
+        rows.append([f"… ({len(over_time) - _LISTED} more)", *[""] * len(shown)])
     for start, one in over_time[-_LISTED:]:
-        cells = dict.fromkeys(told, "")
+        cells = dict.fromkeys(shown, "")
         if one is not None:
-            numbers = dict(zip(_OVER_TIME, _slice(one), strict=True))
-            cells = {key: write(numbers[key] or 0.0) for key in told}
+            numbers = dict(zip(_OVER_TIME, _statistics(one), strict=True))
+            cells = {key: write(numbers[key] or 0.0) for key in shown}
             cells["count"] = f"{one.count:,}"
         rows.append([output.moment(start, over_time.precision), *cells.values()])
-    columns = ["START (UTC)", *map(str.upper, told)]
+    columns = ["START (UTC)", *map(str.upper, shown)]
     output.table(columns, rows, right=range(1, len(columns)))
 
 
-def _slice(one: Spread | None) -> list[float | None]:
+def _statistics(one: Spread | None) -> list[float | None]:
     if one is None:
         return [0, *[None] * (len(_OVER_TIME) - 1)]
     return [one.count, one.mean, *one.quantiles((0.5, 0.95, 0.99))]
@@ -209,8 +210,8 @@ def _as_dict(found: Summary, above: float | None) -> dict[str, object]:
         "partial": found.partial,
         **numbers,
         "buckets": [list(bucket) for bucket in found.buckets()],
-        "slices": [
-            {"start": start, **dict(zip(_OVER_TIME, _slice(one), strict=True))}
+        "intervals": [
+            {"start": start, **dict(zip(_OVER_TIME, _statistics(one), strict=True))}
             for start, one in over_time
         ],
     }

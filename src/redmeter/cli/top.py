@@ -32,15 +32,15 @@ from redmeter.reading.rankings import ORDERS, Order
 from redmeter.store import Store
 from redmeter.types import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
 
-#: Columns of a terminal from which on a ranking has bars.
+#: Columns of a terminal that a ranking with bars needs.
 _ROOM_FOR_BARS = 60
-#: Groups that are named where they were left out.
+#: Omitted groups that are named.
 _NAMED = 5
 
 
 @command(
     name="top",
-    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --slices 24 · "
+    epilog="Examples: redmeter top · redmeter top http_requests --by route -p 1h --intervals 24 · "
     "redmeter top http_seconds --by route --by p95 · redmeter top '*_seconds' --by total · "
     "redmeter top http_requests --by route --failing status=5xx · redmeter top 'sales*' -p 1d · "
     "redmeter top http_seconds --by route --by p95 --since 3h --until 2h",
@@ -76,10 +76,10 @@ def top(
         ),
     ] = None,
     precision: Precision = "60",
-    slices: Annotated[
+    intervals: Annotated[
         int | None,
         typer.Option(
-            "--slices",
+            "--intervals",
             "-n",
             help=f"Number of newest intervals. Default: {RANKED_SLICES}, or all that are kept if "
             "fewer; with --since or --until, the whole window.",
@@ -95,15 +95,15 @@ def top(
 ) -> None:
     """Rank counters, histograms, or the values of a label.
 
-    Adds up the newest intervals, the current one included, or those of a window in the past.
-    For percentiles, it reads four candidates per row, chosen by mean and spread; a note says if
+    Sums the newest intervals, including the current one, or those of a window in the past.
+    For percentiles, it reads four candidates per row, chosen by mean and spread; a note warns if
     others may rank higher. With --failing, exits with 0 if nothing failed.
     """
     width = seconds(precision)
     label, order = _ways(by or [])
     wrong, only = _labels("--failing", failing), _labels("--where", where)
     if wrong and order is not None:
-        raise InvalidSetting("--failing", f"ranks by what failed; leave --by {order} out")
+        raise InvalidSetting("--failing", f"ranks by failures; omit --by {order}")
     if label is not None and (not label or name is None):
         missing = "name a counter" if label else "name a label"
         raise InvalidSetting("--by", f"{missing}, e.g. redmeter top http_requests --by route")
@@ -115,13 +115,13 @@ def top(
             for option, text in (("--since", since), ("--until", until))
         )
         if first is not None and last is not None and first > last:
-            raise InvalidSetting("--until", "lies before --since: nothing is between them")
+            raise InvalidSetting("--until", "is before --since, so the window is empty")
         rows = rankings.rank(
             store,
             name,
             width,
             by=label,
-            slices=slices,
+            slices=intervals,
             limit=limit,
             order=order,
             where=only,
@@ -150,13 +150,12 @@ def top(
             if wrong:
                 output.note(_nothing_failed(store, name, wrong, window, farther, rows.groups))
                 return
-            what = "was observed" if observed else "happened"
             fixes = [*farther, suggestion(store, name, histograms=observed)]
-            fail(f"nothing {what} in {window}", NOT_FOUND, "; ".join(fixes))
+            fail(f"nothing was recorded in {window}", NOT_FOUND, "; ".join(fixes))
 
 
 def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
-    """Tell labels to add up by from what to rank by: at most one of each."""
+    """Separate the label to group by from the order to rank by: at most one of each."""
     labels, orders = [], []
     for word in words:
         if re.fullmatch(r"[pP][0-9.]+", word):
@@ -169,7 +168,7 @@ def _ways(words: Sequence[str]) -> tuple[str | None, str | None]:
         else:
             orders.append(word)
     if "failing" in orders:
-        raise InvalidSetting("--by", "say what failed instead, e.g. --failing status=5xx")
+        raise InvalidSetting("--by", "name the failures instead, e.g. --failing status=5xx")
     if len(labels) > 1 or len(orders) > 1:
         both = labels if len(labels) > 1 else orders
         kinds = ", ".join(order for order in ORDERS if order != "failing")
@@ -199,7 +198,7 @@ def _why_nothing(
     where: Mapping[str, str],
     failing: Mapping[str, str],
 ) -> str:
-    """Return why nothing is ranked, however far back one looks; "" where that is no reason."""
+    """Return why no window has anything to rank; "" if there is no such reason."""
     if glob.escape(name) != name:
         return _why_none_failed(store, name, failing) if failing else ""
     try:
@@ -213,27 +212,27 @@ def _why_nothing(
     quoted = shlex.quote(name)
     if not some:
         if there.counters:
-            return f"{name} is counted, not observed; leave --by {order} out"
+            return f"{name} is a counter, and --by {order} ranks histograms; omit it"
         if there.observed:
             return (
-                f"{name} is observed, not counted, and --failing ranks counters; "
-                f"redmeter top {quoted} --by p95 ranks what is observed"
+                f"{name} is a histogram, and --failing ranks counters; "
+                f"rank it with redmeter top {quoted} --by p95"
             )
         if there.gauges:
             one = shlex.quote(there.gauges[0])
-            return f"{name} is a gauge, and these are not ranked; redmeter series {one}"
+            return f"{name} is a gauge, and gauges are not ranked; see redmeter series {one}"
         return f"nothing is stored under {name}; {suggestion(store, name, histograms=observed)}"
     labels = labels_of([*there.counters, *there.observed])
     for key in (label, *where, *failing):
         if key and key not in labels:
             if labels:
                 names = ", ".join(labels)
-                return f"no series of {name} has the label {key}; there are: {names}"
+                return f"no series of {name} has the label {key}; labels: {names}"
             option = "--by" if key == label else "--where" if key in where else "--failing"
-            return f"{name} has no labels; leave {option} out"
+            return f"{name} has no labels; omit {option}"
     for key, value in where.items():
         if value not in labels[key]:
-            return f"no series of {name} has {key}={value}; there are: {_few(labels[key])}"
+            return f"no series of {name} has {key}={value}; values: {_few(labels[key])}"
     if label is None and name not in some:
         words = f" --by {order}" if observed else ""
         for option, given in (("--failing", failing), ("--where", where)):
@@ -247,7 +246,7 @@ def _why_nothing(
 
 
 def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> str:
-    """Return why no series that matches a pattern can have failed; "" where some can."""
+    """Return why no series that matches a pattern can have failed; "" if some can."""
     try:
         names = catalogue.read_names(store, pattern)
     except LimitExceeded:
@@ -255,11 +254,11 @@ def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> 
     labels = labels_of(names)
     missing = next((key for key in failing if key not in labels), None)
     if not names:
-        what = "nothing is counted yet" if pattern == "*" else f"no counter matches {pattern}"
+        what = "nothing is recorded yet" if pattern == "*" else f"no counter matches {pattern}"
         return f"{what}; {suggestion(store, pattern)}"
     if missing is None:
         return ""
-    there = f"there are: {', '.join(labels)}" if labels else "none has labels"
+    there = f"labels: {', '.join(labels)}" if labels else "none has labels"
     return f"no counter that matches {pattern} has the label {missing}; {there}"
 
 
@@ -271,17 +270,17 @@ def _nothing_failed(
     farther: Sequence[str],
     groups: int,
 ) -> str:
-    """Return the good news; and what else there is, since a value may be mistyped."""
+    """Return that nothing failed, and the known values, because the given one may be mistyped."""
     text = [f"nothing failed in {window}"]
     if not groups:
-        text += ["nothing was counted there at all", *farther]
+        text += ["nothing was counted in it at all", *farther]
     with contextlib.suppress(LimitExceeded):
         patterned = glob.escape(name) != name
         names = catalogue.read_names(store, name) if patterned else stored(store, name).counters
         labels = labels_of(names)
         for key, value in failing.items():
             if value not in labels.get(key, ()):
-                text.append(f"no series has {key}={value} so far; there are: {_few(labels[key])}")
+                text.append(f"no series has {key}={value} so far; values: {_few(labels[key])}")
     return "; ".join(text)
 
 
@@ -290,28 +289,28 @@ def _few(values: Iterable[str]) -> str:
     return ", ".join(listed[:_NAMED]) + (" …" if len(listed) > _NAMED else "")
 
 
-def _farther(store: Store, width: int, slices: int, *, observed: bool) -> list[str]:
-    """Return which coarser precision looks further back, if one does."""
+def _farther(store: Store, width: int, intervals: int, *, observed: bool) -> list[str]:
+    """Return which coarser precision reaches further back, if any."""
     view, _ = store.read()
     kept = view.histograms if observed else view.retention
     reach = {p: p * min(RANKED_SLICES, samples) for p, samples in kept.items()}
     farthest = max(reach, key=lambda precision: reach[precision])
-    if farthest <= width or reach[farthest] <= slices * width:
+    if farthest <= width or reach[farthest] <= intervals * width:
         return []
     return [f"-p {output.span(farthest)} looks further back"]
 
 
-def _window(slices: int, width: int, first: float | None, last: float | None) -> str:
-    """Return the window that was ranked, e.g. "the newest 60 slices of 1min"."""
+def _window(intervals: int, width: int, first: float | None, last: float | None) -> str:
+    """Return the window that was ranked, e.g. "the newest 60 intervals of 1min"."""
     newest = "the newest" if first is None and last is None else "these"
-    return f"{newest} {output.many(slices, 'slice')} of {output.span(width)}"
+    return f"{newest} {output.many(intervals, 'interval')} of {output.span(width)}"
 
 
 def _title(
-    name: str, by: str | None, slices: int, width: int, first: float | None, last: float | None
+    name: str, by: str | None, intervals: int, width: int, first: float | None, last: float | None
 ) -> str:
-    """Return the line above a ranking: what is ranked, over which window."""
-    window = _window(slices, width, first, last).removeprefix("these ")
+    """Return the title of a ranking: the names and the window."""
+    window = _window(intervals, width, first, last).removeprefix("these ")
     for word, at in (("from", first), ("to", last)):
         if at is not None:
             window += f" {word} {output.moment(int(at), width)}"
@@ -327,14 +326,14 @@ def _as_dict(
         "looked_at": rows.looked_at,
         "complete": rows.complete and not missing,
         "left_out": rows.left_out,
-        "slices": rows.slices,
+        "intervals": rows.slices,
         "precision": width,
         "missing": missing,
     }
 
 
 def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> None:
-    """Print a ranking, with what it is ranked by first."""
+    """Print a ranking, its order as the first column."""
     columns = [by.upper() if by else "NAME"]
     columns += {
         "count": ["COUNT", "SHARE"],
@@ -354,17 +353,17 @@ def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> N
         more = len(rows.left_out) - _NAMED
         rest = f" … ({more:,} more)" if more > 0 else ""
         output.note(
-            f"left out: {', '.join(names)}{rest}: percentiles are read of {MAX_SERIES:,} series at "
-            "most; --where with further labels leaves fewer"
+            f"omitted: {', '.join(names)}{rest}: percentiles are computed for at most "
+            f"{MAX_SERIES:,} series; add --where to select fewer"
         )
 
 
 def _compared(rows: Ranking, order: str, limit: int) -> str:
-    """Return what to say where not all were compared."""
-    text = f"{order} of {rows.looked_at:,} out of {rows.groups:,} was compared"
+    """Return the note for a ranking that compared a part of the groups."""
+    text = f"compared the {order} of {rows.looked_at:,} of {rows.groups:,}"
     if rows.complete:
-        return f"{text}: mean and spread of the others allow none above these"
-    text += ": of those of which mean and spread allow the highest; others may be higher"
+        return f"{text}: by mean and spread, none of the others can rank above these"
+    text += ", those that can be highest by mean and spread; others may be higher"
     if rows.looked_at + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_READ:
         text += "; a higher --limit compares more"
     return text

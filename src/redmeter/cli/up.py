@@ -1,8 +1,8 @@
-"""up, stop: what runs beside the application.
+"""up, stop: the processes next to the application.
 
-`up` is one process for each store and prefix (lock.py): it starts the embedded server where no
-URL names another, serves the page, and keeps the cleaner running. Killing it loses nothing: the
-embedded server has a keeper of its own, and a cleaning pass may end anywhere.
+`up` is one process for each store and prefix (lock.py): it starts the embedded server unless a URL
+names another one, serves the page, and runs the cleaner. Killing it loses no data: the embedded
+server has its own supervisor, and a cleaning pass may stop anywhere.
 """
 
 import contextlib
@@ -32,11 +32,11 @@ from redmeter.store.replies import raised
 if TYPE_CHECKING:
     from redmeter.dashboard import server
 
-#: The log of a detached process is begun anew beyond this size, bytes; how often it is looked at,
+#: The log of a detached process is truncated beyond this size, bytes; how often that is checked,
 #: seconds.
 LOG_SIZE, LOG_SECONDS = 1_000_000, 5.0
 
-#: What to try on an empty store, and where there is a log to read; in this order.
+#: Commands to try on an empty store, and with a sample log; in this order.
 _FIRST = ("doctor", "replay --help")
 _WITH_LOG = ("replay {log} --shift-to-now", "series hits -p 1h", "doctor")
 
@@ -111,20 +111,20 @@ def up(
         _detach(lock, options)
         return
     if not lock.acquire():
-        _say_running(lock, options)
+        _print_running(lock, options)
         return
     output.log_warnings()
     _bound_log(lock)
     with opened(url, prefix, create=True) as store:
         page = None if no_page else options.page(store)
-        store.read()  # the first connection: starts the embedded server, or says what is wrong
+        store.read()  # the first connection: starts the embedded server, or raises
         with contextlib.suppress(KeyboardInterrupt):
             signal.signal(signal.SIGTERM, signal.default_int_handler)
 
             def ready() -> None:
                 lock.ready(page.address if page else "")
-                _say("is up", lock, page.link if page else "", _lack(page))
-                _say_first(lock, options)
+                _print_running_at("is up", lock, page.link if page else "", _lack(page))
+                _print_first_steps(lock, options)
                 output.note("cleaning every minute; Ctrl-C ends it")
 
             if page is None:
@@ -137,7 +137,7 @@ def up(
 
 
 class Options(NamedTuple):
-    """What the page is told by the command line."""
+    """The options of the page."""
 
     host: str
     port: int | None
@@ -149,7 +149,7 @@ class Options(NamedTuple):
     sample_log: Path | None
 
     def credentials(self) -> "server.Credentials":
-        """Return who may look."""
+        """Return the credentials of the page."""
         with needs("standard", "redmeter up"):
             from redmeter.dashboard import server  # when it is used: it imports many packages
 
@@ -169,7 +169,7 @@ class Options(NamedTuple):
         )
 
     def secrets(self) -> bool:
-        """Return whether credentials are given, by whichever way."""
+        """Return whether credentials are given by any option or variable."""
         named = any(os.environ.get(name) for name in (defaults.TOKEN, defaults.USERS))
         files = self.token_file is not None or self.users_file is not None
         return not self.no_page and (named or files)
@@ -188,7 +188,7 @@ class Options(NamedTuple):
 
 
 def _serve(page: "server.PageServer", store: Store, ready: Callable[[], None]) -> None:
-    """Run the page, with the cleaner beside it; neither goes on without the other."""
+    """Run the page and the cleaner; if one ends, so does the other."""
     failed: list[Exception] = []
 
     def clean() -> None:
@@ -211,7 +211,11 @@ def _serve(page: "server.PageServer", store: Store, ready: Callable[[], None]) -
 
 
 def _lack(page: "server.PageServer | None") -> str:
-    return " (not built here: only its JSON)" if page and not page.dashboard.built else ""
+    return (
+        " (the page is not built: only the API is served)"
+        if page and not page.dashboard.built
+        else ""
+    )
 
 
 def _clean(store: Store) -> None:
@@ -219,7 +223,7 @@ def _clean(store: Store) -> None:
         try:
             cleaning.run(store, quit=lambda: False)
         except ClockDisagreement as error:
-            output.error(f"{error}; looking again in a minute")
+            output.error(f"{error}; checking again in a minute")
             time.sleep(cleaning.INTERVAL)
 
 
@@ -241,10 +245,10 @@ def stop(url: Url = None) -> None:
 
 def _detach(lock: UpLock, options: Options) -> None:
     if _is_ready(lock):
-        _say_running(lock, options)
+        _print_running(lock, options)
         return
     minted = None if options.no_page else options.credentials().minted
-    # Settings travel by the environment: a password must not stand in the list of processes.
+    # Settings are passed in the environment: a password must not show in the list of processes.
     given = {
         "REDMETER_URL": lock.url,
         "REDMETER_PREFIX": lock.prefix,
@@ -259,7 +263,7 @@ def _detach(lock: UpLock, options: Options) -> None:
             os.ftruncate(log, 0)
         start = os.fstat(log).st_size
         child = subprocess.Popen(
-            # -P: what lies in the working directory is no part of the program.
+            # -P: modules in the working directory are not part of the program.
             [sys.executable, "-P", "-m", "redmeter", "up", *options.words()],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -272,7 +276,7 @@ def _detach(lock: UpLock, options: Options) -> None:
     try:
         answered = wait(lambda: _is_ready(lock) or child.poll() is not None)
     except KeyboardInterrupt:
-        if not _is_ready(lock):  # else it is what was asked for
+        if not _is_ready(lock):  # otherwise it is the requested process
             child.terminate()
             child.wait()
         raise
@@ -281,23 +285,23 @@ def _detach(lock: UpLock, options: Options) -> None:
         fail(f"no answer within {WAIT_SECONDS:.0f} s", STORE, f"see the log, {lock.log}")
     state = lock.state()
     if state is None or not state.ready:
-        said = lock.log.read_bytes()[start:].decode(errors="replace").strip()
+        text = lock.log.read_bytes()[start:].decode(errors="replace").strip()
         code = child.returncode or 0
-        said = said.removeprefix("error: ") or f"it ended with code {code}"
-        fail(said, code if code > 0 else STORE, lines=True)
+        text = text.removeprefix("error: ") or f"it ended with code {code}"
+        fail(text, code if code > 0 else STORE, lines=True)
     if state.pid == child.pid:
         link = f"{state.page}?token={minted}" if state.page and minted else state.page
-        _say("is up", lock, link)
-        _say_first(lock, options)
+        _print_running_at("is up", lock, link)
+        _print_first_steps(lock, options)
         output.note(f"log: {lock.log} · {called()} stop{again(lock.url)} ends it")
-    else:  # somebody else was faster
+    else:  # another process was faster
         child.wait()
-        _say_running(lock, options)
+        _print_running(lock, options)
     child.returncode = 0  # it goes on without us: nothing to be warned of
 
 
 def _bound_log(lock: UpLock) -> None:
-    """Begin the log anew whenever it is too large, where it is what we write errors to."""
+    """Truncate the log whenever it is too large, if it is our standard error."""
     try:
         ours = os.path.samestat(os.fstat(2), lock.log.stat())
     except OSError:
@@ -318,28 +322,30 @@ def _is_ready(lock: UpLock) -> bool:
     return state is not None and state.ready
 
 
-def _say_running(lock: UpLock, options: Options) -> None:
+def _print_running(lock: UpLock, options: Options) -> None:
     state = lock.state()
     if state is None or not state.ready:
         fail("another redmeter up is starting and does not finish", STORE, "try again")
-    _say(f"runs already (pid {state.pid})", lock, state.page)
-    _say_first(lock, options)
-    first = f"{called()} stop{again(lock.url)} comes first"
+    _print_running_at(f"is already running (pid {state.pid})", lock, state.page)
+    _print_first_steps(lock, options)
+    first = f"run {called()} stop{again(lock.url)} first"
     if options.secrets():
-        # Who gave them takes the page for locked.
-        fail(f"the credentials given now do not hold for what runs already: {first}", USAGE)
+        # The user believes that the page is protected by them.
+        fail(f"the running process does not use these credentials: {first}", USAGE)
     if words := options.words():
-        output.note(f"what runs already keeps its own options, without {' '.join(words)}: {first}")
+        output.note(
+            f"the running process keeps its own options, without {' '.join(words)}: {first}"
+        )
 
 
-def _say(what: str, lock: UpLock, page: str, lack: str = "") -> None:
+def _print_running_at(what: str, lock: UpLock, page: str, lack: str = "") -> None:
     output.line(f"redmeter {what}: {lock.location}")
     if page:
         output.line(f"page: {page}{lack}")
 
 
-def _say_first(lock: UpLock, options: Options) -> None:
-    """Say what to try on an empty store: commands that work as they are printed."""
+def _print_first_steps(lock: UpLock, options: Options) -> None:
+    """Print commands to try on an empty store; they work as printed."""
     if not _is_empty(lock):
         return
     log = options.sample_log
@@ -351,12 +357,12 @@ def _say_first(lock: UpLock, options: Options) -> None:
 
 
 def _is_empty(lock: UpLock) -> bool:
-    """Return whether nothing is recorded yet, as far as one can see."""
+    """Return whether nothing is recorded yet; False if that cannot be read."""
     try:
         with opened(lock.url, lock.prefix, reading=True) as store:
             keys = store.keys
             named = (keys.known, keys.gauges, keys.hists, keys.messages)
             sizes = store.ask([indexes.size(keys, index) for index in named])
             return not any(map(raised, sizes))
-    except StoreError:  # it runs, and what is wrong with it shows elsewhere
+    except StoreError:  # it runs; other commands report the error
         return False

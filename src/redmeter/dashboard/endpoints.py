@@ -14,6 +14,7 @@ from redmeter.dashboard import schemas
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.parameters import (
     FILTER,
+    INTERVALS,
     LABEL,
     LOGGER,
     MOMENT,
@@ -22,7 +23,6 @@ from redmeter.dashboard.parameters import (
     PAIR,
     PATTERN,
     SEVERITY,
-    SLICES,
     SWITCH,
     WIDTH,
     Parameter,
@@ -52,23 +52,23 @@ class Endpoint:
 
 
 def _precision(default: int = 60) -> Parameter:
-    text = "Width of a slice, seconds: one that the store keeps; the error lists those."
+    text = "Width of an interval, seconds: one that the store keeps; the error lists them."
     return Parameter("precision", WIDTH, text, default)
 
 
 def _limit(most: int, default: int, of: str) -> Parameter:
-    return Parameter("limit", whole(1, most), f"How many {of}.", default)
+    return Parameter("limit", whole(1, most), f"Number of {of}.", default)
 
 
-_SINCE = Parameter("since", MOMENT, "Leave out slices that end before, Unix seconds.")
-_UNTIL = Parameter("until", MOMENT, "Leave out slices that start after, Unix seconds.")
+_SINCE = Parameter("since", MOMENT, "Omit intervals that end before, Unix seconds.")
+_UNTIL = Parameter("until", MOMENT, "Omit intervals that start after, Unix seconds.")
 _NAME = Parameter("name", NAME, "A series, with its labels.", required=True)
 _WHERE = Parameter("where", PAIR, "Only series with this label, LABEL=VALUE.", most=MAX_PAIRS)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "/api/overview",
-        "Everything that the overview shows",
+        "The data of the overview",
         schemas.OverviewAnswer,
         (
             _precision(),
@@ -77,7 +77,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/series",
-        "Samples of counters or gauges, many at once",
+        "Samples of counters or gauges",
         schemas.SeriesAnswer,
         (
             Parameter("name", NAME, "A series.", required=True, most=MAX_SERIES),
@@ -85,10 +85,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _SINCE,
             _UNTIL,
             Parameter(
-                "by", LABEL, "Of one name without labels: a series for each value of this label."
+                "by", LABEL, "For one name without labels: one series per value of this label."
             ),
-            Parameter("sum", SWITCH, "1: of one name without labels, all label sets added.", False),
-            Parameter("kind", choice("counter", "gauge"), "What the names are of.", "counter"),
+            Parameter(
+                "sum", SWITCH, "1: for one name without labels, the sum of all label sets.", False
+            ),
+            Parameter("kind", choice("counter", "gauge"), "Kind of the series.", "counter"),
         ),
     ),
     Endpoint(
@@ -98,38 +100,41 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*"),
             Parameter(
-                "kind", choice("counters", "gauges", "histograms"), "What they are of.", "counters"
+                "kind",
+                choice("counters", "gauges", "histograms"),
+                "Kind of the series.",
+                "counters",
             ),
             _limit(10_000, 1_000, "names"),
         ),
     ),
     Endpoint(
         "/api/top",
-        "What happens most often, takes longest or fails most",
+        "The most frequent, slowest or most failing",
         schemas.TopAnswer,
         (
             Parameter("name", PATTERN, "With `by` a name without labels; without, a pattern.", "*"),
             _precision(),
-            Parameter("by", LABEL, "A label, by whose values to add up."),
-            Parameter("order", ORDER, "What to rank by; percentiles as p95.", "count"),
+            Parameter("by", LABEL, "A label to group by."),
+            Parameter("order", ORDER, "The order; percentiles as p95.", "count"),
             Parameter(
-                "slices",
-                SLICES,
-                f"How many of the newest slices; default {RANKED_SLICES}, or all that are kept.",
+                "intervals",
+                INTERVALS,
+                f"Number of newest intervals; default {RANKED_SLICES}, or all that are kept.",
             ),
             _limit(MAX_RANKED_ROWS, RANKED_ROWS, "rows"),
             _WHERE,
             Parameter(
                 "failing",
                 PAIR,
-                "With order=failing: the label of what failed, as status=5xx.",
+                "With order=failing: the label of failures, e.g. status=5xx.",
                 most=MAX_PAIRS,
             ),
         ),
     ),
     Endpoint(
         "/api/summary",
-        "How observed values were spread",
+        "Distributions of histograms",
         schemas.SummaryAnswer,
         (
             Parameter("name", NAME, "A histogram.", required=True, most=MAX_SUMMARIES),
@@ -147,58 +152,59 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter(
                 "threshold",
                 number(-1e300, 1e300, "a number"),
-                "Also which share of the values is above.",
+                "Also return the share of values above it.",
             ),
-            Parameter("over_time", SWITCH, "1: slice by slice, too.", False),
+            Parameter("over_time", SWITCH, "1: also for each interval.", False),
         ),
     ),
     Endpoint(
         "/api/messages",
-        "What was logged: changes, the most frequent, the newest",
+        "Log messages: changes, the most frequent patterns, the newest",
         schemas.MessagesAnswer,
         (
-            Parameter("logger", LOGGER, "Only of this one."),
-            Parameter("severity", SEVERITY, "Only of these.", most=MAX_PAIRS),
+            Parameter("logger", LOGGER, "Only this logger."),
+            Parameter("severity", SEVERITY, "Only these severities.", most=MAX_PAIRS),
             _limit(500, 100, "messages, and patterns"),
         ),
     ),
     Endpoint(
         "/api/marks",
-        "Marks, as deploys are",
+        "Marks, such as deploys",
         schemas.MarksAnswer,
         (
-            Parameter("since", MOMENT, "From here on, Unix seconds."),
-            Parameter("until", MOMENT, "Up to here, Unix seconds."),
+            Parameter("since", MOMENT, "Start, Unix seconds."),
+            Parameter("until", MOMENT, "End, Unix seconds."),
         ),
     ),
     Endpoint(
         "/api/pages",
-        "Pages of a web application",
+        "Routes of a web application",
         schemas.PagesAnswer,
         (
             _precision(),
-            Parameter(
-                "order", choice("count", "p95", "failing", "total"), "What to rank by.", "count"
-            ),
-            _limit(200, 50, "pages"),
-            Parameter("offset", whole(0, 100_000), "Pages to pass over.", 0),
+            Parameter("order", choice("count", "p95", "failing", "total"), "The order.", "count"),
+            _limit(200, 50, "routes"),
+            Parameter("offset", whole(0, 100_000), "Number of routes to skip.", 0),
             Parameter("filter", FILTER, "Only routes that contain this text.", ""),
         ),
     ),
     Endpoint(
         "/api/counters",
-        "Counters, gauges or histograms, each with a small curve",
+        "Counters, gauges or histograms, each with a sparkline",
         schemas.CountersAnswer,
         (
             _precision(),
             Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*"),
             Parameter(
-                "kind", choice("counters", "gauges", "histograms"), "What they are of.", "counters"
+                "kind",
+                choice("counters", "gauges", "histograms"),
+                "Kind of the series.",
+                "counters",
             ),
             Parameter("grouped", SWITCH, "1: one row for all label sets of a name.", False),
-            Parameter("order", choice("name", "count", "change"), "What to rank by.", "name"),
+            Parameter("order", choice("name", "count", "change"), "The order.", "name"),
             _limit(200, 50, "rows"),
-            Parameter("offset", whole(0, 100_000), "How many to leave out before.", 0),
+            Parameter("offset", whole(0, 100_000), "Number of rows to skip.", 0),
         ),
     ),
     Endpoint(
@@ -209,11 +215,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "/api/forecast",
-        "What is expected of a series",
+        "The expected range of a series",
         schemas.ForecastAnswer,
         (_NAME, _precision(3600)),
     ),
-    Endpoint("/api/health", "How the store is", schemas.HealthAnswer),
+    Endpoint("/api/health", "Health of the store", schemas.HealthAnswer),
 )
 
 

@@ -113,7 +113,7 @@ def names(store: Store, values: Values) -> schemas.NamesAnswer:
 
 def top(store: Store, values: Values) -> schemas.TopAnswer:
     """Answer /api/top."""
-    order, by, slices = values["order"], values["by"], values["slices"]
+    order, by, intervals = values["order"], values["by"], values["intervals"]
     where, failing = _labels("where", values), _labels("failing", values)
     if by is not None and any(c in values["name"] for c in "{}"):
         raise _together("by takes a name without labels", "give labels as where=LABEL=VALUE")
@@ -122,7 +122,12 @@ def top(store: Store, values: Values) -> schemas.TopAnswer:
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
     precision, wanted = values["precision"], Order.parse(order)
-    options: dict[str, Any] = {"by": by, "slices": slices, "limit": values["limit"], "where": where}
+    options: dict[str, Any] = {
+        "by": by,
+        "slices": intervals,
+        "limit": values["limit"],
+        "where": where,
+    }
 
     def make(kept: Kept) -> Query[Ranking]:
         asked = store.keys, kept, values["name"], precision, wanted
@@ -143,7 +148,7 @@ def top(store: Store, values: Values) -> schemas.TopAnswer:
         "looked_at": rows.looked_at,
         "complete": rows.complete and not missing,
         "left_out": list(rows.left_out),
-        "slices": rows.slices,
+        "intervals": rows.slices,
     }
 
 
@@ -393,9 +398,7 @@ def overview(
     view, found = watch.look(values["precision"], series=values["series"], store=store)
     start, width = found.values_start, found.values_precision
     counters, missing = found.counters, store.skipped()
-    lacking = [
-        Finding("fail", "cluster", f"{told}: what lies there is missing") for told in missing
-    ]
+    lacking = [Finding("fail", "cluster", f"{told}: its data is missing") for told in missing]
     level: Any = "fail" if lacking else found.health.level
     return {
         "now": view.now,

@@ -151,7 +151,7 @@ LOGGER = Kind(
     "give the name of a logger",
 )
 SEVERITY = text(1, 40, "give a severity, e.g. error")
-SLICES = whole(1, MAX_SAMPLES)
+INTERVALS = whole(1, MAX_SAMPLES)
 ORDER = Kind(
     _order,
     {"type": "string", "pattern": f"^(count|total|mean|failing|{_PERCENTILE})$"},

@@ -89,7 +89,7 @@ class TopAnswer(Answer):
     looked_at: int
     complete: bool
     left_out: list[str | None]
-    slices: int
+    intervals: int
 
 
 class OverTime(TypedDict):

@@ -85,4 +85,4 @@ def check_ahead(ahead: int | None) -> None:
     check_whole("ahead", ahead)
     if not 1 <= ahead <= MOST_AHEAD:
         fix = "ask for 1 or more, up to the limit; a coarser precision looks further"
-        raise LimitExceeded("slices ahead", ahead, MOST_AHEAD, fix)
+        raise LimitExceeded("intervals ahead", ahead, MOST_AHEAD, fix)

@@ -328,7 +328,7 @@ def check_limits(limit: int, slices: int, kept: int) -> None:
     _check_rows(limit)
     check_whole("slices", slices)
     if not 1 <= slices <= kept:
-        raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")
+        raise LimitExceeded("intervals", slices, kept, "ask for 1 or more, up to what is kept")
 
 
 def _check_rows(limit: int) -> None:

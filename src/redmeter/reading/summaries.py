@@ -183,7 +183,7 @@ def window_of(
         kept = retention[precision]
         check_whole("slices", slices)
         if not 1 <= slices <= kept:
-            raise LimitExceeded("slices", slices, kept, "ask for 1 or more, up to what is kept")
+            raise LimitExceeded("intervals", slices, kept, "ask for 1 or more, up to what is kept")
         first = max(first, slice_start(now, precision) - (slices - 1) * precision)
     return first, last + precision
 
