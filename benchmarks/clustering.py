@@ -165,11 +165,11 @@ def _until_stored(meter: Meter, others: list[str], rest: list[str]) -> tuple[flo
     for names, amount in ((others, 1), (rest, million)):
         for name in names:
             meter.count(name, amount)
-    wanted = recorder._tally.stored % million + len(others)
+    wanted = recorder._stats.stored % million + len(others)
     taken = [0.0]
 
     def watch() -> None:
-        while recorder._tally.stored % million != wanted % million:
+        while recorder._stats.stored % million != wanted % million:
             time.sleep(0.0005)
         taken[0] = time.perf_counter() - started
 

@@ -21,7 +21,7 @@ from redmeter.keys import DEFAULT_HISTOGRAMS, Keys, entry
 from redmeter.reading.rankings import rank
 from redmeter.reading.summaries import read_summaries
 from redmeter.recording.bulk_writer import BulkWriter
-from redmeter.recording.observations import PendingHistogram
+from redmeter.recording.pending import PendingHistogram
 from support.stores import exchanges
 from table import Row, milli, nano, seconds, sized, turns
 
@@ -170,7 +170,7 @@ def _share_of_core(conn: redis.Redis, url: str, rng: random.Random) -> float:
     def write(second: int, ready: Distribution | None = None) -> None:
         for name in names:
             one = copy.deepcopy(ready) or _drawn(rng, 100)
-            bulk._tally.recorded += one.count
+            bulk._stats.recorded += one.count
             bulk._buffer.add(PendingHistogram, name, second, one, second)
         bulk.write(10.0, second)
 

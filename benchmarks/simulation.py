@@ -23,8 +23,7 @@ from costs import KEPT, VALUES
 from filling import copy, fill, observed
 from redmeter.clock import ManualClock
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.observations import PendingHistogram
-from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
+from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingHistogram
 from redmeter.recording.stats import RecorderStats
 from redmeter.shards import TAGS, shard_of
 

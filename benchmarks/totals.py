@@ -60,7 +60,7 @@ def _recording(meter: "Meter", *, totals: bool) -> Callable[[], None]:
 
     requests, chance, number = Requests(meter, Options()), random.Random(1), 0
     if not totals:
-        meter.counter(HITS).part = ""
+        meter.counter(HITS)._zero_series = ""
         requests._count_failed = lambda: None
         requests._observe_hit = lambda _: None
     routes = [f"/part{route}/{{id}}" for route in range(11)]

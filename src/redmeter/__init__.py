@@ -25,8 +25,7 @@ from redmeter.errors import (
 )
 from redmeter.meter import Meter
 from redmeter.reading.spread import Spread, Summary
-from redmeter.recording.instruments import Counter, Gauge
-from redmeter.recording.observations import Histogram
+from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.timer import Timer
 from redmeter.types import (
     Anomaly,

@@ -12,14 +12,14 @@ from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.queries import Queries
-from redmeter.recording.instruments import Counter, Gauge
+from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.marks import label_of
 from redmeter.recording.messages.fingerprint import Fingerprint, with_place
 from redmeter.recording.messages.messages import format_message
 from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.messages.tracebacks import describe_error
-from redmeter.recording.observations import Histogram
 from redmeter.recording.recorder import Recorder
+from redmeter.recording.scopes import CountedExceptions
 from redmeter.recording.sync import SyncRecorder
 from redmeter.recording.timer import Timer
 from redmeter.types import RecorderHealth
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: How long close() and the exit of a process wait for the last flush, seconds.
 CLOSE_SECONDS = 2.0
 
-# See recording/instruments.py: another 1, or True, takes the longer way.
+# See recording/instruments.py: another 1, or True, takes the slower path.
 _ONE = 1
 
 
@@ -131,7 +131,7 @@ class Meter(Queries):
         self._release: str = settings.resolve("release", release)
         self._recorder: Recorder | SyncRecorder
         if sync or self._store is None:
-            self._recorder = SyncRecorder(self._store, clock.wall, rules)
+            self._recorder = SyncRecorder(self._store, clock, rules)
         else:
             self._recorder = Recorder(self._store, interval=interval, rules=rules, **limits)
             # A meter that nobody holds any more still stores what it has.
@@ -205,10 +205,10 @@ class Meter(Queries):
                 pass
             else:
                 time = self._now()
-                if time < counter.due:
-                    counter.events.append(time)
+                if time < counter._due:
+                    counter._events.append(time)
                 else:
-                    counter.put(time, time)
+                    counter._put(time, time)
                 return
         self._recorder.count(name, amount, labels, at)
 
@@ -220,23 +220,61 @@ class Meter(Queries):
         """
         return self._recorder.counter(name, labels)
 
-    def gauge(
-        self, name: str, *, labels: Mapping[str, str] | None = None, per_process: bool = False
-    ) -> Gauge:
-        """Return the gauge of a series: `set(value)` says what it is now.
+    def count_exceptions(
+        self,
+        name: str,
+        kinds: type[BaseException] | tuple[type[BaseException], ...] = Exception,
+        *,
+        labels: Mapping[str, str] | None = None,
+    ) -> CountedExceptions:
+        """Return a context manager and decorator that counts exceptions, and lets them pass.
 
-        Of each slice the newest value stays, by the time at which it was set. Counters and gauges
-        of one name are two series.
+            with meter.count_exceptions("payment_failures", labels={"provider": "acme"}):
+                ...
+
+            @meter.count_exceptions("import_failures", (OSError, ValueError))
+            def import_orders(): ...
 
         Args:
             name, labels: see count().
-            per_process: each process has its own, told apart by a label `instance`: 0, 1, 2 …,
-                given out by the store; the number of a process that ended goes to another one.
+            kinds: which exceptions to count.
 
         Raises:
             InvalidName: see count().
         """
-        return self._recorder.gauge(name, labels, per_process=per_process)
+        return CountedExceptions(self._recorder.counter(name, labels), kinds)
+
+    def gauge(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        per_process: bool = False,
+        callback: Callable[[], float | None] | None = None,
+    ) -> Gauge:
+        """Return the gauge of a series, a value that goes up and down.
+
+            meter.gauge("waiting_list").set(17)
+            meter.gauge("jobs_in_progress").inc()               # and dec(), track_in_progress()
+            meter.gauge("queue_length", callback=queue.qsize)
+
+        `set()` sets one value for the whole application; `inc()` and `dec()` change the part of
+        this process, which readings of the name add up. Counters and gauges of one name are two
+        series.
+
+        Args:
+            name, labels: see count().
+            per_process: each process sets a value of its own, told apart by a label `instance`: 0,
+                1, 2 …, assigned by the store; the number of a process that ended is reused.
+            callback: a function that is called before each flush and returns the value, or None for
+                no value. It replaces an earlier one of this gauge, and must not wait for anything.
+                If it raises, that is counted: see health(). The background thread that calls it
+                starts with the first recorded event of a process; with sync=True there is none.
+
+        Raises:
+            InvalidName: see count().
+        """
+        return self._recorder.gauge(name, labels, per_process=per_process, callback=callback)
 
     def observe(
         self,
@@ -325,7 +363,7 @@ class Meter(Queries):
         pattern: Fingerprint
         pattern, text, problem = format_message(message, args)
         if problem:
-            self._recorder.trouble("format", f"formatting a message: {problem}")
+            self._recorder.record_error("format", f"formatting a message: {problem}")
         if exception is not None:
             place, told = describe_error(exception)
             pattern, text = with_place(pattern, place), f"{text}\n{told}"

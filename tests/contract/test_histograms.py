@@ -222,7 +222,7 @@ def test_a_value_that_finds_itself_in_a_forked_process_stays(
     cell.observe(1.0)
     assert meter.flush()
     meter._recorder._pid = -1
-    cell.due = -math.inf
+    cell._due = -math.inf
     cell.observe(2.0)
     assert meter.flush()
     assert meter.health().stored == 1

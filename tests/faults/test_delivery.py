@@ -45,10 +45,10 @@ def test_what_was_answered_is_not_sent_as_another_batch(
     proxy: Proxy, opened: Store, conn: Any, before: int
 ) -> None:
     """Also where nobody heard the answer, and the next try does not get as far as the server."""
-    lock, tally = Lock(), RecorderStats(opened.clock.wall())
-    buffer, now = Buffer(opened.kept, tally, math.inf), opened.clock.wall()
-    delivery = Delivery(opened, buffer, tally, lock)
-    tally.recorded += 5
+    lock, stats = Lock(), RecorderStats(opened.clock.wall())
+    buffer, now = Buffer(opened.kept, stats, math.inf), opened.clock.wall()
+    delivery = Delivery(opened, buffer, stats, lock)
+    stats.recorded += 5
     buffer.add(PendingCounter, "x", now, 5, now)
     lock.left = before
     with contextlib.suppress(KeyboardInterrupt):
@@ -59,10 +59,10 @@ def test_what_was_answered_is_not_sent_as_another_batch(
         delivery.run()
     except DeliveryIncomplete:
         delivery.waive()
-    tally.recorded += 2
+    stats.recorded += 2
     buffer.add(PendingCounter, "x", now, 2, now)
     proxy.heal()
     delivery.run()
-    assert tally.buffered == delivery.in_doubt == 0
-    health = tally.health(producer=delivery.writer, instance=None)
+    assert stats.buffered == delivery.in_doubt == 0
+    health = stats.health(producer=delivery.writer, instance=None)
     check_whole(conn, health, 7)

@@ -163,18 +163,18 @@ def test_many_seconds_of_the_past_are_counted_without_merging_them_each_time() -
     recorder: Any = meter._recorder
     merged = []
     counter = meter.counter("x")
-    shorten = type(counter).shorten
+    shorten = type(counter)._shorten
     with pytest.MonkeyPatch.context() as patch:
 
         def noted(cell: Any) -> None:
-            merged.append(len(cell.events))
+            merged.append(len(cell._events))
             shorten(cell)
 
-        patch.setattr(type(counter), "shorten", noted)
+        patch.setattr(type(counter), "_shorten", noted)
         patch.setattr(recorder._flusher, "start", lambda: False)
         for n in range(20_000):
             meter.count("x", at=n)
-    assert counter.size(counter.events) == 20_000
+    assert counter._size(counter._events) == 20_000
     assert len(merged) < 20
 
 

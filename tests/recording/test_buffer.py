@@ -1,4 +1,4 @@
-"""Buffer: whatever becomes of an event there, it comes out, or the tally says what lacks it."""
+"""Buffer: whatever becomes of an event there, it comes out, or the stats says what lacks it."""
 
 import math
 from collections import Counter
@@ -75,10 +75,10 @@ def slices_of(parts: list[BatchContents], retention: dict[int, int]) -> tuple[Sl
     return slices, totals
 
 
-def lost(tally: RecorderStats) -> Counter[tuple[str, int]]:
+def lost(stats: RecorderStats) -> Counter[tuple[str, int]]:
     """Return what was written down as lost: (series, precision) -> events."""
     found: Counter[tuple[str, int]] = Counter()
-    for loss in tally.health(producer="", instance=None).losses:
+    for loss in stats.health(producer="", instance=None).losses:
         assert loss.reason in (AGED, MEMORY, OVERFLOW, RETENTION)
         found[loss.series, loss.precision] += loss.events
     return found
@@ -106,8 +106,8 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
     retention: dict[int, int], steps: list[Any], limit: float
 ) -> None:
     """In the right slice; also after batches were taken and put back; totals get everything."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept(retention, {}), tally, limit)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept(retention, {}), stats, limit)
     recorded: Slices = {}
     totals: Counter[str] = Counter()
     now, sent, waiting = NOW, list[BatchContents](), list[BatchContents]()
@@ -115,7 +115,7 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
         match step:
             case ("add", name, age, amount):
                 buffer.add(PendingCounter, name, now - age, amount, now)
-                tally.recorded += amount
+                stats.recorded += amount
                 totals[name] += amount
                 for precision in retention:
                     held = recorded.setdefault((name, precision), {})
@@ -133,11 +133,11 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
             case ("back",) if waiting:
                 buffer.put_back(waiting.pop())
     parts = [*sent, *waiting, *all_of(buffer)]
-    assert events_of(parts) == tally.recorded - tally.dropped
-    assert tally.dropped == 0
+    assert events_of(parts) == stats.recorded - stats.dropped
+    assert stats.dropped == 0
     made, made_totals = slices_of(parts, retention)
     assert +made_totals == +totals
-    told = lost(tally)
+    told = lost(stats)
     for at, expected in recorded.items():
         found = made.get(at, {})
         assert all(amount <= expected.get(start, 0) for start, amount in found.items())
@@ -151,8 +151,8 @@ def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says
     retention: dict[int, int], steps: list[Any], limit: float
 ) -> None:
     """Of slices of which nothing was given up exactly the newest; the events all add up."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept(retention, {}), tally, limit)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept(retention, {}), stats, limit)
     recorded: Slices = {}
     now, taken = NOW, list[BatchContents]()
     for value, step in enumerate(steps):
@@ -160,7 +160,7 @@ def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says
             case ("add", name, age, _):
                 time = now - age
                 buffer.add(PendingGauge, name, time, GaugeSample(time, float(value)), now)
-                tally.recorded += 1
+                stats.recorded += 1
                 for precision in retention:
                     held = recorded.setdefault((name, precision), {})
                     start = math.floor(time) // precision * precision
@@ -175,10 +175,10 @@ def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says
             case ("back",) if taken:
                 buffer.put_back(taken.pop())
     parts = [*taken, *all_of(buffer)]
-    assert events_of(parts) + tally.dropped == tally.recorded
+    assert events_of(parts) + stats.dropped == stats.recorded
     made, totals = slices_of(parts, retention)
     assert not totals
-    told = lost(tally)
+    told = lost(stats)
     for at, expected in recorded.items():
         found = made.get(at, {})
         assert found.keys() <= expected.keys()
@@ -195,42 +195,42 @@ def _settings_of(steps: list[Any]) -> list[tuple[str, str]]:
 
 def test_a_day_of_outage_leaves_the_day_and_says_what_the_rest_lack() -> None:
     """Precision by precision, as each loses sight of it: too old, not for want of memory."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept({1: 120, 60: 120, 86400: 120}, {}), tally, math.inf)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept({1: 120, 60: 120, 86400: 120}, {}), stats, math.inf)
     for second in range(100):
         buffer.add(PendingCounter, "a", NOW + second, 2, NOW + second)
-    assert lost(tally) == {}
+    assert lost(stats) == {}
     buffer.fade(NOW + 1 + 121 + 50)
-    assert lost(tally) == {("a", 1): 2 * 50}  # slices whose newest event is over 121 s old
+    assert lost(stats) == {("a", 1): 2 * 50}  # slices whose newest event is over 121 s old
     buffer.fade(NOW + 3600)
-    assert lost(tally) == {("a", 1): 200}
+    assert lost(stats) == {("a", 1): 200}
     buffer.fade(NOW + 86400)
-    assert lost(tally) == {("a", 1): 200, ("a", 60): 200}
+    assert lost(stats) == {("a", 1): 200, ("a", 60): 200}
     slices, totals = slices_of(all_of(buffer), {1: 120, 60: 120, 86400: 120})
     assert slices == {("a", 86400): {int(NOW) // 86400 * 86400: 200}}
     assert totals == {"a": 200}
-    health = tally.health(producer="", instance=None)
+    health = stats.health(producer="", instance=None)
     assert health.lost() == {AGED: {1: 200, 60: 200}}
 
 
 def test_a_slice_past_63_bits_gives_up_what_is_too_much_and_says_so() -> None:
     """Whole: neither a slice nor the grand total has it."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
-    tally.recorded = MAX + 5
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), stats, math.inf)
+    stats.recorded = MAX + 5
     buffer.add(PendingCounter, "a", NOW, MAX, NOW)
     buffer.add(PendingCounter, "a", NOW, 5, NOW)
-    assert tally.dropped == 5
-    assert tally.buffered == MAX
-    assert lost(tally) == {("a", 1): 5, ("a", 60): 5, ("a", TOTAL): 5}
+    assert stats.dropped == 5
+    assert stats.buffered == MAX
+    assert lost(stats) == {("a", 1): 5, ("a", 60): 5, ("a", TOTAL): 5}
     _, totals = slices_of(all_of(buffer), {1: 120, 60: 120})
     assert totals == {"a": MAX}
 
 
 def test_events_before_1970_lie_in_the_slice_that_had_begun() -> None:
     """Second -1 in the minute from -60 on."""
-    tally = RecorderStats(0.0)
-    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
+    stats = RecorderStats(0.0)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), stats, math.inf)
     buffer.add(PendingCounter, "a", -0.5, 1, 0.0)
     buffer.add(PendingCounter, "a", -60.0, 2, 0.0)
     buffer.add(PendingCounter, "a", -60.5, 4, 0.0)
@@ -240,14 +240,14 @@ def test_events_before_1970_lie_in_the_slice_that_had_begun() -> None:
 
 def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
     """Remembered by their minute at once, since no second of that age is kept."""
-    tally = RecorderStats(0.0)
-    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, math.inf)
+    stats = RecorderStats(0.0)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), stats, math.inf)
     buffer.add(PendingCounter, "a", -601.0, 1, 0.0)
     buffer.add(PendingCounter, "a", -10.0, 2, 0.0)
     buffer.fade(600.0)
     slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
     assert slices == {("a", 60): {-660: 1, -60: 2}}
-    assert lost(tally) == {("a", 1): 3}
+    assert lost(stats) == {("a", 1): 3}
 
 
 # --- A retention that changes --------------------------------------------------------------
@@ -255,8 +255,8 @@ def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
 
 def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
     """What was remembered by 5 s makes no 7 s; those get what is counted from now on."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept({5: 120, 60: 120}, {}), tally, math.inf)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept({5: 120, 60: 120}, {}), stats, math.inf)
     buffer.add(PendingCounter, "a", NOW, 1, NOW)
     wanted = {7: 120, 60: 120}
     buffer.retain(Kept(wanted, {}))
@@ -266,7 +266,7 @@ def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
     slices, totals = slices_of(all_of(buffer), wanted)
     assert totals == {"a": 3}
     assert {at: sum(held.values()) for at, held in slices.items()} == {("a", 7): 2, ("a", 60): 3}
-    assert lost(tally) == {("a", 7): 1}
+    assert lost(stats) == {("a", 7): 1}
 
 
 def test_what_was_taken_out_before_a_change_of_retention_lacks_what_came() -> None:
@@ -306,18 +306,18 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
     retention: dict[int, int], events: list[tuple[str, int]], limit: float
 ) -> None:
     """What always remains is a number for each series."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept(retention, {}), tally, limit)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept(retention, {}), stats, limit)
     for name, age in events:
         buffer.add(PendingCounter, name, NOW - age, 1, NOW)
         buffer.add(PendingGauge, "g" + name, NOW - age, GaugeSample(NOW - age, 1.0), NOW)
-        tally.recorded += 2
+        stats.recorded += 2
         buffer.shrink(NOW)
         widths = {width for _, width, _, _ in buffer._runs()}
         # What is left where that is not enough is what is not given up.
         assert buffer.bytes <= limit or widths <= {0, buffer._widths(PendingCounter).widest}
     parts = all_of(buffer)
-    assert events_of(parts) + tally.dropped == tally.recorded
+    assert events_of(parts) + stats.dropped == stats.recorded
     _, totals = slices_of(parts, retention)
     assert totals == Counter(name for name, _ in events)
     assert buffer.bytes == 0
@@ -325,8 +325,8 @@ def test_a_small_limit_is_kept_and_the_grand_totals_stay_right(
 
 def test_events_of_the_far_future_give_way_too() -> None:
     """As far ahead as a time may lie."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), tally, 1000)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), stats, 1000)
     for ahead in range(1, 1001):
         buffer.add(PendingCounter, "a", MAX_TIME - ahead, 1, NOW)
     buffer.shrink(NOW)
@@ -337,15 +337,15 @@ def test_events_of_the_far_future_give_way_too() -> None:
 
 def test_where_memory_is_short_the_oldest_fine_slices_go_first() -> None:
     """The seconds of what is oldest; it is told that it was for want of memory."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept({1: 120, 60: 120}, {}), tally, SERIES_BYTES * 2 + 70 * 16)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {}), stats, SERIES_BYTES * 2 + 70 * 16)
     for second in range(100):
         buffer.add(PendingCounter, "a", NOW - 99 + second, 1, NOW)
     buffer.shrink(NOW)
-    ((series, precision), events), *more = lost(tally).items()
+    ((series, precision), events), *more = lost(stats).items()
     assert (series, precision, more) == ("a", 1, [])
     assert 25 <= events < 100
-    assert set(tally.health(producer="", instance=None).lost()) == {MEMORY}
+    assert set(stats.health(producer="", instance=None).lost()) == {MEMORY}
     slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
     assert sorted(slices["a", 1]) == [int(NOW) - 99 + n for n in range(events, 100)]
     assert sum(slices["a", 60].values()) == 100
@@ -353,14 +353,14 @@ def test_where_memory_is_short_the_oldest_fine_slices_go_first() -> None:
 
 def test_what_is_enough_is_not_touched() -> None:
     """Fading a young buffer loses nothing."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), tally, math.inf)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept(DEFAULT_RETENTION, {}), stats, math.inf)
     for second in range(100):
         buffer.add(PendingCounter, "a", NOW + second, 1, NOW + second)
     before = buffer.bytes
     buffer.shrink(NOW + 110)
     assert buffer.bytes == before == SERIES_BYTES + 100 * 16
-    assert lost(tally) == {}
+    assert lost(stats) == {}
 
 
 # --- Parts ---------------------------------------------------------------------------------
@@ -376,21 +376,21 @@ def test_each_part_fits_a_batch_and_none_is_lost_between_them(
     retention: dict[int, int], series: dict[int, set[int]], kind: Any
 ) -> None:
     """No part has more fields than said, nor more than a batch takes."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept(retention, {}), tally, math.inf)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept(retention, {}), stats, math.inf)
     for number, seconds in series.items():
         for second in seconds:
             time = NOW - second
             value = 1 if kind is PendingCounter else GaugeSample(time, 1.0)
             buffer.add(kind, f"n{number}", time, value, NOW)
-            tally.recorded += 1
+            stats.recorded += 1
     parts = all_of(buffer)
     for part in parts:
         assert part.fields <= FIELDS_PER_BATCH
         made = part.operations(KEYS, Kept(retention, {}))
         # Each operation on slices has its index among its keys.
         assert sum(len(o.keys) - (o.code != "add") for o in made) <= part.fields
-    assert events_of(parts) == tally.buffered
+    assert events_of(parts) == stats.buffered
     for one, other in pairwise(parts):
         assert one.fields + other.fields > FIELDS_PER_BATCH / 4
     assert buffer.take() is None
@@ -441,8 +441,8 @@ def test_a_part_that_was_put_back_comes_out_again_merged_with_what_came_since() 
 def test_what_comes_back_after_a_change_says_what_it_lacks() -> None:
     """It was not there when the change came; the same is said once, of what was there."""
     before, after = Kept({60: 120}, {}), Kept({60: 120, 90: 120}, {})
-    tally = RecorderStats(NOW)
-    buffer = Buffer(before, tally, math.inf)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(before, stats, math.inf)
     buffer.add(PendingCounter, "a", NOW - 1000, 3, NOW)
     part = buffer.take()
     assert part is not None
@@ -452,7 +452,7 @@ def test_what_comes_back_after_a_change_says_what_it_lacks() -> None:
     part = buffer.take()
     assert part is not None
     buffer.put_back(part)
-    losses = tally.health(producer="", instance=None).losses
+    losses = stats.health(producer="", instance=None).losses
     found = {(loss.reason, loss.series, loss.precision): loss.events for loss in losses}
     assert found == {(RETENTION, "a", 90): 3, (RETENTION, "b", 90): 4}
 
@@ -482,8 +482,8 @@ def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
     def content() -> dict[tuple[str, int], int]:
         return {(name, at): n for _, _, name, run in buffer._runs() for at, n in run}
 
-    tally = RecorderStats(NOW)
-    buffer = Buffer(Kept({60: 120}, {}), tally, math.inf)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(Kept({60: 120}, {}), stats, math.inf)
     for name, slices in (("a", 2), ("b", 3), ("long", 4 * FIELDS_PER_BATCH)):
         for number in range(slices):
             buffer.add(Brittle, name, NOW + 60 * number, number, NOW)
@@ -505,12 +505,12 @@ def test_what_was_taken_out_goes_back_where_something_fails(after: int) -> None:
 @given(st.lists(st.integers(0, 2**62), min_size=4, max_size=4))
 def test_the_books_add_up(numbers: list[int]) -> None:
     """What was taken in and is neither stored, uncertain nor given up is buffered."""
-    tally = RecorderStats(NOW)
-    buffered, tally.stored, tally.uncertain, dropped = numbers
-    tally.recorded = sum(numbers)
-    tally.drop(OVERFLOW, "a", (1, 60), dropped)
-    tally.lose(AGED, "a", (1,), 0)
-    health = tally.health(producer="p", instance=None, fresh=3)
+    stats = RecorderStats(NOW)
+    buffered, stats.stored, stats.uncertain, dropped = numbers
+    stats.recorded = sum(numbers)
+    stats.drop(OVERFLOW, "a", (1, 60), dropped)
+    stats.lose(AGED, "a", (1,), 0)
+    health = stats.health(producer="p", instance=None, fresh=3)
     assert health.buffered == buffered + 3
     assert health.recorded == sum(numbers) + 3
     assert health.recorded == (health.stored + health.buffered + health.uncertain + health.dropped)
@@ -521,9 +521,9 @@ def test_the_books_add_up(numbers: list[int]) -> None:
 @pytest.mark.parametrize("times", [1, 3])
 def test_trouble_is_counted_by_its_kind(times: int) -> None:
     """And the last text is kept."""
-    tally = RecorderStats(NOW)
+    stats = RecorderStats(NOW)
     for number in range(times):
-        tally.trouble("OOM", f"text {number}")
-    health = tally.health(producer="p", instance=7)
+        stats.record_error("OOM", f"text {number}")
+    health = stats.health(producer="p", instance=7)
     assert (health.troubles, health.last_trouble) == ({"OOM": times}, f"text {times - 1}")
     assert (health.producer, health.instance, health.started) == ("p", 7, NOW)

@@ -59,7 +59,7 @@ def hour_of(messages: int) -> LogHour:
 
 
 def add(
-    buffer: Buffer, tally: RecorderStats, what: str, name: Any, number: int, now: float
+    buffer: Buffer, stats: RecorderStats, what: str, name: Any, number: int, now: float
 ) -> None:
     """Have something happen."""
     events: list[tuple[type[PendingSeries], Any, float, Any]] = []
@@ -75,7 +75,7 @@ def add(
         case "mark":
             events.append((PendingMarks, "marks", now - number, [Mark(now - number, name)]))
     for kind, series, time, value in events:
-        tally.recorded += kind.events_of(value)
+        stats.recorded += kind.events_of(value)
         buffer.add(kind, series, time, value, now)
 
 
@@ -92,8 +92,8 @@ def events_of(parts: list[BatchContents]) -> Counter[tuple[type[PendingSeries], 
 @given(steps)
 def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
     """By the name as it is stored, whatever number the process has then; and fits a batch."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(KEPT, tally, math.inf, shard_of)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(KEPT, stats, math.inf, shard_of)
     instance, sent, now = None, list[BatchContents](), NOW
 
     def check(part: BatchContents | None, number: int) -> None:
@@ -120,14 +120,14 @@ def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
             now += number
             buffer.fade(now)
         else:
-            add(buffer, tally, what, name, number, now)
+            add(buffer, stats, what, name, number, now)
     instance = 7
     for number in range(SHARDS):
         while part := buffer.take(number, instance=instance):
             check(part, number)
             sent.append(part)
     assert not buffer.numbers
-    assert sum(events_of(sent).values()) == tally.buffered
+    assert sum(events_of(sent).values()) == stats.buffered
 
 
 @given(st.sampled_from(PER_PROCESS), st.integers(0, 50), st.integers(0, 50))
@@ -147,12 +147,12 @@ def test_a_batch_keeps_the_number_that_it_was_taken_for(name: str, one: int, oth
 
 def test_a_limit_is_for_all_shards_together() -> None:
     """Slices fade before their time wherever they lie."""
-    tally = RecorderStats(NOW)
-    buffer = Buffer(KEPT, tally, 40_000, shard_of)
+    stats = RecorderStats(NOW)
+    buffer = Buffer(KEPT, stats, 40_000, shard_of)
     for number in range(60):
         for second in range(120):
             buffer.add(PendingCounter, f"n{number}", NOW - second, 1, NOW)
-            tally.recorded += 1
+            stats.recorded += 1
     assert buffer.bytes > 80_000
     buffer.shrink(NOW)
     assert buffer.bytes <= 40_000
@@ -160,4 +160,4 @@ def test_a_limit_is_for_all_shards_together() -> None:
     for number in buffer.numbers:
         while part := buffer.take(number):
             parts.append(part)
-    assert sum(events_of(parts).values()) == tally.buffered == 7200
+    assert sum(events_of(parts).values()) == stats.buffered == 7200

@@ -6,7 +6,7 @@ import pytest
 
 from redmeter import store as stores
 from redmeter.clock import ManualClock
-from redmeter.recording.instruments import Counter
+from redmeter.recording.events import CounterEvents
 from redmeter.recording.recorder import Recorder
 
 NOW = 1_700_000_000.0
@@ -24,13 +24,13 @@ def recorder() -> Recorder:
 def books(recorder: Recorder) -> tuple[int, int, int]:
     """Return what was taken in, what is in memory, and what is still in the cells."""
     health = recorder.health()
-    cells = sum(len(cell.events) for cell in recorder._registry.cells())
+    cells = sum(len(cell._events) for cell in recorder._registry.instruments())
     return health.recorded, health.buffered, cells
 
 
 def test_events_are_in_the_books_before_and_after_they_are_collected(recorder: Recorder) -> None:
     """The same number at any moment."""
-    recorder.counter("a").events += [NOW, NOW, NOW - 1, (NOW - 2, 5)]
+    recorder.counter("a")._events += [NOW, NOW, NOW - 1, (NOW - 2, 5)]
     assert books(recorder) == (8, 8, 4)
     recorder._collector.collect()
     assert books(recorder) == (8, 8, 0)
@@ -41,16 +41,18 @@ def test_an_event_that_comes_while_its_cell_is_collected_is_collected_next(
 ) -> None:
     """Another thread appends between the reading of the list and its shortening."""
     cell = recorder.counter("a")
-    cell.events += [NOW, NOW, NOW - 1]
+    cell._events += [NOW, NOW, NOW - 1]
+
+    merged = CounterEvents.merged
 
     def interrupted(events: list[Any]) -> list[Any]:
-        cell.events.append(NOW + 1)
-        return Counter.merged(events)
+        cell._events.append(NOW + 1)
+        return merged(events)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(cell), "merged", staticmethod(interrupted))
+        patch.setattr(CounterEvents, "merged", staticmethod(interrupted))
         recorder._collector.collect()
-    assert cell.events == [NOW + 1]
+    assert cell._events == [NOW + 1]
     assert books(recorder) == (4, 4, 1)
     recorder._collector.collect()
     assert books(recorder) == (4, 4, 0)
@@ -59,7 +61,7 @@ def test_an_event_that_comes_while_its_cell_is_collected_is_collected_next(
 def test_in_a_forked_child_nothing_is_the_parents(recorder: Recorder) -> None:
     """Neither events nor books nor producer; a counter that is held goes on in the same list."""
     cell = recorder.counter("a")
-    held = cell.events
+    held = cell._events
     held += [NOW, NOW]
     recorder._collector.collect()
     held.append(NOW)
@@ -67,4 +69,4 @@ def test_in_a_forked_child_nothing_is_the_parents(recorder: Recorder) -> None:
     recorder.after_fork()
     assert books(recorder) == (0, 0, 0)
     assert recorder.health().producer != producer
-    assert recorder.counter("a").events is held
+    assert recorder.counter("a")._events is held

@@ -4,7 +4,7 @@ import pytest
 
 from redmeter import InvalidValue, Meter
 from redmeter.clock import ManualClock
-from redmeter.recording.instruments import Instrument
+from redmeter.recording.instruments import Gauge, Instrument
 from redmeter.recording.registry import OTHER, Registry
 
 
@@ -14,8 +14,12 @@ class Idle:
     def attend(self, cell: Instrument) -> None:
         """See InstrumentOwner in instruments.py."""
 
-    def trouble(self, kind: str, text: str) -> None:
+    def record_error(self, kind: str, text: str) -> None:
         """See InstrumentOwner in instruments.py."""
+
+    def process_gauge(self, series: str) -> Gauge:
+        """No test here asks for one."""
+        raise AssertionError(series)
 
 
 def registry(**limits: int) -> Registry:
@@ -24,6 +28,7 @@ def registry(**limits: int) -> Registry:
     return Registry(
         Idle(),
         ManualClock().wall,
+        ManualClock().monotonic,
         max_series=allowed["max_series"],
         max_label_sets=allowed["max_label_sets"],
     )
@@ -44,7 +49,7 @@ def test_label_sets_beyond_the_limit_are_one_series() -> None:
     names = [known.counter("a", {"x": str(n)}).name for n in range(6)]
     assert names == [*(f'a{{x="{n}"}}' for n in range(3)), *['a{overflow="true"}'] * 3]
     assert known.counter("a").name == "a"
-    assert [cell.name for cell in known.cells() if cell.overflow] == ['a{overflow="true"}']
+    assert [cell.name for cell in known.instruments() if cell._overflow] == ['a{overflow="true"}']
 
 
 def test_series_beyond_the_limit_are_one_series() -> None:
@@ -54,7 +59,7 @@ def test_series_beyond_the_limit_are_one_series() -> None:
         for n in range(50):
             known.counter(f"n{n}", {"x": "1"})
     assert len(known) == 3
-    assert {cell.name for cell in known.cells()} == {'n0{x="1"}', 'n1{x="1"}', OTHER}
+    assert {cell.name for cell in known.instruments()} == {'n0{x="1"}', 'n1{x="1"}', OTHER}
 
 
 def test_a_name_with_no_room_for_the_label_is_among_the_others() -> None:
@@ -68,9 +73,9 @@ def test_gauges_and_counters_of_a_name_are_two_series() -> None:
     """And a gauge of each process has a place for its number."""
     known = registry()
     cells: list[Instrument] = [known.gauge("a", None, per_process=False), known.counter("a")]
-    assert known.cells() == cells
+    assert known.instruments() == cells
     assert not known.per_process
-    assert known.gauge("a", None, per_process=True).name == 'a{instance=""}'
+    assert known.gauge("a", None, per_process=True)._series == 'a{instance=""}'
     assert known.per_process
 
 
@@ -89,11 +94,11 @@ def test_beyond_the_limit_only_extra_labels_become_others() -> None:
     made = [known.counter("a", status, {"user": str(n)}) for n in range(6)]
     within = [f'a{{status="5xx",user="{n}"}}' for n in range(3)]
     assert [each.name for each in made] == [*within, *['a{status="5xx",user="(other)"}'] * 3]
-    assert [each.overflow for each in made] == [False] * 3 + [True] * 3
+    assert [each._overflow for each in made] == [False] * 3 + [True] * 3
     assert known.counter("a", status, {"user": "1"}) is made[1]
     assert known.counter("a", {"status": "5xx", "user": "1"}) is made[1]
     assert known.counter("a", status).name == 'a{status="5xx"}'
-    assert not known.counter("a", status).overflow
+    assert not known.counter("a", status)._overflow
 
 
 def test_series_with_others_are_limited_as_well() -> None:

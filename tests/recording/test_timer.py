@@ -377,7 +377,7 @@ def test_what_cannot_be_decorated_is_refused(timer: Timer) -> None:
         timer(5)  # type: ignore[type-var]
     method: Any
     for method in (staticmethod(work), classmethod(work)):  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match=f"@{type(method).__name__} goes above the timer"):
+        with pytest.raises(TypeError, match=f"@{type(method).__name__} goes above it"):
             timer(method)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from redmeter.format.message import LogHour
 from redmeter.keys import HOUR
-from redmeter.recording.instruments import Instrument
+from redmeter.recording.instruments import Gauge, Instrument
 from redmeter.recording.messages.messages import Messages
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 
@@ -23,13 +23,17 @@ class Nobody:
 
     def attend(self, cell: Instrument) -> None:
         """Shorten the list where it is long."""
-        if self._shorten and len(cell.events) >= max(self._shorten, cell.long):
-            cell.shorten()
-            cell.long = max(self._shorten, 2 * len(cell.events))
+        if self._shorten and len(cell._events) >= max(self._shorten, cell._threshold):
+            cell._shorten()
+            cell._threshold = max(self._shorten, 2 * len(cell._events))
 
-    def trouble(self, kind: str, text: str) -> None:
+    def record_error(self, kind: str, text: str) -> None:
         """Note it."""
         self.troubles.append((kind, text))
+
+    def process_gauge(self, series: str) -> Gauge:
+        """Messages have none."""
+        raise AssertionError(series)
 
 
 def a_cell(rules: MessageRules = MessageRules(), shorten: int = 0) -> Messages:  # noqa: B008

@@ -269,7 +269,7 @@ class RedmeterMiddleware:
                 return scope.get(ROUTE) or litestar_route(scope)
             return scope.get(ROUTE) or self._finder.route(scope, app)
         except Exception as error:  # noqa: BLE001 - of the application's function, or its router
-            self.requests.trouble("finding the route of a request", error)
+            self.requests.record_error("finding the route of a request", error)
             return None
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -296,7 +296,7 @@ class RedmeterMiddleware:
             else:
                 self.requests.meter.flush()
         except Exception as error:  # noqa: BLE001 - the server shall end as it would have
-            self.requests.trouble("storing what was recorded of requests", error)
+            self.requests.record_error("storing what was recorded of requests", error)
 
 
 def from_env() -> RedmeterMiddleware:

@@ -35,7 +35,7 @@ from billiard import process as billiard_process  # type: ignore[import-untyped]
 from celery import signals  # type: ignore[import-untyped]
 
 from redmeter import Meter
-from redmeter.integrations.hooks import Names, meter_for, trouble
+from redmeter.integrations.hooks import Names, meter_for, record_error
 from redmeter.integrations.spent import DATABASE, begin_if_told
 from redmeter.names import cleaned
 
@@ -87,7 +87,7 @@ class _Watch:
                 if self.app is None or getattr(sender, "app", None) in (None, self.app):
                     heard(sender, told)
             except Exception as error:  # noqa: BLE001 - a task must not fail by being counted
-                trouble(self.meter, "celery", error)
+                record_error(self.meter, "celery", error)
 
         return receiver
 

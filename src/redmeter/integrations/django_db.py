@@ -30,7 +30,7 @@ from django.db.transaction import TransactionManagementError  # type: ignore[imp
 
 from redmeter import Meter
 from redmeter.integrations.django import meter as project_meter
-from redmeter.integrations.hooks import trouble
+from redmeter.integrations.hooks import record_error
 from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
 from redmeter.integrations.spent import tell
 from redmeter.integrations.waits import Listener, leave, listen
@@ -81,7 +81,7 @@ class _Wrapper:
             listen(connection, "commit", self.place, self._commit)
             listen(connection, "rollback", self.place, self._rollback)
         except Exception as failure:  # noqa: BLE001 - a connection must come to be all the same
-            trouble(self.meter, "db", failure)
+            record_error(self.meter, "db", failure)
 
 
 def _of_database(listener: Listener) -> Listener:

@@ -33,14 +33,14 @@ def meter_for(meter: Meter | None, what: str) -> Meter | None:
     return found
 
 
-def trouble(meter: Meter, kind: str, error: BaseException) -> None:
+def record_error(meter: Meter, kind: str, error: BaseException) -> None:
     """Count that a hook failed: see Meter.health(). Never raises.
 
     A store that cannot be reached is no trouble of a hook: a meter counts that by itself.
     """
     if not isinstance(error, StoreError):
         with contextlib.suppress(Exception):  # an error that has no text
-            meter._recorder.trouble(kind, f"{kind}: {type(error).__name__}: {error}")
+            meter._recorder.record_error(kind, f"{kind}: {type(error).__name__}: {error}")
 
 
 class Names:

@@ -93,11 +93,11 @@ class Intake:
             self.sinks[key] = found
         return found
 
-    def trouble(self, error: Exception) -> None:
+    def record_error(self, error: Exception) -> None:
         """Write down that a message could not be made into text."""
         if self.meter is not None:
             kind = type(error).__name__
-            self.meter._recorder.trouble("format", f"formatting a message: {kind}")
+            self.meter._recorder.record_error("format", f"formatting a message: {kind}")
 
     def _made(self) -> Meter | None:
         if not self._in_vain:

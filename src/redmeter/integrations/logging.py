@@ -108,7 +108,7 @@ class RedmeterHandler(logging.Handler):
             found: object = self.filter(record)
         except Exception as error:  # noqa: BLE001 - of a filter that is not ours
             # It may be there to keep something out: nothing of the text is taken.
-            self._intake.trouble(error)
+            self._intake.record_error(error)
             self._note(record, f"(left out: a filter raised {type(error).__name__})")
             return None
         if isinstance(found, logging.LogRecord):  # since Python 3.12
@@ -134,7 +134,7 @@ class RedmeterHandler(logging.Handler):
         except StoreError:  # of a meter that stores at once, and counts what it loses
             pass
         except Exception as error:  # noqa: BLE001 - of an argument, or what is given is no record
-            self._intake.trouble(error)
+            self._intake.record_error(error)
             text = text_of(getattr(record, "msg", record))
             self._note(record, text, f" (not formatted: {type(error).__name__})")
 
@@ -149,7 +149,7 @@ class RedmeterHandler(logging.Handler):
         try:
             text = text_of(self.format(record))
         except Exception as error:  # noqa: BLE001 - of a formatter that is not ours
-            self._intake.trouble(error)
+            self._intake.record_error(error)
             return pattern, f"{message} (not formatted: {type(error).__name__})"
         # Of what the formatter adds nothing belongs into the pattern.
         return pattern or Phrase(message), text

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from redmeter import Meter
 from redmeter.analysis.statements import statement_of
-from redmeter.integrations.hooks import Names, trouble
+from redmeter.integrations.hooks import Names, record_error
 from redmeter.integrations.spent import DATABASE, spend
 from redmeter.integrations.waits import Listener, waiting
 
@@ -60,7 +60,7 @@ class Queries:
             if error is not None:
                 self._failed(name, error)
         except Exception as failure:  # noqa: BLE001 - timing a query must not make it fail
-            trouble(self._meter, "db", failure)
+            record_error(self._meter, "db", failure)
 
     def waits(self, name: str) -> Listener:
         """Return what records that something was waited for without a statement. Never raises.
@@ -79,7 +79,7 @@ class Queries:
                 if error is not None:
                     self._failed(name, error)
             except Exception as failure:  # noqa: BLE001 - see took()
-                trouble(self._meter, "db", failure)
+                record_error(self._meter, "db", failure)
 
         return waited
 

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 
 from redmeter import Meter
-from redmeter.integrations.hooks import meter_for, trouble
+from redmeter.integrations.hooks import meter_for, record_error
 from redmeter.integrations.queries import COMMIT, CONNECT, ROLLBACK, Queries
 from redmeter.integrations.spent import tell
 from redmeter.integrations.waits import leave, listen
@@ -67,7 +67,7 @@ class _Watch:
             listen(engine.dialect, "do_commit", self.place, self._commit)
             listen(engine.dialect, "do_rollback", self.place, self._rollback)
         except Exception as failure:  # noqa: BLE001 - a pool or dialect of a strange class
-            trouble(self.meter, "db", failure)
+            record_error(self.meter, "db", failure)
 
     def connected(self, conn: Any) -> None:
         """See to the engine of a connection: to one that was not seen before."""
@@ -93,7 +93,7 @@ class _Watch:
             place = conn.info if context is None else context.__dict__
             place[self.place] = perf_counter()
         except Exception as failure:  # noqa: BLE001 - timing a query must not make it fail
-            trouble(self.meter, "db", failure)
+            record_error(self.meter, "db", failure)
         return statement, parameters
 
     def after(

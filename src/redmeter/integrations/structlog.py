@@ -96,7 +96,7 @@ class RedmeterProcessor:
             name = name if isinstance(name, str) else "structlog"
             self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
         except Exception as problem:  # noqa: BLE001 - of a value, or what is given is no event
-            self._intake.trouble(problem)
+            self._intake.record_error(problem)
             note = f"(not read: {type(problem).__name__})"
             self._intake.put("structlog", "unknown", note, note, None)
 

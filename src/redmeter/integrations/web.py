@@ -204,7 +204,7 @@ class Requests:
         self._paths: list[tuple[Callable[[str], object], Callable[[], None]]] = []
         if self.on:
             hits = meter.counter(HITS)
-            hits.part = HITS_FAILED
+            hits._zero_series = HITS_FAILED
             self._count_hit = hits.inc
             self._count_failed = meter.counter(HITS_FAILED).inc
             self._observe_hit = meter.histogram(HITS_SECONDS, labels=self._timed).observe
@@ -282,21 +282,23 @@ class Requests:
             elif seconds >= self._slow and method != WEBSOCKET:
                 took = seconds if began is None else began
                 self._may_be_slow(method, route, path, took, spent)
-        except Exception as trouble:  # noqa: BLE001 - counting a request must not make it fail
-            self.trouble("recording a request", trouble)
+        except Exception as failure:  # noqa: BLE001 - counting a request must not make it fail
+            self.record_error("recording a request", failure)
 
     def failed(self, method: str, route: str | None, error: BaseException) -> None:
         """Log an exception that came after the request was answered. Never raises."""
         try:
             self._failed(method, route, error)
-        except Exception as trouble:  # noqa: BLE001 - see record()
-            self.trouble("logging an exception", trouble)
+        except Exception as failure:  # noqa: BLE001 - see record()
+            self.record_error("logging an exception", failure)
 
-    def trouble(self, doing: str, error: Exception) -> None:
+    def record_error(self, doing: str, error: Exception) -> None:
         """Count that something went wrong, and log it once a minute. Never raises."""
         try:
             if not isinstance(error, StoreError):
-                self.meter._recorder.trouble("web", f"{doing}: {type(error).__name__}: {error}")
+                self.meter._recorder.record_error(
+                    "web", f"{doing}: {type(error).__name__}: {error}"
+                )
             now = time.monotonic()
             if now - self._said >= LOG_SECONDS:
                 self._said = now
@@ -321,7 +323,7 @@ class Requests:
                 raise InvalidName(", ".join(sorted(taken)), "requests have it anyway", what="label")
             return self._made(method, route, status, more)
         except Exception as error:  # noqa: BLE001 - of a function of the application, or its labels
-            self.trouble("making labels of a request", error)
+            self.record_error("making labels of a request", error)
         found = self._handles.get((method, route, status))
         return self._made(method, route, status, {}) if found is None else found
 

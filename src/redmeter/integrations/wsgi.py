@@ -218,7 +218,7 @@ class Watched:
         try:
             self._route = self._route_of(self._environ) or self._route
         except Exception as error:  # noqa: BLE001 - of a function of the application
-            self._requests.trouble("finding the route of a request", error)
+            self._requests.record_error("finding the route of a request", error)
 
     # What the server sees
 

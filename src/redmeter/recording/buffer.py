@@ -96,7 +96,7 @@ class Buffer:
 
     Args:
         kept: to know what is worth remembering.
-        tally: where losses are written down.
+        stats: where losses are written down.
         limit: from about how many bytes on slices fade before their time.
         number_of: returns the number of the shard that a text lies in; None: there is one.
     """
@@ -104,11 +104,11 @@ class Buffer:
     def __init__(
         self,
         kept: Kept,
-        tally: RecorderStats,
+        stats: RecorderStats,
         limit: float,
         number_of: Callable[[str], int] | None = None,
     ) -> None:
-        self._tally = tally
+        self._stats = stats
         self._limit = limit
         self._number_of = number_of
         self._places: dict[int, Levels] = {0: {}}
@@ -122,7 +122,7 @@ class Buffer:
     def retain(self, kept: Kept) -> None:
         """Go by another retention from now on."""
         for name, precisions, events in _lacking(self._runs(), self._kept_now, kept):
-            self._tally.lose(RETENTION, name, precisions, events)
+            self._stats.lose(RETENTION, name, precisions, events)
         self._kept_now, self._known = kept, {}
 
     def _widths(self, kind: type[PendingSeries]) -> Resolution:
@@ -209,8 +209,8 @@ class Buffer:
         if width != widths.finest:
             gone = widths.lost(widths.finest, width)
             events = kind.events_of(value)
-            self._tally.lose(AGED, name, gone, events)
-            self._tally.past.update(dict.fromkeys(gone, events))
+            self._stats.lose(AGED, name, gone, events)
+            self._stats.past.update(dict.fromkeys(gone, events))
         start = second - second % width if width else 0
         levels = self._places[0] if self._number_of is None else self._levels(kind, name)
         self._merge(levels, kind, width, name, start, value)
@@ -219,7 +219,7 @@ class Buffer:
         """Put back what was taken and never sent."""
         if part.kept is not self._kept_now:  # what is kept has changed since it was taken
             for name, precisions, events in part.lacking(self._kept_now):
-                self._tally.lose(RETENTION, name, precisions, events)
+                self._stats.lose(RETENTION, name, precisions, events)
         for kind, width, name, run in part.runs():
             levels = self._levels(kind, name)
             runs = levels.setdefault((kind, width), {})
@@ -239,7 +239,7 @@ class Buffer:
         value: Any,
     ) -> None:
         if not width and not kind.HAS_TOTAL:
-            self._tally.dropped += kind.events_of(value)
+            self._stats.dropped += kind.events_of(value)
             return
         runs = levels.get((kind, width))
         known = runs.get(name) if runs else None
@@ -248,7 +248,7 @@ class Buffer:
             run.add(start, value)
         except IntervalFull as full:
             lost = self._widths(kind).precisions(width)
-            self._tally.drop(full.reason, name, lost, kind.events_of(value))
+            self._stats.drop(full.reason, name, lost, kind.events_of(value))
             return
         if known is None:  # only now, so that no run is without a slice
             levels.setdefault((kind, width), {})[name] = run
@@ -284,7 +284,7 @@ class Buffer:
             if need > 0:
                 freed, texts = run.give_up_texts(math.ceil(need))
                 need -= freed
-                self._tally.lose(MEMORY, name, (TOTAL,), texts)
+                self._stats.lose(MEMORY, name, (TOTAL,), texts)
         for _, run in logs:
             if need > 0:
                 need -= run.give_up_patterns(math.ceil(need))
@@ -322,9 +322,9 @@ class Buffer:
                     gone, events = widths.lost(width, wider), kind.events_of(value)
                     early = widths.holding(gone, now - (start + width))
                     if early:  # but for the memory
-                        self._tally.lose(MEMORY, name, early, events)
+                        self._stats.lose(MEMORY, name, early, events)
                         gone = tuple(p for p in gone if p not in early)
-                    self._tally.lose(AGED, name, gone, events)
+                    self._stats.lose(AGED, name, gone, events)
                     wide = start - start % wider if wider else 0
                     self._merge(levels, kind, wider, name, wide, value)
                 if not run:

@@ -12,8 +12,7 @@ from redmeter.recording.backoff import chance
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
-from redmeter.recording.observations import PendingHistogram
-from redmeter.recording.pending import PendingCounter
+from redmeter.recording.pending import PendingCounter, PendingHistogram
 from redmeter.recording.stats import RecorderStats
 from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
@@ -30,11 +29,11 @@ class BulkWriter:
 
     def __init__(self, store: Store, *, limit: float = math.inf) -> None:
         self._store = store
-        self._tally = RecorderStats(store.clock.wall())
+        self._stats = RecorderStats(store.clock.wall())
         spread = len(store.shards) > 1
         number_of = store.shard_number if spread else None
-        self._buffer = Buffer(store.kept, self._tally, limit, number_of)
-        self._delivery = Delivery(store, self._buffer, self._tally, Lock(), patience=math.inf)
+        self._buffer = Buffer(store.kept, self._stats, limit, number_of)
+        self._delivery = Delivery(store, self._buffer, self._stats, Lock(), patience=math.inf)
 
     def add(self, series: str, second: int, amount: int, now: float) -> None:
         """Count something.
@@ -44,7 +43,7 @@ class BulkWriter:
             second: when, Unix seconds.
             now: Unix seconds, not later than the server's clock.
         """
-        self._tally.recorded += amount
+        self._stats.recorded += amount
         self._buffer.add(PendingCounter, series, second, amount, now)
 
     def observe(self, series: str, second: int, values: Distribution, now: float) -> None:
@@ -54,7 +53,7 @@ class BulkWriter:
             series, second, now: see add().
             values: how they were spread, one at least; it becomes the buffer's own.
         """
-        self._tally.recorded += values.count
+        self._stats.recorded += values.count
         self._buffer.add(PendingHistogram, series, second, values, now)
 
     def write(self, timeout: float, now: float) -> None:
@@ -95,4 +94,4 @@ class BulkWriter:
 
     def health(self) -> RecorderHealth:
         """Return what became of the events."""
-        return self._tally.health(producer=self._delivery.writer, instance=None)
+        return self._stats.health(producer=self._delivery.writer, instance=None)

@@ -13,7 +13,7 @@ from redmeter.recording.messages.messages import Messages
 from redmeter.recording.registry import Registry
 from redmeter.recording.stats import SERIES, RecorderStats
 
-#: How long a cell is left alone after it was attended to, seconds.
+#: How long a instrument is left alone after it was attended to, seconds.
 ATTENTION = 0.001
 
 
@@ -22,15 +22,15 @@ class Collector:
 
     Args:
         registry: has the cells.
-        lock: held while buffer or tally are used, and lists replaced.
+        lock: held while buffer or stats are used, and lists replaced.
     """
 
     def __init__(
-        self, registry: Registry, buffer: Buffer, tally: RecorderStats, lock: RLock, clock: Clock
+        self, registry: Registry, buffer: Buffer, stats: RecorderStats, lock: RLock, clock: Clock
     ) -> None:
         self._registry = registry
         self._buffer = buffer
-        self._tally = tally
+        self._stats = stats
         self._lock = lock
         self._clock = clock
         self._busy = False
@@ -42,68 +42,69 @@ class Collector:
 
     def empty(self) -> bool:
         """Tell whether nothing waits, neither here nor in the buffer."""
-        return not self._tally.buffered and not self.waiting()
+        return not self._stats.buffered and not self.waiting()
 
     def waiting(self) -> bool:
         """Tell whether there is something to collect."""
-        return any(
-            cell.events or (isinstance(cell, Messages) and cell.taken)
-            for cell in self._registry.cells()
-        )
+        return any(instrument._waiting for instrument in self._registry.instruments())
 
     def let_all_be_due(self) -> None:
-        """See that the next event of each cell is attended to."""
-        for cell in self._registry.cells():
-            cell.due = NOW
+        """See that the next event of each instrument is attended to."""
+        for instrument in self._registry.instruments():
+            instrument._due = NOW
 
-    def shorten(self, cell: Instrument) -> bool:
+    def shorten(self, instrument: Instrument) -> bool:
         """Make a long list shorter; tell whether it should be collected soon."""
-        if len(cell.events) < cell.long or self._busy:
+        if len(instrument._events) < instrument._threshold or self._busy:
             return False
         with self._lock:
             if self._busy:  # this is a signal handler or a destructor within the lock
                 return False
             self._busy = True
             try:
-                soon = cell.shorten()
-                cell.long = max(LONG, 2 * len(cell.events))  # not again and again for little
+                soon = instrument._shorten()
+                instrument._threshold = max(
+                    LONG, 2 * len(instrument._events)
+                )  # not again and again for little
             finally:
                 self._busy = False
         return soon
 
     def collect(self) -> None:
         """Move all events from the cells into the buffer."""
-        for cell in self._registry.cells():
-            if isinstance(cell, Messages):
-                self._digest(cell)
+        for instrument in self._registry.instruments():
+            if isinstance(instrument, Messages):
+                self._digest(instrument)
         now, due = self._now(), self._clock.wall() + ATTENTION
         with self._lock:
             self._busy = True
             try:
-                for cell in self._registry.cells():
-                    if cell.taken if isinstance(cell, Messages) else cell.events:
-                        self._collect_cell(cell, now)
-                        cell.due = min(cell.due, due)  # the clock may have been set back
-                        cell.long = LONG
+                for instrument in self._registry.instruments():
+                    if instrument._waiting:
+                        self._collect_instrument(instrument, now)
+                        instrument._due = min(
+                            instrument._due, due
+                        )  # the clock may have been set back
+                        instrument._threshold = LONG
                 self._buffer.fade(now)
             finally:
                 self._busy = False
 
-    def _digest(self, cell: Messages) -> None:
+    def _digest(self, instrument: Messages) -> None:
         """Do what takes longer than a moment without the lock, so that nobody waits for it."""
         with self._lock:
             self._busy = True
             try:
-                taken = cell.take()
-                cell.long = LONG
+                taken = instrument.begin_redacting()
+                instrument._threshold = LONG
             finally:
                 self._busy = False
         if not taken:
             return
-        made = cell.merged(taken)
+        made = instrument._merge(taken)
         with self._lock:
-            if cell.taken is taken:  # else another thread has collected them meanwhile
-                cell.taken = made
+            if instrument.taken is taken:  # else another thread has collected them meanwhile
+                instrument.taken = made
 
     def collect_to_keep(self) -> None:
         """Collect while the store is away: what is there has to stay for a while."""
@@ -115,29 +116,27 @@ class Collector:
         with self._lock:
             self._buffer.shrink(self._now())
 
-    def _collect_cell(self, cell: Instrument, now: float) -> None:
-        if isinstance(cell, Messages):
-            events = cell.merged(cell.taken)
-            cell.taken = []
-        else:
-            count = len(cell.events)
-            events = cell.merged(cell.events[:count])
-            del cell.events[:count]
-        kind, recorded = cell.kind, 0
-        # The newest of what several gauges were set to would mean nothing.
-        meaningless = cell.overflow and not kind.ADDS_UP
-        part = cell.part if isinstance(cell, Counter) and not cell.overflow else ""
-        for time_, value in cell.pairs(events):
-            recorded += kind.events_of(value)
+    def _collect_instrument(self, instrument: Instrument, now: float) -> None:
+        merged, recorded = instrument._take(), 0
+        series, overflow, pending = (
+            instrument._series,
+            instrument._overflow,
+            instrument._LIST.PENDING,
+        )
+        # The newest of the values of several gauges would mean nothing.
+        meaningless = overflow and not pending.ADDS_UP
+        zero = instrument._zero_series if isinstance(instrument, Counter) and not overflow else ""
+        for time, value in instrument._LIST.pairs(merged):
+            recorded += pending.events_of(value)
             if not meaningless:
-                self._buffer.add(kind, cell.name, time_, value, now)
-            if part:
-                self._buffer.add(kind, part, time_, 0, now)
-        self._tally.recorded += recorded
-        if cell.overflow:
-            self._tally.overflowed += recorded
+                self._buffer.add(pending, series, time, value, now)
+            if zero:
+                self._buffer.add(pending, zero, time, 0, now)
+        self._stats.recorded += recorded
+        if overflow:
+            self._stats.overflowed += recorded
         if meaningless:
-            self._tally.drop(SERIES, cell.name, self._buffer.precisions(kind), recorded)
+            self._stats.drop(SERIES, series, self._buffer.precisions(pending), recorded)
 
     def _now(self) -> float:
         """Return the present, or a little earlier, also where the clock was just set ahead.

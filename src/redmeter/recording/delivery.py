@@ -51,7 +51,7 @@ class Delivery:
     """Sends what is in a buffer.
 
     Args:
-        lock: held while buffer or tally are used, never while the store is.
+        lock: held while buffer or stats are used, never while the store is.
         interval: seconds from one flush to the next.
         around: what other threads are in while they send.
         patience: how long a server is waited for that hangs, seconds.
@@ -61,7 +61,7 @@ class Delivery:
         self,
         store: Store,
         buffer: Buffer,
-        tally: RecorderStats,
+        stats: RecorderStats,
         lock: AbstractContextManager[object],
         *,
         interval: float = 1.0,
@@ -70,7 +70,7 @@ class Delivery:
     ) -> None:
         self._store = store
         self._buffer = buffer
-        self._tally = tally
+        self._stats = stats
         self._lock = lock
         parts = enumerate(store.shards)
         self._channels = [ShardSender(number, part, interval) for number, part in parts]
@@ -283,7 +283,7 @@ class Delivery:
                 if added:
                     fields += added
                     loaded.append(channel)
-                    self._tally.retried += channel.is_repeated
+                    self._stats.retried += channel.is_repeated
         return loaded
 
     def _exchange(self, loaded: Sequence[ShardSender]) -> dict[int, StoreError]:
@@ -313,7 +313,7 @@ class Delivery:
                 errors[channel.number] = result
                 continue
             channel.backoff.succeeded()
-            if denied := channel.settle(result, self._tally):
+            if denied := channel.settle(result, self._stats):
                 errors[channel.number] = denied
         return errors
 
@@ -367,7 +367,7 @@ class Delivery:
             self._publish(ended=False)
         except (StoreRefused, AccessDenied) as error:  # what needs none is sent
             with self._lock:
-                self._tally.trouble(kind_of(error), str(error))
+                self._stats.record_error(kind_of(error), str(error))
 
     def report(self, health: Mapping[str, object]) -> str:
         """Write a report for publish(), with what helps a human to find the process.

@@ -50,6 +50,14 @@ def with_instance(series: str, number: int | None) -> str:
     return format_name(base, labels)
 
 
+def without_instance(series: str) -> str:
+    """Remove the label if it has a placeholder."""
+    if not needs_instance(series):
+        return series
+    base, pairs = parse_name(series)
+    return format_name(base, {key: value for key, value in pairs if (key, value) != (LABEL, "")})
+
+
 class InstanceLease:
     """The lease of this process on an instance number.
 

@@ -1,212 +1,178 @@
-"""Cells: where events land. A cell is a series' list of events; a handle that counts is its cell.
+"""Instruments: Counter, Gauge and Histogram, the objects that an application holds.
 
-Counting appends to the list and does nothing else: appending is one atomic step, which the FAQ of
-Python names among those that threads need no lock for ("What kinds of global value mutation are
+Recording appends to a list and does nothing else. Appending is one atomic step, which Python's FAQ
+lists among those that threads need no lock for ("What kinds of global value mutation are
 thread-safe?"), and so is replacing or removing a stretch of a list. An interrupted append has
-happened or has not, so signal handlers and destructors may count as well.
+happened or has not, so signal handlers and destructors may record as well.
 
-An event is the time at which it happened, or a tuple that begins with its time. So it is in its own
-slice however late someone looks at the list, and precisions are made from it later.
+An event carries the time at which it happened, so it belongs to its own interval no matter how late
+the list is read; precisions are computed later. How events are merged: see events.py.
 
-`due` is a time shortly ahead, in Unix seconds. The first event at or after it has a look at what
-must not be done for each event: whether a flusher runs, in this process, and whether the list grew
-long (see Recorder.attend). Where no flusher runs, it lies in the past.
+`_due` is a time shortly ahead, in Unix seconds. The first event at or after it does the work that
+would be too slow for each event: check that a flusher runs in this process, and that the list has
+not grown long (see Recorder.attend). It is in the past if no flusher runs.
+
+Attributes with an underscore belong to the recorder and to nobody else.
 """
 
 import math
 from abc import ABC, abstractmethod
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import ClassVar, Protocol, TypeVar
 
-from redmeter.format.counter import MAX_COUNT, check_amount
-from redmeter.format.gauge import check_value
+from redmeter.format import distribution, gauge
+from redmeter.format.counter import check_amount
 from redmeter.keys import check_time
-from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
+from redmeter.recording.events import (
+    CounterEvents,
+    Event,
+    EventList,
+    GaugeChange,
+    GaugeEvents,
+    GaugeLevel,
+    GaugeRefresh,
+    HistogramEvents,
+    PastSample,
+)
+from redmeter.recording.instance import without_instance
+from redmeter.recording.pending import GaugeSample
+from redmeter.recording.scopes import InProgress
+from redmeter.recording.timer import Timer
 
-#: Time of an event that happened once; else a tuple (time, amount), or Last of a gauge.
-Event = Any
-
-#: `due` where no flusher runs.
+#: `_due` if no flusher runs.
 NOW = -math.inf
 
-#: Events from which on they are merged on the spot, at first.
+#: Initial length at which a list is merged on the spot.
 LONG = 500
 
-#: Estimate of what an element of a cell's list takes, bytes.
-ELEMENT_BYTES = 40
-
-# CPython has a single object for the number one. Should there be another, or True, it takes the
-# longer way, which checks it.
+# CPython has a single object for the number one. Another 1, or True, takes the slower path, which
+# checks it.
 _ONE = 1
 
 
 class InstrumentOwner(Protocol):
-    """What looks after a cell."""
+    """The recorder, as its instruments see it."""
 
-    def attend(self, cell: "Instrument") -> None:
-        """See to a cell that is due, after an event was put into it."""
+    def attend(self, instrument: "Instrument") -> None:
+        """Look after an instrument that is due, after an event was appended to its list."""
         ...
 
-    def trouble(self, kind: str, text: str) -> None:
-        """Write down that something went wrong with an event."""
+    def process_gauge(self, series: str) -> "Gauge":
+        """Return the gauge of this process's part of a series."""
+        ...
+
+    def record_error(self, kind: str, text: str) -> None:
+        """Count that something went wrong with an event."""
         ...
 
 
 class Instrument(ABC):
-    """The events of one series that nobody has collected yet."""
+    """A series and its events that have not been collected yet."""
 
-    __slots__ = ("attendant", "due", "events", "long", "name", "overflow")
+    __slots__ = ("_due", "_events", "_overflow", "_owner", "_series", "_threshold", "name")
 
-    kind: type[PendingSeries]
+    _LIST: ClassVar[type[EventList]]
 
-    #: How many elements of the list an event takes.
-    ELEMENTS = 1
-    #: Elements from which on, where merging them did not help, recording has to wait for the
-    #: flusher: someone records many slices of the past.
-    TOO_LONG = 100_000
-
-    def __init__(self, name: str, attendant: InstrumentOwner, *, overflow: bool = False) -> None:
-        #: In its stored spelling; a place for the number of the process is instance="".
-        self.name = name
-        self.attendant = attendant
-        #: Whether it stands for the series of a name that has too many.
-        self.overflow = overflow
-        self.events: list[Event] = []
-        self.due = NOW
-        #: From how many events on they are merged on the spot.
-        self.long = LONG
+    def __init__(self, series: str, owner: InstrumentOwner, *, overflow: bool = False) -> None:
+        #: The name of the series, labels included, in its stored spelling.
+        self.name = without_instance(series)
+        #: The same with a placeholder for the instance number, if the series has one.
+        self._series = series
+        self._owner = owner
+        #: Whether it collects the series beyond a limit.
+        self._overflow = overflow
+        self._events: list[Event] = []
+        self._due = NOW
+        #: The length at which the list is merged on the spot.
+        self._threshold = LONG
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
-    def put(self, event: Event, time: float) -> None:
-        """Add an event that is more than its time.
+    def _put(self, event: Event, time: float) -> None:
+        """Append an event that is more than its time.
 
         Args:
-            time: the present, Unix seconds.
+            time: the current time, Unix seconds.
         """
-        self.events.append(event)
-        if time >= self.due:
-            self.attendant.attend(self)
+        self._events.append(event)
+        if time >= self._due:
+            self._owner.attend(self)
 
-    def shorten(self) -> bool:
-        """Replace the events by fewer that mean the same; not while someone else does.
+    def _merge(self, events: list[Event]) -> list[Event]:
+        """Return fewer events that mean the same."""
+        return self._LIST.merged(events)
+
+    def _shorten(self) -> bool:
+        """Merge the events in the list; not while another thread does.
 
         Returns:
-            Whether they should be collected soon, as there are many that nothing makes fewer.
+            Whether they should be collected soon, because they are many even so.
         """
-        count = len(self.events)
-        # One assignment, so that an exception out of a signal handler finds all of it or nothing.
-        self.events[:count] = self.merged(self.events[:count])
+        count = len(self._events)
+        # One assignment: an exception raised by a signal handler finds all of it or nothing.
+        self._events[:count] = self._merge(self._events[:count])
         return False
 
-    def clear(self) -> None:
-        """Forget all events."""
-        self.events.clear()  # in place: an interrupted count() goes on with this very list
+    def _take(self) -> list[Event]:
+        """Remove all events and return them merged."""
+        count = len(self._events)
+        merged = self._merge(self._events[:count])
+        del self._events[:count]
+        return merged
 
-    def waiting(self) -> list[Event]:
-        """Return all events that nobody has collected yet."""
-        return list(self.events)
+    def _clear(self) -> None:
+        """Discard all events, in a forked child."""
+        self._events.clear()  # in place: an interrupted inc() continues with this very list
 
-    @classmethod
-    def size_in_memory(cls, events: list[Event]) -> int:
-        """Return about how many bytes events take."""
-        return len(events) * ELEMENT_BYTES
+    @property
+    def _waiting(self) -> bool:
+        """Whether there are events to collect."""
+        return bool(self._events)
 
-    @staticmethod
-    @abstractmethod
-    def merged(events: list[Event]) -> list[Event]:
-        """Return events that mean the same, as pairs() takes them."""
+    def _snapshot(self) -> list[Event]:
+        """Return all events that have not been collected yet."""
+        return list(self._events)
 
-    @staticmethod
-    @abstractmethod
-    def value(event: Event) -> Any:
-        """Return what a run takes as the value of a merged event."""
+    def _size(self, events: list[Event]) -> int:
+        return self._LIST.size(events)
 
-    @classmethod
-    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
-        """Return time and value of merged events."""
-        return [(event[0], cls.value(event)) for event in events]
-
-    @classmethod
-    def size(cls, events: list[Event]) -> int:
-        """Return how many things happened in these events."""
-        return sum(cls.kind.events_of(value) for _, value in cls.pairs(cls.merged(events)))
+    def _size_in_memory(self, events: list[Event]) -> int:
+        return self._LIST.size_in_memory(events)
 
 
 class Counter(Instrument):
-    """Counts one series: the fast way, for what is counted often. Made by Meter.counter().
+    """Counts the events of one series: the fastest way to count. Made by Meter.counter().
 
     The class that is used is made by counter_class(), with a clock built in.
     """
 
-    __slots__ = ("part",)
+    __slots__ = ("_zero_series",)
 
-    kind = PendingCounter
+    _LIST = CounterEvents
 
-    def __init__(self, name: str, attendant: InstrumentOwner, *, overflow: bool = False) -> None:
-        super().__init__(name, attendant, overflow=overflow)
-        #: The stored name of a counter of a part of these events; "" for none. It gets a 0 in each
-        #: interval in which something is counted here, which tells "none" from "not counted".
-        self.part = ""
+    def __init__(self, series: str, owner: InstrumentOwner, *, overflow: bool = False) -> None:
+        super().__init__(series, owner, overflow=overflow)
+        #: Another counter, which gets a 0 in each interval in which this one counts something: a
+        #: reader can tell "none" from "not recorded". "" for none.
+        self._zero_series = ""
 
     @abstractmethod
     def inc(self, amount: int = 1) -> None:
-        """Count that it happened, now.
+        """Count an event that happens now.
 
         Args:
-            amount: how often, a whole number, not negative.
+            amount: how many events, a whole number, not negative.
 
         Raises:
-            InvalidValue, TypeError: not a number that can be counted.
+            InvalidValue, TypeError: the amount cannot be counted.
         """
-
-    @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
-        head = 0  # what was merged before stands in front
-        while head < len(events) and type(events[head]) is tuple:
-            head += 1
-        several, ones = events[:head], events[head:]
-        try:
-            # They were appended as time went by: sorting takes hardly more than looking at them.
-            ones.sort()
-        except TypeError:  # tuples among them
-            several += [event for event in ones if type(event) is tuple]
-            ones = sorted(event for event in ones if type(event) is not tuple)
-        sums = _by_second(ones)
-        if not several:
-            return sums
-        seconds: dict[int, int] = {}
-        for time, amount in several + sums:
-            second = math.floor(time)
-            total = seconds.get(second, 0) + amount
-            if total > MAX_COUNT:  # whoever stores it shall refuse one of them, not both
-                return several + sums
-            seconds[second] = total
-        return list(seconds.items())
-
-    @staticmethod
-    def value(event: Event) -> Any:
-        return event[1]
-
-
-def _by_second(times: list[float]) -> list[tuple[float, int]]:
-    """Count sorted times by their second, without looking at each of them."""
-    sums: list[tuple[float, int]] = []
-    at = 0
-    while at < len(times):
-        second = math.floor(times[at])
-        end = bisect_left(times, second + 1, at)
-        sums.append((second, end - at))
-        at = end
-    return sums
 
 
 def counter_class(now: Callable[[], float]) -> type[Counter]:
     """Return a class of counters that read a clock.
 
-    Built into the class, the clock costs an eighth less than as an attribute of each counter.
+    A clock that is built into the class costs an eighth less than an attribute of each counter.
     """
 
     class ClockedCounter(Counter):
@@ -215,32 +181,44 @@ def counter_class(now: Callable[[], float]) -> type[Counter]:
         def inc(self, amount: int = 1) -> None:
             if amount is _ONE:
                 time = now()
-                if time < self.due:
-                    self.events.append(time)
+                if time < self._due:
+                    self._events.append(time)
                 else:
-                    self.put(time, time)
+                    self._put(time, time)
             else:
                 time = now()
-                self.put((time, check_amount(amount)), time)
+                self._put((time, check_amount(amount)), time)
 
-    ClockedCounter.__name__ = ClockedCounter.__qualname__ = "Counter"
-    ClockedCounter.inc.__doc__ = Counter.inc.__doc__
-    return ClockedCounter
+    return _public(ClockedCounter, Counter, "inc")
 
 
 class Gauge(Instrument):
-    """Sets one series that goes up and down. Made by Meter.gauge()."""
+    """A value that goes up and down. Made by Meter.gauge().
 
-    __slots__ = ("_now",)
+    `set()` sets the value for the application as a whole; of several processes, the last one wins.
+    `inc()`, `dec()` and `track_in_progress()` change the part of this process: a series with the
+    label `instance`, which begins at 0 and is reported with each flush while it is not 0. Readings
+    of the name add the parts of all processes and the value that was set, if any.
+    """
 
-    kind = PendingGauge
+    __slots__ = ("_now", "_part")
 
-    def __init__(self, name: str, attendant: InstrumentOwner, now: Callable[[], float]) -> None:
-        super().__init__(name, attendant)
+    _LIST = GaugeEvents
+
+    def __init__(
+        self,
+        series: str,
+        owner: InstrumentOwner,
+        now: Callable[[], float],
+        *,
+        overflow: bool = False,
+    ) -> None:
+        super().__init__(series, owner, overflow=overflow)
         self._now = now
+        self._part: Gauge | None = None
 
     def set(self, value: float, *, at: float | None = None) -> None:
-        """Set it. Of each interval, the value with the newest time stays.
+        """Set the value. Each interval keeps the value with the newest time.
 
         Args:
             value: a finite number.
@@ -250,21 +228,150 @@ class Gauge(Instrument):
             InvalidValue, TypeError: not a finite number, or a time out of range.
         """
         now = self._now()
-        number = check_value(value)
-        self.put(GaugeSample(now if at is None else check_time(at), number), now)
+        number = gauge.check_value(value)
+        sample = GaugeSample(now, number) if at is None else PastSample(check_time(at), number)
+        self._put(sample, now)
 
-    @staticmethod
-    def merged(events: list[Event]) -> list[Event]:
-        seconds: dict[int, GaugeSample] = {}
-        for event in events:
-            second = math.floor(event.time)
-            old = seconds.get(second)
-            if old is not None:
-                newest = event if event.time >= old.time else old
-                event = newest._replace(events=old.events + event.events)
-            seconds[second] = event
-        return list(seconds.values())
+    def inc(self, amount: float = 1) -> None:
+        """Raise the part of this process.
 
-    @staticmethod
-    def value(event: Event) -> Any:
-        return event
+        Args:
+            amount: a finite number.
+
+        Raises:
+            InvalidValue, TypeError: not a finite number.
+        """
+        self._change(gauge.check_value(amount))
+
+    def dec(self, amount: float = 1) -> None:
+        """Lower the part of this process.
+
+        Args, Raises: as in inc().
+        """
+        self._change(-gauge.check_value(amount))
+
+    def track_in_progress(self) -> InProgress:
+        """Return a context manager and decorator that counts what is in progress.
+
+        with requests_in_progress.track_in_progress():    # and `async with`
+            ...
+
+        @jobs_in_progress.track_in_progress()             # functions, coroutines, generators
+        def run_job(): ...
+        """
+        return InProgress(self)
+
+    def _change(self, amount: float) -> None:
+        part = self._part
+        if part is None:
+            part = self._part = self._owner.process_gauge(self._series)
+        now = part._now()
+        part._put(GaugeChange(now, amount), now)
+
+    # Below, only of the part of a process
+
+    def _take(self) -> list[Event]:
+        count = len(self._events)
+        merged = self._merge(self._events[:count])
+        level = GaugeEvents.level(merged)
+        self._events[:count] = [] if level is None else [level]  # one assignment: see _shorten()
+        return merged
+
+    @property
+    def _waiting(self) -> bool:
+        events = self._events
+        return len(events) > 1 or (bool(events) and type(events[0]) is not GaugeLevel)
+
+    def _refresh(self) -> None:
+        """Report the current value again, if it was counted and is not 0."""
+        events = self._events
+        level = events[0] if len(events) == 1 else None
+        if type(level) is GaugeLevel and level.counted and level.value:
+            events.append(GaugeRefresh(self._now()))
+
+
+class ProcessGauge(Gauge):
+    """The part of a gauge that belongs to this process."""
+
+    __slots__ = ()
+
+    def _merge(self, events: list[Event]) -> list[Event]:
+        # inc() after set() continues from that value, also if it has been collected already.
+        return GaugeEvents.merged([GaugeLevel(0.0, counted=False), *events] if events else events)
+
+    def _change(self, amount: float) -> None:
+        now = self._now()
+        self._put(GaugeChange(now, amount), now)
+
+
+class Histogram(Instrument):
+    """Observes values of one series: the fastest way to measure. Made by Meter.histogram().
+
+    The class that is used is made by histogram_class(), with clocks built in.
+    """
+
+    __slots__ = ()
+
+    _LIST = HistogramEvents
+
+    @abstractmethod
+    def observe(self, value: float) -> None:
+        """Record a value that is measured now.
+
+        Args:
+            value: a number. One that is not finite is counted as dropped: see Meter.health().
+
+        Raises:
+            TypeError: not a number.
+        """
+
+    @abstractmethod
+    def time(self) -> Timer:
+        """Return a context manager and decorator that observes durations, in seconds.
+
+        with checkout_seconds.time():    # and `async with`
+            ...
+
+        @checkout_seconds.time()         # functions, coroutines, generators
+        def check_out(): ...
+        """
+
+    def _put(self, event: Event, time: float) -> None:
+        self._events.extend(event)
+        if time >= self._due:
+            self._owner.attend(self)
+
+
+def histogram_class(now: Callable[[], float], monotonic: Callable[[], float]) -> type[Histogram]:
+    """Return a class of histograms that read clocks; see counter_class()."""
+
+    class ClockedHistogram(Histogram):
+        __slots__ = ()
+
+        def observe(self, value: float) -> None:
+            if type(value) is float:
+                time = now()
+                if time < self._due:
+                    events = self._events
+                    events += (time, value)
+                else:
+                    self._put((time, value), time)
+            else:
+                number, time = distribution.check_value(value), now()
+                self._put((time, number), time)
+
+        def time(self) -> Timer:
+            return Timer(self, monotonic)
+
+    return _public(ClockedHistogram, Histogram, "observe", "time")
+
+
+C = TypeVar("C", bound=Instrument)
+
+
+def _public(made: type[C], base: type, *methods: str) -> type[C]:
+    """Give a class name and docstrings of its base class, for help() and repr()."""
+    made.__name__ = made.__qualname__ = base.__name__
+    for method in methods:
+        getattr(made, method).__doc__ = getattr(base, method).__doc__
+    return made

@@ -4,14 +4,15 @@ They are rare, but whoever notes one must not wait for the network either; so th
 everything else. The same mark twice is merged here by the rules of the store: see format/mark.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from redmeter.errors import InvalidValue
 from redmeter.format import mark
 from redmeter.format.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
 from redmeter.keys import Kept, Keys
-from redmeter.recording.instruments import Event, Instrument
+from redmeter.recording.events import Event, EventList
+from redmeter.recording.instruments import Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
 from redmeter.types import Operations
 
@@ -84,17 +85,23 @@ class PendingMarks(PendingByInterval[list[Noted]]):
         return mark.operations(keys, sorted(marks))
 
 
-class Marks(Instrument):
-    """All marks of a recorder: events are Noted."""
+class MarkEvents(EventList):
+    """Marks in a list: Noted."""
 
-    __slots__ = ()
-
-    kind = PendingMarks
+    PENDING = PendingMarks
 
     @staticmethod
     def merged(events: list[Event]) -> list[Event]:
         return [*distinct(events)]
 
-    @staticmethod
-    def value(event: Event) -> Any:
-        return [event]
+    @classmethod
+    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+        return [(event.time, [event]) for event in events]
+
+
+class Marks(Instrument):
+    """All marks of a recorder."""
+
+    __slots__ = ()
+
+    _LIST = MarkEvents

@@ -13,9 +13,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from redmeter.format import counter, gauge
+from redmeter.format import counter, gauge, histogram, packed_text
 from redmeter.format.counter import MAX_COUNT
-from redmeter.keys import Kept, Keys
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.keys import HOUR, Kept, Keys
 from redmeter.recording.stats import OVERFLOW
 from redmeter.types import Operations
 
@@ -269,3 +270,79 @@ class PendingGauge(PendingByInterval[GaugeSample]):
             for name, run in runs.items()
         }
         return gauge.operations(keys, kept.series, values, width=width)
+
+
+#: Why values are lost that are no finite numbers.
+NOT_FINITE = "not-finite"
+
+# What the server does, in fields of a counter, of which a batch has 500, about 3 ms: for a slice at
+# one precision (25 us and 0.8 us for each bucket), and for the statistics of an hour (20 us).
+_SLICE_FIELDS, _BUCKETS_PER_FIELD, _HOUR_FIELDS = 4, 8, 4
+
+# What a distribution takes in memory, bytes, and each bucket of it.
+_EMPTY_BYTES, _BUCKET_BYTES = 700, 60
+
+
+class NotFinite(IntervalFull):
+    """Values that cannot be stored; nothing was added."""
+
+    reason = NOT_FINITE
+
+
+class NonFiniteCount(NamedTuple):
+    """So many values that are no finite numbers."""
+
+    count: int  # type: ignore[assignment]  # tuple.count() counts members
+
+
+class PendingHistogram(PendingByInterval[Distribution]):
+    """Slice start -> distribution of what was observed."""
+
+    __slots__ = ()
+
+    HAS_TOTAL: ClassVar[bool] = False
+
+    @property
+    def bytes(self) -> int:
+        return _EMPTY_BYTES * len(self._slices) + _BUCKET_BYTES * self._buckets()
+
+    def add(self, start: int, value: Distribution | NonFiniteCount) -> None:
+        """Merge into a slice; a distribution that is given becomes the run's own.
+
+        Raises:
+            NotFinite, Full: see there.
+        """
+        if isinstance(value, NonFiniteCount):
+            raise NotFinite
+        old = self._slices.get(start)
+        if old is None:
+            self._slices[start] = value
+        elif old.count + value.count > packed_text.MAX_COUNT:
+            raise IntervalFull
+        else:
+            old.merge(value)
+
+    @staticmethod
+    def events_of(value: Distribution | NonFiniteCount) -> int:
+        return value.count
+
+    @staticmethod
+    def retention(kept: Kept) -> Mapping[int, int]:
+        """Return what is kept of histograms, and for the statistics this hour and the last one."""
+        return kept.histograms if HOUR in kept.histograms else {**kept.histograms, HOUR: 2}
+
+    def fields(self, precisions: Collection[int]) -> int:
+        slices = super().fields(precisions) - 1
+        buckets = self._buckets() * slices // len(self) if self._slices else 0
+        hours = (self.last - self.first) // HOUR + 1
+        return _SLICE_FIELDS * slices + buckets // _BUCKETS_PER_FIELD + _HOUR_FIELDS * hours
+
+    def _buckets(self) -> int:
+        return sum(len(each.positive) + len(each.negative) for each in self._slices.values())
+
+    @staticmethod
+    def operations(
+        keys: Keys, kept: Kept, runs: Mapping[str, "PendingHistogram"], width: int
+    ) -> Operations:
+        slices = {name: dict(run) for name, run in runs.items()}
+        return histogram.operations(keys, kept.histograms, slices, width=width)

@@ -19,6 +19,7 @@ import time
 from _thread import RLock, get_ident  # as they are on import: see flusher.py
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import partial
 
 from redmeter.clock import Clock
 from redmeter.format.counter import check_amount
@@ -30,11 +31,10 @@ from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest, in_background
-from redmeter.recording.instruments import NOW, Counter, Gauge, Instrument
+from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.messages import Messages
 from redmeter.recording.messages.redact import MessageRules
-from redmeter.recording.observations import Histogram
 from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
@@ -82,14 +82,16 @@ class Recorder:
         self._registry = Registry(
             self,
             store.clock.wall,
+            store.clock.monotonic,
             max_series=max_series,
             max_label_sets=max_label_sets,
             rules=rules,
         )
         #: See there.
         self.by_name = self._registry.by_name
-        #: See before_flush(). A forked child goes on with them.
+        #: Hooks, see before_flush(), and callbacks of gauges by series. A forked child keeps them.
         self._before_flush: tuple[Callable[[], None], ...] = ()
+        self._callbacks: dict[str, tuple[Gauge, Callable[[], float | None]]] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -97,16 +99,16 @@ class Recorder:
         self._pid = os.getpid()
         self._lock = RLock()
         self._sending = TicketLock()
-        self._tally = RecorderStats(self._clock.wall())
+        self._stats = RecorderStats(self._clock.wall())
         number_of = self._store.shard_number if len(self._store.shards) > 1 else None
-        self._buffer = Buffer(self._store.kept, self._tally, self._limit, number_of)
+        self._buffer = Buffer(self._store.kept, self._stats, self._limit, number_of)
         self._collector = Collector(
-            self._registry, self._buffer, self._tally, self._lock, self._clock
+            self._registry, self._buffer, self._stats, self._lock, self._clock
         )
         self._delivery = Delivery(
             self._store,
             self._buffer,
-            self._tally,
+            self._stats,
             self._lock,
             interval=self._interval,
             around=self._at_work,
@@ -115,7 +117,7 @@ class Recorder:
         #: Threads that flush, or are about to. A signal handler or a destructor within that must
         #: not, and need not.
         self._flushing: set[int] = set()
-        self._reporter = StatusReporter(self._delivery, self._tally, self._lock, self.health)
+        self._reporter = StatusReporter(self._delivery, self._stats, self._lock, self.health)
         self._flusher = Flusher(
             self._flush,
             self._collector.collect_to_keep,
@@ -134,17 +136,30 @@ class Recorder:
         """Count that something happened. See Meter.count()."""
         now = self._clock.wall()
         event = (now if at is None else check_time(at), check_amount(amount))
-        self.counter(name, labels).put(event, now)
+        self.counter(name, labels)._put(event, now)
 
     def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
         """Return the counter of a series, always the same one. See Registry.counter()."""
         return self._registry.counter(name, labels, extra)
 
-    def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
+    def gauge(
+        self,
+        name: str,
+        labels: Mapping[str, str] | None,
+        *,
+        per_process: bool,
+        callback: Callable[[], float | None] | None = None,
+    ) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
         gauge = self._registry.gauge(name, labels, per_process=per_process)
         self._delivery.lease.needed = self._registry.per_process
+        if callback is not None:
+            self._callbacks[gauge._series] = gauge, callback
         return gauge
+
+    def process_gauge(self, series: str) -> Gauge:
+        """Return the gauge of this process's part of a series."""
+        return self.gauge(series, None, per_process=True)
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
         """Record a message. Never raises where the arguments are what they should be.
@@ -165,7 +180,7 @@ class Recorder:
         """Note a moment, by a label that is clean. See Meter.mark()."""
         now = self._clock.wall()
         time = now if at is None else check_time(at)
-        self._registry.marks().put(Noted(time, label, release), now)
+        self._registry.marks()._put(Noted(time, label, release), now)
 
     def before_flush(self, look: Callable[[], None]) -> None:
         """Call something before each flush: to set gauges of what nobody else tells of.
@@ -176,10 +191,10 @@ class Recorder:
         """
         self._before_flush += (look,)
 
-    def trouble(self, kind: str, text: str) -> None:
+    def record_error(self, kind: str, text: str) -> None:
         """Write down that something went wrong with an event."""
         with self._lock:
-            self._tally.trouble(kind, text)
+            self._stats.record_error(kind, text)
 
     def observe(
         self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
@@ -187,18 +202,18 @@ class Recorder:
         """Take in a measured value. See Meter.observe()."""
         now = self._clock.wall()
         event = (now if at is None else float(check_time(at)), check_value(value))
-        self.histogram(name, labels).put(event, now)
+        self.histogram(name, labels)._put(event, now)
 
     def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
         """Return the histogram of a series, always the same one. See Registry.counter()."""
         return self._registry.histogram(name, labels, extra)
 
-    def attend(self, cell: Instrument) -> None:
+    def attend(self, instrument: Instrument) -> None:
         """See that a flusher runs, and that the list stays short. See instruments.py."""
         if self._pid != os.getpid():  # forked by something that runs no hooks
-            event = cell.events[-cell.ELEMENTS :]
+            event = instrument._events[-instrument._LIST.ELEMENTS :]
             self.after_fork()
-            cell.events.extend(event)
+            instrument._events.extend(event)
         if self._leaving:
             if get_ident() not in self._flushing:  # else it is collected right away
                 self._store_now()
@@ -207,25 +222,25 @@ class Recorder:
         if not self._flusher.running:
             process.watch(self)
             if process.at_the_very_end() or not self._flusher.start():
-                self._go_on_without_thread(cell)
+                self._go_on_without_thread(instrument)
                 return
-        if self._collector.shorten(cell):
+        if self._collector.shorten(instrument):
             self._flusher.ring()
-        cell.due = self._clock.wall() + ATTENTION
-        if len(cell.events) > cell.TOO_LONG:
+        instrument._due = self._clock.wall() + ATTENTION
+        if len(instrument._events) > instrument._LIST.TOO_LONG:
             self._flusher.ring()
             time.sleep(0.001)
 
-    def _go_on_without_thread(self, cell: Instrument) -> None:
-        if process.at_the_very_end():  # perhaps there is no other occasion
+    def _go_on_without_thread(self, instrument: Instrument) -> None:
+        if process.at_the_very_end():  # there may be no other occasion
             self._leaving = True
             self._store_now()
         elif process.is_ending():  # other threads are waited for; more to come
             if get_ident() not in self._flushing:
                 self._flusher.insist(time.monotonic(), last=False)
-            cell.due = self._clock.wall() + self._interval
+            instrument._due = self._clock.wall() + self._interval
         else:  # a limit of the machine
-            self._collector.shorten(cell)
+            self._collector.shorten(instrument)
 
     def _store_now(self) -> None:
         """Store while the process ends: nobody can tell whether there will be another occasion."""
@@ -304,14 +319,14 @@ class Recorder:
             if last:
                 self._collector.let_all_be_due()  # what comes now starts another thread
             elif not self._leaving:
-                self._look()
+                self._run_hooks()
             self._collector.collect()
             left = self._send(asked=asked)
             if left is None or left.partly:
                 last = last and left is None
                 self._reporter.report(last=last, always=self._registry.per_process)
         except Exception as error:  # also a fault of ours: it must not end the thread
-            self._reporter.trouble(error)
+            self._reporter.record_error(error)
             self._collector.keep()
             raise FlushFailed(passing=is_recoverable(error)) from error
         if left is not None:
@@ -327,29 +342,37 @@ class Recorder:
         except DeliveryIncomplete as incomplete:
             left = incomplete
         for error in self._delivery.take_errors():
-            self._reporter.trouble(error)
+            self._reporter.record_error(error)
         if left is None:
             self._collector.anchor()
         else:
             self._collector.keep()
         return left
 
-    def _look(self) -> None:
-        for look in self._before_flush:
-            try:
-                look()
-            except BaseException as error:  # of code that is not ours: see messages.py
-                if not isinstance(error, Exception) and not in_background():
-                    raise
-                self.trouble("before-flush", f"before a flush: {type(error).__name__}: {error}")
+    def _run_hooks(self) -> None:
+        """Update the gauges whose values are read, or are still the same, before a flush."""
+        for hook in self._before_flush:
+            self._run_hook("before-flush", hook)
+        for gauge, callback in list(self._callbacks.values()):
+            self._run_hook("gauge-callback", partial(_set_gauge, gauge, callback))
+        for gauge in self._registry.process_gauges():
+            gauge._refresh()
+
+    def _run_hook(self, kind: str, hook: Callable[[], None]) -> None:
+        try:
+            hook()
+        except BaseException as error:  # of code that is not ours: see messages.py
+            if not isinstance(error, Exception) and not in_background():
+                raise
+            self.record_error(kind, f"{kind}: {type(error).__name__}: {error}")
 
     # Forks and exits
 
     def after_fork(self) -> None:
         """Forget what is the parent's."""
-        for cell in self._registry.cells():
-            cell.clear()
-            cell.due = NOW
+        for instrument in self._registry.instruments():
+            instrument._clear()
+            instrument._due = NOW
         self._begin()
 
     def begin_leaving(self, timeout: float) -> FlushRequest | None:
@@ -398,15 +421,21 @@ class Recorder:
     def health(self) -> RecorderHealth:
         """Return what the recorder knows of itself."""
         with self._lock:
-            tally, delivery, cells = self._tally, self._delivery, self._registry.cells()
-            lists = [(cell, cell.waiting()) for cell in cells]
-            fresh = sum(cell.size(events) for cell, events in lists)
-            waiting = sum(cell.size_in_memory(events) for cell, events in lists)
-            taken = len(cells) * SERIES_BYTES + waiting
-            return tally.health(
+            stats, delivery = self._stats, self._delivery
+            instruments = self._registry.instruments()
+            lists = [(each, each._snapshot()) for each in instruments]
+            fresh = sum(each._size(events) for each, events in lists)
+            waiting = sum(each._size_in_memory(events) for each, events in lists)
+            return stats.health(
                 producer=delivery.writer,
                 instance=delivery.lease.number,
                 fresh=fresh,
-                series=len(cells),
-                buffer_bytes=self._buffer.bytes + taken,
+                series=len(instruments),
+                buffer_bytes=self._buffer.bytes + len(instruments) * SERIES_BYTES + waiting,
             )
+
+
+def _set_gauge(gauge: Gauge, callback: Callable[[], float | None]) -> None:
+    value = callback()
+    if value is not None:
+        gauge.set(value)

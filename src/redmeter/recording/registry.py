@@ -18,18 +18,20 @@ from typing import Any, TypeVar
 from redmeter.errors import InvalidName
 from redmeter.format.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name
-from redmeter.recording.instance import per_process_series
+from redmeter.recording.instance import needs_instance, per_process_series
 from redmeter.recording.instruments import (
     Counter,
     Gauge,
+    Histogram,
     Instrument,
     InstrumentOwner,
+    ProcessGauge,
     counter_class,
+    histogram_class,
 )
 from redmeter.recording.marks import Marks
 from redmeter.recording.messages.messages import Messages
 from redmeter.recording.messages.redact import MessageRules
-from redmeter.recording.observations import Histogram, histogram_class
 
 #: What stands for the series of a name that has too many, and for all series that are too many.
 OVERFLOW_LABELS = {"overflow": "true"}
@@ -49,8 +51,8 @@ class Registry:
     """The cells of a recorder. Each step is one that threads and signal handlers may interrupt.
 
     Args:
-        attendant: looks after the cells.
-        now: the clock, Unix seconds.
+        owner: the recorder.
+        now, monotonic: clocks, seconds.
         max_series: how many series are told apart.
         max_label_sets: how many of one name.
         rules: how messages are read.
@@ -58,21 +60,22 @@ class Registry:
 
     def __init__(
         self,
-        attendant: InstrumentOwner,
+        owner: InstrumentOwner,
         now: Callable[[], float],
+        monotonic: Callable[[], float],
         *,
         max_series: int,
         max_label_sets: int,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
     ) -> None:
-        self._attendant = attendant
+        self._owner = owner
         self._now = now
         self._max_series = max_series
         self._max_label_sets = max_label_sets
         self._rules = rules
         self._counter_class = counter_class(now)
-        self._histogram_class = histogram_class(now)
-        self._cells: dict[tuple[type[Instrument], str], Instrument] = {}
+        self._histogram_class = histogram_class(now, monotonic)
+        self._instruments: dict[tuple[type[Instrument], str], Instrument] = {}
         self._label_sets: dict[str, int] = {}
         #: Counters by the spelling in which a caller names them; for Meter.count(). And histograms.
         self.by_name: dict[Any, Counter] = {}
@@ -81,11 +84,11 @@ class Registry:
         self.per_process = False
 
     def __len__(self) -> int:
-        return len(self._cells)
+        return len(self._instruments)
 
-    def cells(self) -> list[Instrument]:
+    def instruments(self) -> list[Instrument]:
         """Return all there are at the moment."""
-        return list(self._cells.values())
+        return list(self._instruments.values())
 
     def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
         """Return the counter of a series, always the same one. See Meter.counter().
@@ -108,14 +111,14 @@ class Registry:
         self, kind: type[C], name: str, labels: Mapping[str, str], extra: Mapping[str, str]
     ) -> C:
         series = canonical(name, {**labels, **extra})
-        found = self._cells.get((kind, series))
+        found = self._instruments.get((kind, series))
         if found is None:
             budget = f"{parse_name(series).base}{{"  # no name has a brace at its end
             if self._label_sets.get(budget, 0) < self._max_label_sets:
                 found = self._admit(kind, series, budget)
             else:
                 found = self._cell(kind, _without_values(name, labels, extra))
-                found.overflow = True
+                found._overflow = True
         assert isinstance(found, kind), "it was made as one"
         return found
 
@@ -149,20 +152,24 @@ class Registry:
         assert isinstance(cell, Gauge), "it was made as one"
         return cell
 
+    def process_gauges(self) -> list[Gauge]:
+        """Return the gauges that are this process's parts."""
+        return [each for each in self.instruments() if type(each) is ProcessGauge]
+
     def messages(self, logger: str, severity: str) -> Messages:
         """Return what takes the messages of a logger and severity, always the same.
 
         Args:
             logger, severity: as they are stored.
         """
-        found = self._cells.get((Messages, name_of(logger, severity)))
+        found = self._instruments.get((Messages, name_of(logger, severity)))
         if found is None:
-            overflow = len(self._cells) >= self._max_series
+            overflow = len(self._instruments) >= self._max_series
             if overflow:
                 logger, severity = OTHER, severity if severity in _SEVERITIES else "info"
-            made = Messages(logger, severity, self._attendant, self._now, self._rules)
-            made.overflow = overflow
-            found = self._cells.setdefault((Messages, made.name), made)
+            made = Messages(logger, severity, self._owner, self._now, self._rules)
+            made._overflow = overflow
+            found = self._instruments.setdefault((Messages, made.name), made)
         assert isinstance(found, Messages), "it was made as one"
         return found
 
@@ -173,7 +180,7 @@ class Registry:
         return cell
 
     def _cell(self, kind: type[Instrument], series: str) -> Instrument:
-        found = self._cells.get((kind, series))
+        found = self._instruments.get((kind, series))
         return self._admit(kind, series) if found is None else found
 
     def _admit(self, kind: type[Instrument], series: str, budget: str = "") -> Instrument:
@@ -186,11 +193,11 @@ class Registry:
         budget = budget or base
         if labels and self._label_sets.get(budget, 0) >= self._max_label_sets:
             return self._overflow(kind, base)
-        if len(self._cells) >= self._max_series:
+        if len(self._instruments) >= self._max_series:
             return self._made(kind, OTHER, overflow=True)
-        before = len(self._cells)
+        before = len(self._instruments)
         cell = self._made(kind, series)
-        if labels and len(self._cells) > before:
+        if labels and len(self._instruments) > before:
             self._label_sets[budget] = self._label_sets.get(budget, 0) + 1
         return cell
 
@@ -199,17 +206,18 @@ class Registry:
             series = canonical(base, OVERFLOW_LABELS)
         except InvalidName:  # there is no room for the label
             series = OTHER
-        if (kind, series) not in self._cells and len(self._cells) >= self._max_series:
+        if (kind, series) not in self._instruments and len(self._instruments) >= self._max_series:
             series = OTHER
         return self._made(kind, series, overflow=True)
 
     def _made(self, kind: type[Instrument], series: str, *, overflow: bool = False) -> Instrument:
+        cell: Instrument
         if kind is Gauge:
-            cell: Instrument = Gauge(series, self._attendant, self._now)
+            made = ProcessGauge if needs_instance(series) else Gauge
+            cell = made(series, self._owner, self._now, overflow=overflow)
         else:
-            cell = kind(series, self._attendant)
-        cell.overflow = overflow
-        return self._cells.setdefault((kind, series), cell)
+            cell = kind(series, self._owner, overflow=overflow)
+        return self._instruments.setdefault((kind, series), cell)
 
 
 def _without_values(name: str, labels: Mapping[str, str], extra: Mapping[str, str]) -> str:

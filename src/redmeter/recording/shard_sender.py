@@ -106,21 +106,21 @@ class ShardSender:
             self.in_flight = None
             buffer.put_back(self._part)
 
-    def settle(self, outcome: Outcome, tally: RecorderStats) -> AccessDenied | None:
+    def settle(self, outcome: Outcome, stats: RecorderStats) -> AccessDenied | None:
         """Write down what became of the batch; return what was not allowed of it."""
         part, clock, denied = self._part, self.shard.clock, ""
         self.in_flight, self._answered = None, clock.monotonic()
-        tally.batches += 1
+        stats.batches += 1
         if outcome.uncertain:
-            tally.uncertain += part.events
-            tally.trouble("uncertain", "what tells whether a batch was stored is gone")
+            stats.uncertain += part.events
+            stats.record_error("uncertain", "what tells whether a batch was stored is gone")
             return None
-        tally.stored += part.events
-        tally.last_flush = clock.wall()
+        stats.stored += part.events
+        stats.last_flush = clock.wall()
         for series, lacking, events in part.lacking(self.shard.kept):
-            tally.lose(RETENTION, series, lacking, events)
+            stats.lose(RETENTION, series, lacking, events)
         for rejection in outcome.rejections:
             if rejection.reason == "denied":
                 denied = f"{rejection.key}: {rejection.detail}"
-        tally.refuse(self.shard.keys, outcome.rejections)
+        stats.refuse(self.shard.keys, outcome.rejections)
         return AccessDenied("NOPERM", denied) if denied else None

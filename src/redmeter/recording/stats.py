@@ -58,7 +58,7 @@ class RecorderStats:
         found: dict[tuple[str, str, int, str], int] = {}
         for rejection in rejections:
             if rejection.reason == "unkept":
-                self.trouble(rejection.reason, f"{rejection.key}: {rejection.detail}")
+                self.record_error(rejection.reason, f"{rejection.key}: {rejection.detail}")
                 continue
             precision, series = keys.series_of(rejection.key) or (TOTAL, rejection.field)
             place = rejection.reason, series, precision, rejection.key
@@ -73,7 +73,7 @@ class RecorderStats:
         for (reason, series, precision), events in observed.items():
             self.lose(reason, series, (precision,), events)
 
-    def trouble(self, kind: str, text: str) -> None:
+    def record_error(self, kind: str, text: str) -> None:
         """Write down that something went wrong in the background."""
         self.troubles[kind] += 1
         self.last_trouble = text

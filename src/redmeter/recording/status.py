@@ -24,19 +24,19 @@ class StatusReporter:
     """Tells how a recorder is.
 
     Args:
-        lock: held while the tally is used.
+        lock: held while the stats is used.
         health: how it is.
     """
 
     def __init__(
         self,
         delivery: Delivery,
-        tally: RecorderStats,
+        stats: RecorderStats,
         lock: AbstractContextManager[object],
         health: Callable[[], RecorderHealth],
     ) -> None:
         self._delivery = delivery
-        self._tally = tally
+        self._stats = stats
         self._lock = lock
         self._health = health
         self._said = -LOG_SECONDS
@@ -51,11 +51,11 @@ class StatusReporter:
             last: whether there will be no other.
             always: whether it is told also where nothing happens, to keep the process's number.
         """
-        state = self._tally.recorded + sum(self._tally.troubles.values())
+        state = self._stats.recorded + sum(self._stats.troubles.values())
         changed = state != self._report_of
         passed = time.monotonic() - self._reported
         due = passed >= REPORT_SECONDS if changed else always and passed > RENEW_SECONDS
-        if not self._tally.batches or not (due or last):
+        if not self._stats.batches or not (due or last):
             return
         self._reported = time.monotonic()  # also where it fails: not with every flush
         try:
@@ -63,7 +63,7 @@ class StatusReporter:
             if self._delivery.publish(report, ended=last):
                 self._report_of = state
         except StoreError as error:
-            self.trouble(error)
+            self.record_error(error)
 
     def say_farewell(self) -> None:
         """Say in the log what could not be stored, and is lost if the process ends now.
@@ -79,13 +79,13 @@ class StatusReporter:
                 )
         self._left = waiting
 
-    def trouble(self, error: Exception) -> None:
+    def record_error(self, error: Exception) -> None:
         """Write down that storing failed, and say so in the log now and then."""
         with self._lock:
-            self._tally.trouble(kind_of(error), str(error))
+            self._stats.record_error(kind_of(error), str(error))
         if time.monotonic() - self._said >= LOG_SECONDS:
             self._said = time.monotonic()
-            waiting = self._tally.buffered
+            waiting = self._stats.buffered
             kept = f"{waiting} events are waiting in memory" if waiting else "no event is waiting"
             with contextlib.suppress(Exception):  # of somebody's filter or handler
                 logger.warning("redmeter cannot store metrics: %s (%s)", error, kept)

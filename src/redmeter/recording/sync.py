@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.format import counter, exponential_histogram, gauge, histogram, mark, message
 from redmeter.format.counter import check_amount
@@ -21,15 +22,17 @@ from redmeter.recording.instance import (
     needs_instance,
     per_process_series,
     with_instance,
+    without_instance,
 )
-from redmeter.recording.instruments import Counter, Gauge
+from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.messages.coalesce import message_event
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
-from redmeter.recording.observations import NOT_FINITE, Histogram, PendingHistogram
+from redmeter.recording.pending import NOT_FINITE, PendingHistogram
 from redmeter.recording.registry import Labels
 from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import AGED, RecorderStats
+from redmeter.recording.timer import Timer
 from redmeter.store import Store
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome, RecorderHealth
@@ -57,48 +60,83 @@ def check_written(outcome: Outcome, location: str) -> None:
 
 
 class SyncCounter(Counter):
-    """A counter whose inc() returns when it is stored."""
+    """A counter whose inc() returns when the event is stored."""
 
     __slots__ = ("_recorder",)
 
-    def __init__(self, name: str, recorder: "SyncRecorder") -> None:
-        self.name = name
-        self.part = ""
+    def __init__(self, series: str, recorder: "SyncRecorder") -> None:
+        self.name = self._series = series
+        self._zero_series = ""
         self._recorder = recorder
 
     def inc(self, amount: int = 1) -> None:
-        """Count that it happened, now. Raises: see Meter.count()."""
-        self._recorder.count(self.name, amount, None, None)
-        if self.part:
-            self._recorder.count(self.part, 0, None, None)
+        """Count an event that happens now.
+
+        Args:
+            amount: how many events, a whole number, not negative.
+
+        Raises:
+            InvalidValue, TypeError: the amount cannot be counted.
+            StoreError: Redis is unreachable or refuses.
+        """
+        self._recorder.count(self._series, amount, None, None)
+        if self._zero_series:
+            self._recorder.count(self._zero_series, 0, None, None)
 
 
 class SyncGauge(Gauge):
-    """A gauge whose set() returns when it is stored."""
+    """A gauge whose methods return when the value is stored."""
 
     __slots__ = ("_recorder",)
 
-    def __init__(self, name: str, recorder: "SyncRecorder") -> None:
-        self.name = name
+    def __init__(self, series: str, recorder: "SyncRecorder") -> None:
+        self.name, self._series = without_instance(series), series
         self._recorder = recorder
 
     def set(self, value: float, *, at: float | None = None) -> None:
-        """Set it, now or at another time. Raises: see Gauge.set() and Meter.count()."""
-        self._recorder.set(self.name, check_value(value), at)
+        """Set the value. Each interval keeps the value with the newest time.
+
+        Args:
+            value: a finite number.
+            at: when it had this value, Unix seconds; now, if not given.
+
+        Raises:
+            InvalidValue, TypeError: not a finite number, or a time out of range.
+            StoreError: Redis is unreachable or refuses.
+        """
+        self._recorder.set(self._series, check_value(value), at)
+
+    def _change(self, amount: float) -> None:
+        series = self._series
+        if not needs_instance(series):
+            series = per_process_series(series)
+        self._recorder.change(series, amount)
 
 
 class SyncHistogram(Histogram):
-    """A histogram whose observe() returns when it is stored."""
+    """A histogram whose observe() returns when the value is stored."""
 
     __slots__ = ("_recorder",)
 
-    def __init__(self, name: str, recorder: "SyncRecorder") -> None:
-        self.name = name
+    def __init__(self, series: str, recorder: "SyncRecorder") -> None:
+        self.name = self._series = series
         self._recorder = recorder
 
     def observe(self, value: float) -> None:
-        """Take in a value, measured now. Raises: see Meter.observe()."""
-        self._recorder.observe(self.name, value, None, None)
+        """Record a value that is measured now.
+
+        Args:
+            value: a number. One that is not finite is counted as dropped: see Meter.health().
+
+        Raises:
+            TypeError: not a number.
+            StoreError: Redis is unreachable or refuses.
+        """
+        self._recorder.observe(self._series, value, None, None)
+
+    def time(self) -> Timer:
+        """Return a context manager and decorator that observes durations, in seconds."""
+        return Timer(self, self._recorder.monotonic)
 
 
 class SyncMessages(NamedTuple):
@@ -118,19 +156,19 @@ class SyncRecorder:
 
     Args:
         store: where to; None where the URL is `off`.
-        now: the clock.
+        clock: where time comes from.
         rules: how messages are read.
     """
 
     def __init__(
         self,
         store: Store | None,
-        now: Callable[[], float],
+        clock: Clock,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
     ) -> None:
         self._store = store
         self.rules = rules
-        self._now = now
+        self._now, self.monotonic = clock.wall, clock.monotonic
         self._begin()
         #: Nothing takes the short way of the buffered recorder.
         self.by_name: dict[Any, Counter] = {}
@@ -143,9 +181,11 @@ class SyncRecorder:
         self._pid = os.getpid()
         # A signal handler may write while its own thread is in here.
         self._lock = threading.RLock()
-        self._tally = RecorderStats(self._now())
+        self._stats = RecorderStats(self._now())
         self._producer = os.urandom(16).hex()
         self._instance: int | None = None
+        #: Series of a part of this process -> its value.
+        self._levels: dict[str, float] = {}
         self._numbered = 0.0
 
     def count(
@@ -179,8 +219,8 @@ class SyncRecorder:
             self._look_for_fork()
             precisions = tuple(PendingHistogram.retention(store.kept))
             with self._lock:
-                self._tally.recorded += 1
-                self._tally.drop(NOT_FINITE, series, precisions, 1)
+                self._stats.recorded += 1
+                self._stats.drop(NOT_FINITE, series, precisions, 1)
             return
         if self._is_gone(store.kept, series, second):
             return
@@ -196,9 +236,9 @@ class SyncRecorder:
             return False
         self._look_for_fork()
         with self._lock:
-            self._tally.recorded += 1
-            self._tally.dropped += 1
-            self._tally.lose(AGED, series, widths.lost(widths.finest, 0), 1)
+            self._stats.recorded += 1
+            self._stats.dropped += 1
+            self._stats.lose(AGED, series, widths.lost(widths.finest, 0), 1)
         return True
 
     def set(self, series: str, value: float, at: float | None) -> None:
@@ -207,10 +247,20 @@ class SyncRecorder:
         if store is None:
             return
         self._look_for_fork()
+        if at is None and needs_instance(series):
+            with self._lock:
+                self._levels[series] = value
         if needs_instance(series):
             series = with_instance(series, self._number(store))
         part, values = store.shard(series), {series: {int(time // 1): (time, value)}}
         self._write(1, part, lambda kept: gauge.operations(part.keys, kept.series, values))
+
+    def change(self, series: str, amount: float) -> None:
+        """Change the part of this process, a series with a placeholder for the instance number."""
+        self._look_for_fork()
+        with self._lock:
+            level = self._levels[series] = self._levels.get(series, 0.0) + amount
+        self.set(series, level, None)
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
         """Record a message. See Recorder.log()."""
@@ -220,7 +270,7 @@ class SyncRecorder:
         name = name_of(logger, severity)
         moment = time if -MAX_TIME < time < MAX_TIME else self._now()
         event = message_event(moment, pattern, text)
-        messages = {name: redact_messages([event], self.rules, self.trouble)}
+        messages = {name: redact_messages([event], self.rules, self.record_error)}
         part = store.shard(logger)
         self._write(1, part, lambda _: message.operations(part.keys, messages))
 
@@ -236,34 +286,34 @@ class SyncRecorder:
             one = mark.Noted(time, label, release)
             self._write(1, part, lambda _: mark.operations(part.keys, [one]))
 
-    def trouble(self, kind: str, text: str) -> None:
+    def record_error(self, kind: str, text: str) -> None:
         """Write down that something went wrong with an event."""
         with self._lock:
-            self._tally.trouble(kind, text)
+            self._stats.record_error(kind, text)
 
     def _write(self, events: int, part: Shard, build: Callable[[Kept], Operations]) -> None:
         self._look_for_fork()
-        tally = self._tally
+        stats = self._stats
         try:
             outcome = part.write(build)
         except StoreError as error:
             with self._lock:
-                tally.recorded += events
-                tally.trouble(getattr(error, "code", type(error).__name__), str(error))
+                stats.recorded += events
+                stats.record_error(getattr(error, "code", type(error).__name__), str(error))
                 if getattr(error, "sent", False):
-                    tally.uncertain += events
+                    stats.uncertain += events
                 else:
-                    tally.dropped += events
+                    stats.dropped += events
             raise
         with self._lock:
-            tally.recorded += events
-            tally.batches += 1
+            stats.recorded += events
+            stats.batches += 1
             if outcome.uncertain:
-                tally.uncertain += events
+                stats.uncertain += events
             else:
-                tally.stored += events
-                tally.last_flush = self._now()
-            tally.refuse(part.keys, outcome.rejections)
+                stats.stored += events
+                stats.last_flush = self._now()
+            stats.refuse(part.keys, outcome.rejections)
         check_written(outcome, part.link.location)
 
     def _number(self, store: Store) -> int:
@@ -279,8 +329,15 @@ class SyncRecorder:
         """Return the counter of a series. See Registry.counter(); nothing is limited here."""
         return SyncCounter(_canonical(name, labels, extra), self)
 
-    def gauge(self, name: str, labels: Mapping[str, str] | None, *, per_process: bool) -> Gauge:
-        """Return the gauge of a series. See Meter.gauge()."""
+    def gauge(
+        self,
+        name: str,
+        labels: Mapping[str, str] | None,
+        *,
+        per_process: bool,
+        callback: Callable[[], float | None] | None = None,  # noqa: ARG002
+    ) -> Gauge:
+        """Return the gauge of a series. See Meter.gauge(); there is no flush to read it before."""
         series = canonical(name, labels)
         return SyncGauge(per_process_series(series) if per_process else series, self)
 
@@ -308,7 +365,7 @@ class SyncRecorder:
     def health(self) -> RecorderHealth:
         """Return what the recorder knows of itself."""
         with self._lock:
-            return self._tally.health(producer=self._producer, instance=self._instance)
+            return self._stats.health(producer=self._producer, instance=self._instance)
 
 
 def _canonical(name: str, labels: Mapping[str, str] | None, extra: Mapping[str, str] | None) -> str:

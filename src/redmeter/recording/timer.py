@@ -1,26 +1,23 @@
-"""Timers: how long something took, observed when it ends, however it ends.
+"""Timers: the duration of a block or a call, observed when it ends, also if it raises.
 
-One timer serves any number of threads, tasks and calls at the same time, also within each other,
-so it cannot hold when one of them began. That lies with whoever runs: in a context variable, which
-each thread and each task has for itself. It is a chain, since timers lie within timers; what ends
-is looked for by its timer, since a generator may end later than what it was begun in.
+Any number of threads, tasks and calls may use one timer at once, also nested, so the timer itself
+cannot hold a start time. Start times are in a context variable, which each thread and each task has
+for itself. They form a chain, because timed blocks can be nested; a block's end looks for the entry
+of its own timer, because a generator may end later than the block in which it began.
 
-Where something begins in one context and ends in another, as the set-up and the end of a fixture
-may, or an asynchronous generator that nobody reads to its end, nothing is found there. Then the
-time at which this timer was last begun is taken: right as long as it is not used twice at once.
-What began remembers that it has ended, so that the context in which it began lets go of it.
+A block may begin in one context and end in another, such as set-up and tear-down of a fixture, or
+an asynchronous generator that is never exhausted. Its start is then not found, and the time at
+which this timer last began is used, which is right unless the timer is in use twice at that moment.
+An entry records that it has ended, so that the context in which it began can drop it.
 """
 
-import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import wraps
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Protocol, Self, TypeAlias
 
 from redmeter.errors import StoreError
-
-F = TypeVar("F", bound=Callable[..., Any])
+from redmeter.recording.scopes import F, decorate
 
 
 class _Beginning:
@@ -117,56 +114,13 @@ class Timer:
         """Return a function that does the same and is timed.
 
         Raises:
-            TypeError: no function, a static or class method, whose decorator goes above; or an
-                asynchronous generator: time its body by `with`.
+            TypeError: it is not a function; it is a static or class method, whose decorator belongs
+                above the timer; or it is an asynchronous generator: use `with` in its body.
         """
-        if isinstance(function, staticmethod | classmethod):
-            above = type(function).__name__
-            raise TypeError(f"a timer decorates the function: @{above} goes above the timer")
-        if not callable(function):
-            raise TypeError(f"a timer decorates a function, not {type(function).__name__}")
-        called = function if inspect.isroutine(function) else getattr(function, "__call__", None)  # noqa: B004
-        if inspect.isasyncgenfunction(function) or inspect.isasyncgenfunction(called):
-            raise TypeError(
-                "a timer does not decorate an asynchronous generator: use `with` in its body"
-            )
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
+        return decorate(function, self._now, self._observe_since, "a timer")
 
-            @wraps(function)
-            async def timed(*args: Any, **kwargs: Any) -> Any:
-                start, failed = self._now(), True
-                try:
-                    result = await function(*args, **kwargs)
-                    failed = False
-                    return result
-                finally:
-                    self._observe(start, self._now(), failed=failed)
-
-        elif inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(called):
-
-            @wraps(function)
-            def timed(*args: Any, **kwargs: Any) -> Any:
-                start, failed = self._now(), True
-                try:
-                    result = yield from function(*args, **kwargs)
-                    failed = False
-                    return result
-                finally:
-                    self._observe(start, self._now(), failed=failed)
-
-        else:
-
-            @wraps(function)
-            def timed(*args: Any, **kwargs: Any) -> Any:
-                start, failed = self._now(), True
-                try:
-                    result = function(*args, **kwargs)
-                    failed = False
-                    return result
-                finally:
-                    self._observe(start, self._now(), failed=failed)
-
-        return timed  # type: ignore[return-value]
+    def _observe_since(self, start: float, error: BaseException | None) -> None:
+        self._observe(start, self._now(), failed=error is not None)
 
     def _observe(self, start: float, end: float, *, failed: bool) -> None:
         try:

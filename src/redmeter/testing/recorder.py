@@ -1,7 +1,7 @@
 """What is recorded in memory: a list of events, one of messages, one of marks."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
@@ -11,10 +11,11 @@ from redmeter.format.mark import Noted
 from redmeter.keys import check_time
 from redmeter.names import canonical
 from redmeter.recording.instance import with_instance
+from redmeter.recording.instruments import Gauge
 from redmeter.recording.messages.coalesce import message_event
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
-from redmeter.recording.observations import NOT_FINITE
+from redmeter.recording.pending import NOT_FINITE
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.types import Message
 
@@ -48,14 +49,15 @@ class MemoryRecorder(SyncRecorder):
     """Keeps events in a list."""
 
     def __init__(self, clock: Clock, rules: MessageRules) -> None:
-        super().__init__(None, clock.wall, rules)
+        super().__init__(None, clock, rules)
         self.events: list[Event] = []
         self.messages: list[Logged] = []
         self.marks: list[Noted] = []
+        self._callbacks: dict[str, tuple[Gauge, Callable[[], float | None]]] = {}
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
         event = message_event(time, pattern, text)
-        for hour in redact_messages([event], self.rules, self.trouble).values():
+        for hour in redact_messages([event], self.rules, self.record_error).values():
             ((made, _),), ((_, shown),) = hour.patterns.items(), hour.texts
             self.messages.append(Logged(Message(logger, severity, time, shown), made))
 
@@ -80,6 +82,8 @@ class MemoryRecorder(SyncRecorder):
 
     def set(self, series: str, value: float, at: float | None) -> None:
         time = self._now() if at is None else check_time(at)
+        if at is None:
+            self._levels[series] = value
         self.events.append(Event(with_instance(series, 0), time, None, value))
 
     def observe(
@@ -92,8 +96,29 @@ class MemoryRecorder(SyncRecorder):
             self.events.append(Event(series, time, None, None, number))
             return
         with self._lock:
-            self._tally.recorded += 1
-            self._tally.drop(NOT_FINITE, series, (), 1)
+            self._stats.recorded += 1
+            self._stats.drop(NOT_FINITE, series, (), 1)
+
+    def gauge(
+        self,
+        name: str,
+        labels: Mapping[str, str] | None,
+        *,
+        per_process: bool,
+        callback: Callable[[], float | None] | None = None,
+    ) -> Gauge:
+        gauge = super().gauge(name, labels, per_process=per_process)
+        if callback is not None:
+            self._callbacks[gauge._series] = gauge, callback
+        return gauge
+
+    def flush(self, timeout: float) -> bool:  # noqa: ARG002
+        """Call the callbacks of gauges, as a Meter does before each flush."""
+        for gauge, callback in list(self._callbacks.values()):
+            value = callback()
+            if value is not None:
+                gauge.set(value)
+        return True
 
     def mark(self, label: str, at: float | None, *, release: bool) -> None:
         self.marks.append(Noted(self._now() if at is None else check_time(at), label, release))

@@ -11,7 +11,7 @@ from redmeter.format.message import MAX_PATTERNS, OTHER, LogHour
 from redmeter.keys import HOUR
 from redmeter.recording.messages.coalesce import coalesce
 from redmeter.recording.messages.fingerprint import Place
-from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.messages import MessageEvents
 from redmeter.recording.messages.redact import MessageRules
 from support.messages import NOON, a_cell, digest, sizes
 
@@ -50,9 +50,9 @@ def test_whatever_was_put_together_before_means_the_same(
     for at, part in enumerate([*parts, rest]):
         made += part
         made = coalesce(made, keep) if at % 2 else list(digest(*made, rules=rules).items())
-        assert Messages.size(made) == sum(map(len, parts[: at + 1])) + (at == len(parts)) * len(
-            rest
-        )
+        assert MessageEvents.size(made) == sum(map(len, parts[: at + 1])) + (
+            at == len(parts)
+        ) * len(rest)
     assert content(digest(*made, rules=rules), keep) == wanted
     assert content(digest(*coalesce(events, keep), rules=rules), keep) == wanted
 
@@ -63,7 +63,7 @@ def test_folding_masks_nothing_and_leaves_little() -> None:
     made = coalesce(events, 100)
     assert made[-100:] == events[-100:]
     assert len(made) == 100 + (1 + 5) * 7  # of 1,900 s, in seven steps
-    assert Messages.size(made) == 2000
+    assert MessageEvents.size(made) == 2000
 
 
 @pytest.mark.parametrize("texts", ["of one format", "all different", "long and different"])
@@ -79,10 +79,10 @@ def test_a_cell_stays_small_while_nobody_looks(texts: str) -> None:
             cell.put_message(None, text * (30 if texts.startswith("long") else 1), NOON + n / 100)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert Messages.size(cell.events) == 8_000
+    assert MessageEvents.size(cell._events) == 8_000
     assert most < 8e6
-    assert len(cell.events) < 5_000
-    hours = dict(cell.merged(cell.events))
+    assert len(cell._events) < 5_000
+    hours = dict(cell._merge(cell._events))
     assert sum(hour.events for hour in hours.values()) == 8_000
     if texts == "all different":
         assert len(hours[NOON].patterns) == MAX_PATTERNS + 1
@@ -102,14 +102,14 @@ def test_texts_that_are_too_many_are_counted_and_not_kept(pattern: str | None) -
         words = f"{n}{'p' * 300} %s" if pattern == "long" else pattern and f"{n} {pattern}"
         cell.put_message(words, f"{n} {'t' * 500}", NOON + n / 100)
         if n % 97 == 0:
-            most = max(most, Messages.size_in_memory(cell.events))
+            most = max(most, MessageEvents.size_in_memory(cell._events))
     assert most < 12e6
-    assert Messages.size(cell.events) == 10_000
-    assert [event[2].split()[0] for event in cell.events[-10:]] == [
+    assert MessageEvents.size(cell._events) == 10_000
+    assert [event[2].split()[0] for event in cell._events[-10:]] == [
         str(n) for n in range(9_990, 10_000)
     ]
     cell.rules = MessageRules(keep=10)
-    hours = dict(cell.merged(cell.events))
+    hours = dict(cell._merge(cell._events))
     assert sizes(hours).total() == 10_000
     assert sizes(hours)[OTHER] > 3_000
 
@@ -119,7 +119,7 @@ def test_many_texts_ask_for_the_thread_that_stores() -> None:
     cell = a_cell()
     for n in range(3000):
         cell.put_message("of %s", f"of {n}", NOON)
-    assert not cell.shorten()
+    assert not cell._shorten()
     for n in range(3000):
         cell.put_message(None, f"of {n}", NOON)
-    assert cell.shorten()
+    assert cell._shorten()

@@ -40,8 +40,8 @@ def test_a_run_adds_up_what_comes_in_parts() -> None:
 
 def test_many_patterns_are_sent_in_several_batches() -> None:
     """So that none takes the server long; the texts come with the last."""
-    tally = RecorderStats(NOON)
-    buffer = Buffer(Kept({1: 9}, {1: 9}), tally, 2**30)
+    stats = RecorderStats(NOON)
+    buffer = Buffer(Kept({1: 9}, {1: 9}), stats, 2**30)
     events = [(NOON + n / 1000, f"p{n} %s", f"text {n}") for n in range(1200)]
     for start, hour in digest(*events, (NOON - 5, "late %s", "late")).items():
         buffer.add(PendingLog, "app:info", start, hour, NOON)
@@ -66,12 +66,12 @@ def test_many_patterns_are_sent_in_several_batches() -> None:
 
 def test_in_a_buffer_messages_are_counted_while_their_hour_is_kept() -> None:
     """Afterwards they are only among the newest, and that is written down."""
-    tally = RecorderStats(NOON)
-    buffer = Buffer(Kept({1: 9}, {1: 9}), tally, 2**30)
+    stats = RecorderStats(NOON)
+    buffer = Buffer(Kept({1: 9}, {1: 9}), stats, 2**30)
     for text, at in (("new", NOON), ("late", NOON - 1.5 * HOUR), ("old", NOON - 9 * HOUR)):
         for start, hour in digest((at, None, text)).items():
             buffer.add(PendingLog, 'a{instance=""}:info', start, hour, NOON)
-    tally.recorded = 3
+    stats.recorded = 3
     part = buffer.take()  # also while this process has no number
     assert part is not None
     buffer.put_back(part)
@@ -84,7 +84,7 @@ def test_in_a_buffer_messages_are_counted_while_their_hour_is_kept() -> None:
     assert [o.code for o in made] == ["push", "touch", "push", "tally", "seen", "steps", "touch"]
     assert "old" in str(made[0].args)
     assert {"new", "late"} <= {*made[3].args}
-    losses = tally.health(producer="", instance=None).losses
+    losses = stats.health(producer="", instance=None).losses
     assert losses == (Drop("aged", 'a{instance=""}:info', HOUR, 1),)
 
 
@@ -98,16 +98,16 @@ def flood(buffer: Buffer, logs: int, patterns: int = 500) -> None:
 
 def test_messages_push_no_number_out_of_the_buffer() -> None:
     """They take what numbers leave, or half of the limit; their texts go first, and are told."""
-    tally = RecorderStats(NOON)
-    buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), tally, 1_000_000)
+    stats = RecorderStats(NOON)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), stats, 1_000_000)
     for second in range(60):
         buffer.add(PendingCounter, "hits", NOON + second, 1, NOON + 60)
     flood(buffer, 8)
-    tally.recorded = 60 + sum(500 + n for n in range(8))
+    stats.recorded = 60 + sum(500 + n for n in range(8))
     assert buffer.bytes > 2_000_000
     buffer.shrink(NOON + 60)
     assert 900_000 < buffer.bytes <= 1_000_000
-    losses = tally.health(producer="", instance=None).losses
+    losses = stats.health(producer="", instance=None).losses
     assert {(loss.reason, loss.precision) for loss in losses} == {("memory", 0)}
     assert not [loss for loss in losses if loss.series == "hits"]
     part, events, hits = buffer.take(), 0, 0
@@ -116,13 +116,13 @@ def test_messages_push_no_number_out_of_the_buffer() -> None:
             events += run.events
             hits += len(run) if kind is PendingCounter else 0
         part = buffer.take()
-    assert (events, hits) == (tally.recorded, 60)
+    assert (events, hits) == (stats.recorded, 60)
 
 
 def test_numbers_give_way_for_what_numbers_take() -> None:
     """With messages beside them that take their half at most."""
-    tally = RecorderStats(NOON)
-    buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), tally, 400_000)
+    stats = RecorderStats(NOON)
+    buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), stats, 400_000)
     for series in range(400):
         for second in range(100):
             buffer.add(PendingCounter, f"s{series}", NOON + second, 1, NOON + 100)
@@ -131,7 +131,7 @@ def test_numbers_give_way_for_what_numbers_take() -> None:
     assert buffer.bytes <= 400_000
     logs = sum(run.bytes for kind, _, _, run in buffer._runs() if kind is PendingLog)
     assert 150_000 < logs <= 200_000
-    assert tally.health(producer="", instance=None).lost()["memory"].keys() == {0, 1}
+    assert stats.health(producer="", instance=None).lost()["memory"].keys() == {0, 1}
 
 
 def test_messages_do_not_get_older_for_the_sake_of_numbers() -> None:
@@ -146,13 +146,13 @@ def test_messages_do_not_get_older_for_the_sake_of_numbers() -> None:
 
 def test_of_what_is_given_up_the_largest_log_gives_first() -> None:
     """And a small one keeps all it has, where that is enough."""
-    tally = RecorderStats(NOON)
-    buffer = Buffer(Kept({1: 9}, {1: 9}), tally, 300_000)
+    stats = RecorderStats(NOON)
+    buffer = Buffer(Kept({1: 9}, {1: 9}), stats, 300_000)
     flood(buffer, 1)
     for start, hour in digest((NOON, None, "small")).items():
         buffer.add(PendingLog, "small:info", start, hour, NOON)
     buffer.shrink(NOON)
-    assert {loss.series for loss in tally.health(producer="", instance=None).losses} == {
+    assert {loss.series for loss in stats.health(producer="", instance=None).losses} == {
         "log0:info"
     }
 

@@ -18,21 +18,21 @@ def test_a_time_that_is_none_is_now(wrong: float) -> None:
     """A message is not lost by it, nor what comes after it."""
     cell = a_cell()
     cell.put_message(None, "text", wrong)
-    assert list(dict(cell.merged(cell.events))) == [NOON]
+    assert list(dict(cell._merge(cell._events))) == [NOON]
 
 
 def test_loggers_beyond_the_limit_are_one() -> None:
     """For each standard severity; what is known keeps its own."""
-    registry = Registry(Nobody(), lambda: NOON, max_series=3, max_label_sets=9)
+    registry = Registry(Nobody(), lambda: NOON, lambda: 0.0, max_series=3, max_label_sets=9)
     known = registry.messages("a", "info")
     registry.messages("b", "info")
     registry.messages("c", "odd")
     over = registry.messages("d", "error")
-    assert (over.name, over.overflow) == ("(other):error", True)
+    assert (over.name, over._overflow) == ("(other):error", True)
     assert registry.messages("e", "error") is over
     assert registry.messages("e", "odd").name == "(other):info"
     assert registry.messages("a", "info") is known
-    assert not known.overflow
+    assert not known._overflow
 
 
 def test_messages_are_formatted_as_logging_does() -> None:

@@ -86,14 +86,14 @@ def test_where_masking_fails_nothing_leaks(broken: Callable[[str], Any]) -> None
     """Neither as a text nor as a pattern, nor by what is told of it; the message still counts."""
     troubles: Trouble = []
 
-    def trouble(kind: str, text: str) -> None:
+    def record_error(kind: str, text: str) -> None:
         troubles.append((kind, text))
 
     (hour,) = digest(
         (NOON, None, "password=hunter2"),
         (NOON, "password=hunter2 %s", "password=hunter2 x"),
         rules=MessageRules(mask=broken),
-        trouble=trouble,
+        trouble=record_error,
     ).values()
     assert hour.patterns.keys() == {MASKING_FAILED}
     assert hour.events == 2
@@ -159,9 +159,9 @@ def test_a_megabyte_is_cut_at_once() -> None:
     """And says how much is missing; it does not wait in memory."""
     cell = a_cell()
     cell.put_message(None, "x" * 1_000_000, NOON)
-    assert len(cell.events[0][2]) <= TEXT_LIMIT
+    assert len(cell._events[0][2]) <= TEXT_LIMIT
     cell.put_message(None, "y" * LONGEST, NOON)
-    (_, hour), *_ = cell.merged(cell.events)
+    (_, hour), *_ = cell._merge(cell._events)
     assert max(len(text) for _, text in hour.texts) <= TEXT_LIMIT
     assert hour.texts[0][1].endswith(" more)")
     assert "998," in hour.texts[0][1][-30:]
@@ -174,7 +174,7 @@ def test_a_secret_at_a_cut_does_not_show() -> None:
     """Where a text was cut within one, what is left of it is masked."""
     cell = a_cell()
     cell.put_message(None, "x" * 1950 + " redis://bob:" + "hunter2" * 20_000 + "@db", NOON)
-    (_, hour), *_ = cell.merged(cell.events)
+    (_, hour), *_ = cell._merge(cell._events)
     assert "hunter2" not in hour.texts[0][1]
 
 

@@ -132,7 +132,7 @@ class RedmeterMiddleware:
             try:
                 _Stream(self, request, response.status_code, start, spent).begin(response)
             except Exception as error:  # noqa: BLE001 - a response of a strange class
-                self.requests.trouble("watching a response", error)
+                self.requests.record_error("watching a response", error)
         return response
 
     def _end(
@@ -151,8 +151,8 @@ class RedmeterMiddleware:
             route = self._route(request)
             method, path = request.method or "", _path(request)
             requests.record(method, path, route, status, seconds, request, error, spent, began)
-        except Exception as trouble:  # noqa: BLE001 - a request or a route of a strange class
-            requests.trouble("recording a request", trouble)
+        except Exception as failure:  # noqa: BLE001 - a request or a route of a strange class
+            requests.record_error("recording a request", failure)
 
     def _tell(self, request: Any, outer: dict[str, Any]) -> None:
         """Tell whoever counts the request of its route."""
@@ -160,8 +160,8 @@ class RedmeterMiddleware:
             route = self._route(request)
             if route is not None:
                 outer.setdefault(ROUTE, route)
-        except Exception as trouble:  # noqa: BLE001 - a request or a route of a strange class
-            self.requests.trouble("finding the route of a request", trouble)
+        except Exception as failure:  # noqa: BLE001 - a request or a route of a strange class
+            self.requests.record_error("finding the route of a request", failure)
 
     def _route(self, request: Any) -> str | None:
         if self._route_of is not None:
@@ -169,8 +169,8 @@ class RedmeterMiddleware:
                 found = self._route_of(request)
                 if found:
                     return str(found)
-            except Exception as trouble:  # noqa: BLE001 - of a function of the application
-                self.requests.trouble("finding the route of a request", trouble)
+            except Exception as failure:  # noqa: BLE001 - of a function of the application
+                self.requests.record_error("finding the route of a request", failure)
         return _route(request)
 
 
@@ -275,8 +275,8 @@ def _note(request: Any = None, **_: object) -> None:
             outer[WATCHED].failed(error)
         else:
             outer[FAILED] = error
-    except Exception as trouble:  # noqa: BLE001 - sent by somebody else, with something else
-        project_requests().trouble("taking note of an exception", trouble)
+    except Exception as failure:  # noqa: BLE001 - sent by somebody else, with something else
+        project_requests().record_error("taking note of an exception", failure)
 
 
 def _outer(request: Any) -> dict[str, Any] | None:

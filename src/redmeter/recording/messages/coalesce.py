@@ -22,7 +22,7 @@ from typing import Any
 from redmeter.analysis.texts import clean
 from redmeter.format.message import OTHER, Group, LogHour
 from redmeter.keys import HOUR, STEP
-from redmeter.recording.instruments import Event
+from redmeter.recording.events import Event
 from redmeter.recording.messages.fingerprint import Fingerprint, Place, shorten_fingerprint, size_of
 
 #: Characters of a text that are stored.

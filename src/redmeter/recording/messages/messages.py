@@ -5,12 +5,13 @@ the background, and only for what stays: coalesce.py puts together what waits, r
 it what is stored.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME
-from redmeter.recording.instruments import Event, Instrument, InstrumentOwner
+from redmeter.recording.events import Event, EventList
+from redmeter.recording.instruments import Instrument, InstrumentOwner
 from redmeter.recording.messages.coalesce import (
     bytes_of,
     coalesce,
@@ -50,22 +51,44 @@ def format_message(template: object, args: tuple[object, ...]) -> tuple[str | No
         return words, f"{text} (its arguments do not fit: {problem})", problem
 
 
+class MessageEvents(EventList):
+    """Messages in a list, in one of the forms that coalesce.py describes."""
+
+    PENDING = PendingLog
+
+    @staticmethod
+    def merged(events: list[Event]) -> list[Event]:
+        raise NotImplementedError("Messages._merge() does it, by rules")
+
+    @classmethod
+    def pairs(cls, events: list[Event]) -> Iterable[tuple[float, Any]]:
+        return events
+
+    @classmethod
+    def size(cls, events: list[Event]) -> int:
+        return sum(events_of(event) for event in events)
+
+    @classmethod
+    def size_in_memory(cls, events: list[Event]) -> int:
+        return sum(bytes_of(event) for event in events)
+
+
 class Messages(Instrument):
     """The messages of one logger and severity."""
 
     __slots__ = ("_now", "rules", "taken")
 
-    kind = PendingLog
+    _LIST = MessageEvents
 
     def __init__(
         self,
         logger: str,
         severity: str,
-        attendant: InstrumentOwner,
+        owner: InstrumentOwner,
         now: Callable[[], float],
         rules: MessageRules,
     ) -> None:
-        super().__init__(name_of(logger, severity), attendant)
+        super().__init__(name_of(logger, severity), owner)
         self._now = now
         self.rules = rules
         #: Events that the thread that stores has taken out and is at; replaced as a whole.
@@ -81,44 +104,41 @@ class Messages(Instrument):
         now = self._now()
         if not -MAX_TIME < time < MAX_TIME:
             time = now
-        self.events.append(message_event(time, pattern, text))
-        if now >= self.due:
-            self.attendant.attend(self)
+        self._events.append(message_event(time, pattern, text))
+        if now >= self._due:
+            self._owner.attend(self)
 
-    def take(self) -> list[Event]:
-        """Take all events out of the list, so that what is slow does not touch it."""
-        count = len(self.events)
-        self.taken = self.taken + self.events[:count]
-        del self.events[:count]
+    def begin_redacting(self) -> list[Event]:
+        """Move all events out of the list, so that slow work does not touch it, and return them."""
+        count = len(self._events)
+        self.taken = self.taken + self._events[:count]
+        del self._events[:count]
         return self.taken
 
-    def clear(self) -> None:
-        super().clear()
+    def _take(self) -> list[Event]:
+        merged = self._merge(self.taken)
+        self.taken = []
+        return merged
+
+    def _clear(self) -> None:
+        super()._clear()
         self.taken = []
 
-    def waiting(self) -> list[Event]:
-        return [*self.taken, *self.events]
+    @property
+    def _waiting(self) -> bool:
+        return bool(self._events or self.taken)
 
-    def shorten(self) -> bool:
-        count = len(self.events)
-        made, crowded = limit_size(coalesce(self.events[:count], self.rules.keep), self.rules.keep)
-        self.events[:count] = made
+    def _snapshot(self) -> list[Event]:
+        return [*self.taken, *self._events]
+
+    def _shorten(self) -> bool:
+        count = len(self._events)
+        coalesced = coalesce(self._events[:count], self.rules.keep)
+        self._events[:count], crowded = limit_size(coalesced, self.rules.keep)
         return crowded
 
-    def merged(self, events: list[Event]) -> list[Event]:  # type: ignore[override]
+    def _merge(self, events: list[Event]) -> list[Event]:
         """Clean, mask and count: one event for each hour."""
         if len(events) == 1 and len(events[0]) == 2:
             return events
-        return list(redact_messages(events, self.rules, self.attendant.trouble).items())
-
-    @staticmethod
-    def value(event: Event) -> Any:
-        return event[1]
-
-    @classmethod
-    def size(cls, events: list[Event]) -> int:
-        return sum(events_of(event) for event in events)
-
-    @classmethod
-    def size_in_memory(cls, events: list[Event]) -> int:
-        return sum(bytes_of(event) for event in events)
+        return list(redact_messages(events, self.rules, self._owner.record_error).items())

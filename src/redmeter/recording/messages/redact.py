@@ -18,8 +18,8 @@ from redmeter.analysis.secrets import mask
 from redmeter.analysis.texts import clean
 from redmeter.format.message import SAMPLE_LIMIT, Group, LogHour
 from redmeter.keys import HOUR, STEP
+from redmeter.recording.events import Event
 from redmeter.recording.flusher import in_background
-from redmeter.recording.instruments import Event
 from redmeter.recording.messages.coalesce import TEXT_LIMIT, Groups, grouped, time_of
 from redmeter.recording.messages.fingerprint import (
     FORMAT_LIMIT,
@@ -44,18 +44,18 @@ class MessageRules(NamedTuple):
 
 
 def redact_messages(
-    events: list[Event], rules: MessageRules, trouble: Callable[[str, str], None]
+    events: list[Event], rules: MessageRules, record_error: Callable[[str, str], None]
 ) -> dict[int, LogHour]:
     """Clean and mask messages, and count them by pattern.
 
     Args:
         events: see coalesce.py; none of them is changed.
-        trouble: called where masking failed: "mask", and the class of the error.
+        record_error: called where masking failed: "mask", and the class of the error.
 
     Returns:
         Start of an hour, Unix seconds -> what was logged within it.
     """
-    reader = _Reader(rules.mask, trouble)
+    reader = _Reader(rules.mask, record_error)
     hours: dict[int, LogHour] = {}
 
     def hour(time: float) -> LogHour:
@@ -99,9 +99,11 @@ def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], Group]
 class _Reader:
     """Cleans and masks, and makes patterns; once for each different text."""
 
-    def __init__(self, mask: Callable[[str], str], trouble: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, mask: Callable[[str], str], record_error: Callable[[str, str], None]
+    ) -> None:
         self._mask = mask
-        self._trouble = trouble
+        self._record_error = record_error
         self._texts: dict[tuple[str, int], str] = {}
 
     def text(self, text: str, limit: int = TEXT_LIMIT) -> str:
@@ -121,7 +123,7 @@ class _Reader:
             # ours it comes from that function alone, and would end all storing.
             if not isinstance(error, Exception) and not in_background():
                 raise
-            self._trouble("mask", f"masking secrets: {type(error).__name__}")
+            self._record_error("mask", f"masking secrets: {type(error).__name__}")
             return MASKING_FAILED
 
     def pattern(self, grouping: Fingerprint, text: str) -> str:

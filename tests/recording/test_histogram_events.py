@@ -16,15 +16,9 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.packed_text import MAX_COUNT
 from redmeter.keys import HOUR, Kept, Keys
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.instruments import NOW, Instrument
-from redmeter.recording.observations import (
-    Histogram,
-    NonFiniteCount,
-    NotFinite,
-    PendingHistogram,
-    histogram_class,
-)
-from redmeter.recording.pending import IntervalFull
+from redmeter.recording.events import HistogramEvents
+from redmeter.recording.instruments import NOW, Gauge, Histogram, Instrument, histogram_class
+from redmeter.recording.pending import IntervalFull, NonFiniteCount, NotFinite, PendingHistogram
 from redmeter.recording.stats import RecorderStats
 from support.recorders import sent
 
@@ -46,10 +40,19 @@ class Attendant:
 
     def attend(self, cell: Instrument) -> None:
         """See InstrumentOwner in instruments.py."""
-        self.seen.append(len(cell.events) // cell.ELEMENTS)
+        self.seen.append(len(cell._events) // cell._LIST.ELEMENTS)
 
-    def trouble(self, kind: str, text: str) -> None:
+    def record_error(self, kind: str, text: str) -> None:
         """See InstrumentOwner in instruments.py."""
+
+    def process_gauge(self, series: str) -> Gauge:
+        """No test here asks for one."""
+        raise AssertionError(series)
+
+
+def histograms(clock: ManualClock) -> type[Histogram]:
+    """Return a class of histograms with a clock."""
+    return histogram_class(clock.wall, clock.monotonic)
 
 
 def flat(pairs: list[tuple[float, Any]]) -> list[Any]:
@@ -89,7 +92,7 @@ def same(one: Distribution, other: Distribution) -> bool:
 
 def check_merged(merged: list[Any], expected: dict[int, tuple[list[float], int]]) -> None:
     """Check that merged events are one distribution for each second, and what does not fit."""
-    pairs = list(Histogram.pairs(merged))
+    pairs = list(HistogramEvents.pairs(merged))
     fit = {time: value for time, value in pairs if isinstance(value, Distribution)}
     assert fit.keys() == {second for second, (finite, _) in expected.items() if finite}
     for second, distribution in fit.items():
@@ -109,10 +112,10 @@ def test_merged_values_are_those_of_each_second(given_: list[tuple[float, float]
     """Also before 1970, in any order; nothing is changed, and what is not finite stands apart."""
     before = flat(given_)
     held = list(before)
-    merged = Histogram.merged(held)
+    merged = HistogramEvents.merged(held)
     assert all(one is other for one, other in zip(held, before, strict=True))
     check_merged(merged, by_second(given_))
-    assert Histogram.size(held) == Histogram.size(merged) == len(given_)
+    assert HistogramEvents.size(held) == HistogramEvents.size(merged) == len(given_)
 
 
 @given(events, events)
@@ -120,18 +123,18 @@ def test_what_was_merged_before_merges_with_what_came_since(
     first: list[tuple[float, float]], then: list[tuple[float, float]]
 ) -> None:
     """And stays as it is, since somebody may hold it."""
-    merged = Histogram.merged(flat(first))
-    copies = [(time, value, repr(value)) for time, value in Histogram.pairs(merged)]
-    again = Histogram.merged(merged + flat(then))
+    merged = HistogramEvents.merged(flat(first))
+    copies = [(time, value, repr(value)) for time, value in HistogramEvents.pairs(merged)]
+    again = HistogramEvents.merged(merged + flat(then))
     check_merged(again, by_second(first + then))
-    assert [(time, value, repr(value)) for time, value in Histogram.pairs(merged)] == copies
-    assert Histogram.size(merged + flat(then)) == len(first + then)
+    assert [(time, value, repr(value)) for time, value in HistogramEvents.pairs(merged)] == copies
+    assert HistogramEvents.size(merged + flat(then)) == len(first + then)
 
 
 def test_values_of_one_second_are_one_distribution() -> None:
     """However many."""
     given_ = [(5 + n / 1000, n / 7) for n in range(1000)]
-    (second, found) = Histogram.merged(flat(given_))
+    (second, found) = HistogramEvents.merged(flat(given_))
     assert second == 5
     assert found == of([value for _, value in given_])
 
@@ -142,8 +145,8 @@ def test_one_value_that_does_not_fit_takes_no_other_with_it() -> None:
         for at in range(4):
             some = [1.0, 2.0, 3.0]
             some.insert(at, odd)
-            merged = Histogram.merged(flat([(7.5, value) for value in some]))
-            assert list(Histogram.pairs(merged)) == [
+            merged = HistogramEvents.merged(flat([(7.5, value) for value in some]))
+            assert list(HistogramEvents.pairs(merged)) == [
                 (7, NonFiniteCount(1)),
                 (7, of([1.0, 2.0, 3.0])),
             ]
@@ -155,10 +158,10 @@ def test_one_value_that_does_not_fit_takes_no_other_with_it() -> None:
 def test_a_cell_is_attended_to_only_when_it_is_due() -> None:
     """After the value is in the list, by the fast way and by the longer one."""
     clock, attendant = ManualClock(100.0), Attendant()
-    cell = histogram_class(clock.wall)("a", attendant)
-    assert (cell.due, repr(cell)) == (NOW, "<Histogram a>")
+    cell = histograms(clock)("a", attendant)
+    assert (cell._due, repr(cell)) == (NOW, "<Histogram a>")
     cell.observe(1.5)
-    cell.due = 100.5
+    cell._due = 100.5
     cell.observe(2.5)
     cell.observe(3)
     assert attendant.seen == [1]
@@ -166,9 +169,9 @@ def test_a_cell_is_attended_to_only_when_it_is_due() -> None:
     cell.observe(4.5)
     cell.observe(5)
     assert attendant.seen == [1, 4, 5]
-    assert cell.events == [100.0, 1.5, 100.0, 2.5, 100.0, 3.0, 100.5, 4.5, 100.5, 5.0]
-    cell.shorten()
-    assert cell.events == [100, of([1.5, 2.5, 3.0, 4.5, 5.0])]
+    assert cell._events == [100.0, 1.5, 100.0, 2.5, 100.0, 3.0, 100.5, 4.5, 100.5, 5.0]
+    cell._shorten()
+    assert cell._events == [100, of([1.5, 2.5, 3.0, 4.5, 5.0])]
 
 
 class Own(float):
@@ -190,20 +193,20 @@ class Own(float):
 )
 def test_any_number_is_observed(value: Any, number: float) -> None:
     """As a float, and as nothing else; one that no float holds as an infinite one."""
-    cell = histogram_class(ManualClock(5.0).wall)("a", Attendant())
+    cell = histograms(ManualClock(5.0))("a", Attendant())
     cell.observe(value)
-    assert cell.events == [5.0, number]
-    assert type(cell.events[1]) is float
+    assert cell._events == [5.0, number]
+    assert type(cell._events[1]) is float
 
 
 @pytest.mark.parametrize("value", ["1", None, True, [1.0], 1j])
 def test_what_is_no_number_leaves_nothing_behind(value: Any) -> None:
     """Neither in the list nor with whoever attends."""
     attendant = Attendant()
-    cell = histogram_class(ManualClock().wall)("a", attendant)
+    cell = histograms(ManualClock())("a", attendant)
     with pytest.raises(TypeError):
         cell.observe(value)
-    assert (cell.events, attendant.seen) == ([], [])
+    assert (cell._events, attendant.seen) == ([], [])
 
 
 # Runs
@@ -298,12 +301,14 @@ def test_runs_of_histograms_become_their_operations(slices: dict[int, list[float
 
 def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> None:
     """As events that were given up whole."""
-    tally = RecorderStats(0.0)
-    buffer = Buffer(KEPT, tally, math.inf)
-    for time, value in Histogram.pairs(Histogram.merged([7.5, math.nan, 7.5, 1.0, 7.5, math.inf])):
-        tally.recorded += PendingHistogram.events_of(value)
+    stats = RecorderStats(0.0)
+    buffer = Buffer(KEPT, stats, math.inf)
+    for time, value in HistogramEvents.pairs(
+        HistogramEvents.merged([7.5, math.nan, 7.5, 1.0, 7.5, math.inf])
+    ):
+        stats.recorded += PendingHistogram.events_of(value)
         buffer.add(PendingHistogram, "a", time, value, 8.0)
-    health = tally.health(producer="", instance=None)
+    health = stats.health(producer="", instance=None)
     assert (health.recorded, health.dropped, health.buffered) == (3, 2, 1)
     assert health.lost() == {"not-finite": {0: 2, 5: 2, 60: 2, 3600: 2}}
     part = buffer.take()
@@ -314,11 +319,13 @@ def test_what_is_not_finite_is_lost_at_every_precision_and_nothing_with_it() -> 
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
 def test_a_series_of_nothing_finite_takes_no_room_and_harms_no_other(odd: float) -> None:
     """It is as if nothing had been observed, but for the loss that is told."""
-    tally = RecorderStats(0.0)
-    buffer = Buffer(KEPT, tally, math.inf)
+    stats = RecorderStats(0.0)
+    buffer = Buffer(KEPT, stats, math.inf)
     for name, some in (("a", [1.0]), ("bad", [odd, odd]), ("z", [2.0])):
-        for time, value in Histogram.pairs(Histogram.merged(flat([(7.5, one) for one in some]))):
-            tally.recorded += PendingHistogram.events_of(value)
+        for time, value in HistogramEvents.pairs(
+            HistogramEvents.merged(flat([(7.5, one) for one in some]))
+        ):
+            stats.recorded += PendingHistogram.events_of(value)
             buffer.add(PendingHistogram, name, time, value, 8.0)
     buffer.fade(1000.0)
     buffer.shrink(1000.0)
@@ -327,25 +334,25 @@ def test_a_series_of_nothing_finite_takes_no_room_and_harms_no_other(odd: float)
     assert [(name, run.events) for *_, name, run in part.runs()] == [("a", 1), ("z", 1)]
     assert buffer.take() is None
     assert buffer.bytes == 0
-    health = tally.health(producer="", instance=None)
+    health = stats.health(producer="", instance=None)
     assert (health.recorded, health.dropped, health.lost()["not-finite"][0]) == (4, 2, 2)
 
 
 def test_what_waits_through_an_outage_is_put_together_and_stays() -> None:
     """Within the memory there may be: by the hour at last, and no value is given up."""
-    tally = RecorderStats(0.0)
-    buffer = Buffer(KEPT, tally, 400_000)
+    stats = RecorderStats(0.0)
+    buffer = Buffer(KEPT, stats, 400_000)
     values = of([1.1**n for n in range(40)])
     for second in range(7200, 7200 + 300, 5):
         for name in range(50):
-            tally.recorded += values.count
+            stats.recorded += values.count
             copy = Distribution()
             copy.merge(values)
             buffer.add(PendingHistogram, f"s{name}", second, copy, second)
         buffer.fade(second)
         buffer.shrink(second)
         assert buffer.bytes <= 400_000
-    health = tally.health(producer="", instance=None)
+    health = stats.health(producer="", instance=None)
     assert (health.buffered, health.dropped) == (60 * 50 * 40, 0)
     assert set(health.lost()) <= {"memory", "aged"}
     assert all(3600 not in lost for lost in health.lost().values())
