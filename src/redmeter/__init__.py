@@ -26,6 +26,7 @@ from redmeter.errors import (
 from redmeter.meter import Meter
 from redmeter.reading.spread import Spread, Summary
 from redmeter.recording.instruments import Counter, Gauge, Histogram
+from redmeter.recording.scopes import CountedExceptions, InProgress
 from redmeter.recording.timer import Timer
 from redmeter.types import (
     Anomaly,
@@ -56,6 +57,7 @@ __all__ = [
     "Change",
     "Changes",
     "ClockDisagreement",
+    "CountedExceptions",
     "Counter",
     "Drop",
     "EmbeddedServerError",
@@ -66,6 +68,7 @@ __all__ = [
     "Gauge",
     "Histogram",
     "HourlyStats",
+    "InProgress",
     "IncompatibleStore",
     "InvalidName",
     "InvalidSetting",

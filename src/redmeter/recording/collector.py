@@ -63,9 +63,8 @@ class Collector:
             self._busy = True
             try:
                 soon = instrument._shorten()
-                instrument._threshold = max(
-                    LONG, 2 * len(instrument._events)
-                )  # not again and again for little
+                # At twice the length, not again and again for little.
+                instrument._threshold = max(LONG, 2 * len(instrument._events))
             finally:
                 self._busy = False
         return soon

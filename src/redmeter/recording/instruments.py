@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Protocol, TypeVar
 
-from redmeter.format import distribution, gauge
+from redmeter.format import exponential_histogram, gauge
 from redmeter.format.counter import check_amount
 from redmeter.keys import check_time
 from redmeter.recording.events import (
@@ -357,7 +357,7 @@ def histogram_class(now: Callable[[], float], monotonic: Callable[[], float]) ->
                 else:
                     self._put((time, value), time)
             else:
-                number, time = distribution.check_value(value), now()
+                number, time = exponential_histogram.check_value(value), now()
                 self._put((time, number), time)
 
         def time(self) -> Timer:

@@ -33,6 +33,7 @@ from redmeter.recording.messages.tracebacks import (
     describe_parsed_error,
     place_of,
 )
+from redmeter.testing import MemoryMeter
 from support import django_project  # noqa: F401 - its settings
 from support.messages import failing
 
@@ -295,6 +296,7 @@ FOLDER = str(Path(json.__file__).parents[1])
         (f"{FOLDER}/lib-dynload/x.py", True),
         ("<frozen runpy>", True),
         (describe_error.__code__.co_filename, True),
+        (MemoryMeter.observed.__code__.co_filename, True),
         ("", True),
         ("/srv/shop/views.py", False),
         ("/srv/shop/.venv/../views.py", False),
