@@ -55,7 +55,7 @@ class PendingMarks(PendingByInterval[list[Noted]]):
     def add(self, start: int, value: list[Noted]) -> None:
         if self.events + len(value) > MAX_MARKS:  # more are not kept either
             raise TooManyMarks
-        self._slices.setdefault(start, []).extend(value)
+        self._intervals.setdefault(start, []).extend(value)
 
     @staticmethod
     def events_of(value: list[Noted]) -> int:
@@ -78,10 +78,10 @@ class PendingMarks(PendingByInterval[list[Noted]]):
     def operations(
         keys: Keys,
         kept: Kept,  # noqa: ARG004
-        runs: Mapping[str, "PendingMarks"],
+        series: Mapping[str, "PendingMarks"],
         width: int,  # noqa: ARG004
     ) -> Operations:
-        marks = [one for run in runs.values() for _, some in run for one in some]
+        marks = [one for run in series.values() for _, some in run for one in some]
         return mark.operations(keys, sorted(marks))
 
 

@@ -1,10 +1,9 @@
-"""Runs: what was recorded of one series and is not stored yet, by slice. Pure.
+"""Pending series: recorded events of one series that are not stored yet, by interval. Pure.
 
-A class for each kind of series: here Sums for counters and Lasts for gauges, others beside the
-cells that they come from. Slices of a run all have the same width; what is added to a slice twice
-is merged. A thousand series that are counted every second through a minute of outage are 60,000
-slices, so Sums keeps its numbers in two sorted arrays, 16 bytes a slice, where a dict would take
-five times that.
+There is a class for each kind of series. All intervals of a pending series have the same width;
+values that are added to one interval are merged. A thousand series that are counted every second
+during an outage of a minute are 60,000 intervals, so PendingCounter keeps its numbers in two sorted
+arrays, 16 bytes per interval, where a dict would take five times that.
 """
 
 from abc import ABC, abstractmethod
@@ -20,29 +19,29 @@ from redmeter.keys import HOUR, Kept, Keys
 from redmeter.recording.stats import OVERFLOW
 from redmeter.types import Operations
 
-#: What a slice of a run holds.
+#: The value of an interval.
 V = TypeVar("V")
 
 
 class IntervalFull(ValueError):
-    """A slice would pass what the server can hold; nothing was added."""
+    """The value of an interval would exceed the server's limit; nothing was added."""
 
-    #: What is written down as the reason of the loss.
+    #: The reason under which the drop is counted.
     reason = OVERFLOW
 
 
 class PendingSeries(ABC):
-    """Slice start -> what was recorded, merged."""
+    """Interval start -> merged value."""
 
     __slots__ = ()
 
-    #: Whether there is something to remember of events that no precision holds any more.
+    #: Whether events that no precision keeps any more still count in a grand total.
     HAS_TOTAL: ClassVar[bool]
-    #: Whether several series put together mean something.
+    #: Whether the sum of several series has a meaning.
     ADDS_UP: ClassVar[bool] = True
-    #: Whether it holds texts, which are given up before numbers are.
+    #: Whether it holds texts, which are dropped before numbers are.
     TEXTS: ClassVar[bool] = False
-    #: Whether names may have a place for the number of the process: see instance.py.
+    #: Whether names may have a placeholder for the instance number: see instance.py.
     NUMBERED: ClassVar[bool] = True
 
     @abstractmethod
@@ -51,29 +50,29 @@ class PendingSeries(ABC):
     @property
     @abstractmethod
     def bytes(self) -> int:
-        """An estimate of what it takes."""
+        """Estimated memory."""
 
     @property
     @abstractmethod
     def events(self) -> int:
-        """How many events are in here."""
+        """Number of events."""
 
     @property
     @abstractmethod
     def first(self) -> int:
-        """Start of the oldest slice."""
+        """Start of the oldest interval."""
 
     @property
     @abstractmethod
     def last(self) -> int:
-        """Start of the newest slice."""
+        """Start of the newest interval."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[int, Any]]: ...
 
     @abstractmethod
     def add(self, start: int, value: Any) -> None:
-        """Merge into a slice.
+        """Merge a value into an interval.
 
         Raises:
             Full: see there.
@@ -81,37 +80,37 @@ class PendingSeries(ABC):
 
     @abstractmethod
     def older(self, time: float) -> int:
-        """Return how many slices start before a time."""
+        """Return how many intervals start before a time."""
 
     @abstractmethod
     def cut(self, count: int) -> Self:
-        """Take the oldest slices out, and return them as a run of their own."""
+        """Remove the oldest intervals, and return them as a pending series."""
 
     def give_up_texts(self, need: int) -> tuple[int, int]:  # noqa: ARG002
-        """Give up texts until so many bytes are free; return how many are, and how many texts."""
+        """Drop texts to free `need` bytes; return the bytes freed and the number of texts."""
         return 0, 0
 
     def give_up_patterns(self, need: int) -> int:  # noqa: ARG002
-        """Tell fewer patterns apart until so many bytes are free; return how many are."""
+        """Merge rare patterns to free `need` bytes; return the bytes freed."""
         return 0
 
     @staticmethod
     @abstractmethod
     def events_of(value: Any) -> int:
-        """Return how many events a slice's value stands for."""
+        """Return the number of events in the value of an interval."""
 
     @staticmethod
     def home(name: str) -> str:
-        """Return the text by which a run has its shard: see shards.py."""
+        """Return the text that determines the shard of a series: see shards.py."""
         return name
 
     @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:
-        """Return what is kept of this kind."""
+        """Return the retention of this kind: precision -> samples."""
         return kept.series
 
     def fields(self, precisions: Collection[int]) -> int:
-        """Return about how many fields it writes: slices at each precision, and the grand total."""
+        """Estimate the fields it writes: intervals at each precision, and the grand total."""
         count, span = len(self), self.last - self.first
         if count == 1:
             return 1 + len(precisions)
@@ -119,12 +118,12 @@ class PendingSeries(ABC):
 
     @staticmethod
     @abstractmethod
-    def operations(keys: Keys, kept: Kept, runs: Mapping[str, Any], width: int) -> Operations:
-        """Turn runs of slices of a width, by series, into operations."""
+    def operations(keys: Keys, kept: Kept, series: Mapping[str, Any], width: int) -> Operations:
+        """Convert pending series whose intervals have this width into operations."""
 
 
 class PendingCounter(PendingSeries):
-    """Slice start -> how many."""
+    """Interval start -> count."""
 
     __slots__ = ("_amounts", "_starts")
 
@@ -186,60 +185,60 @@ class PendingCounter(PendingSeries):
 
     @staticmethod
     def operations(
-        keys: Keys, kept: Kept, runs: Mapping[str, "PendingCounter"], width: int
+        keys: Keys, kept: Kept, series: Mapping[str, "PendingCounter"], width: int
     ) -> Operations:
-        counts = {name: dict(run) for name, run in runs.items()}
+        counts = {name: dict(pending) for name, pending in series.items()}
         return counter.operations(keys, kept.series, counts, width=width)
 
 
 class PendingByInterval(PendingSeries, Generic[V]):
-    """A run in a dict: for what takes far more than a number."""
+    """Intervals in a dict, for values that take far more memory than a number."""
 
-    __slots__ = ("_slices",)
+    __slots__ = ("_intervals",)
 
     def __init__(self) -> None:
-        self._slices: dict[int, V] = {}
+        self._intervals: dict[int, V] = {}
 
     def __len__(self) -> int:
-        return len(self._slices)
+        return len(self._intervals)
 
     @property
     def events(self) -> int:
-        return sum(map(self.events_of, self._slices.values()))
+        return sum(map(self.events_of, self._intervals.values()))
 
     @property
     def first(self) -> int:
-        return min(self._slices)
+        return min(self._intervals)
 
     @property
     def last(self) -> int:
-        return max(self._slices)
+        return max(self._intervals)
 
     def __iter__(self) -> Iterator[tuple[int, V]]:
-        return iter(self._slices.items())
+        return iter(self._intervals.items())
 
     def older(self, time: float) -> int:
-        return sum(start < time for start in self._slices)
+        return sum(start < time for start in self._intervals)
 
     def cut(self, count: int) -> Self:
         part = type(self)()
-        for start in sorted(self._slices)[:count]:
-            part._slices[start] = self._slices.pop(start)
+        for start in sorted(self._intervals)[:count]:
+            part._intervals[start] = self._intervals.pop(start)
         return part
 
 
 class GaugeSample(NamedTuple):
-    """The newest setting of a gauge within a slice."""
+    """The newest value of a gauge within an interval."""
 
     #: When it was set, Unix seconds.
     time: float
     value: float
-    #: How often the gauge was set within the slice, this time included.
+    #: How often the gauge was set within the interval, this time included.
     events: int = 1
 
 
 class PendingGauge(PendingByInterval[GaugeSample]):
-    """Slice start -> the newest of what was set."""
+    """Interval start -> newest value."""
 
     __slots__ = ()
 
@@ -248,14 +247,14 @@ class PendingGauge(PendingByInterval[GaugeSample]):
 
     @property
     def bytes(self) -> int:
-        return 250 * len(self._slices)
+        return 250 * len(self._intervals)
 
     def add(self, start: int, value: GaugeSample) -> None:
-        old = self._slices.get(start)
+        old = self._intervals.get(start)
         if old is not None:
             newest = value if value.time >= old.time else old
             value = newest._replace(events=old.events + value.events)
-        self._slices[start] = value
+        self._intervals[start] = value
 
     @staticmethod
     def events_of(value: GaugeSample) -> int:
@@ -263,23 +262,23 @@ class PendingGauge(PendingByInterval[GaugeSample]):
 
     @staticmethod
     def operations(
-        keys: Keys, kept: Kept, runs: Mapping[str, "PendingGauge"], width: int
+        keys: Keys, kept: Kept, series: Mapping[str, "PendingGauge"], width: int
     ) -> Operations:
         values = {
-            name: {start: (last.time, last.value) for start, last in run}
-            for name, run in runs.items()
+            name: {start: (last.time, last.value) for start, last in pending}
+            for name, pending in series.items()
         }
         return gauge.operations(keys, kept.series, values, width=width)
 
 
-#: Why values are lost that are no finite numbers.
+#: The reason under which values that are not finite are dropped.
 NOT_FINITE = "not-finite"
 
-# What the server does, in fields of a counter, of which a batch has 500, about 3 ms: for a slice at
-# one precision (25 us and 0.8 us for each bucket), and for the statistics of an hour (20 us).
-_SLICE_FIELDS, _BUCKETS_PER_FIELD, _HOUR_FIELDS = 4, 8, 4
+# The server's work, in fields of a counter, of which a batch has 500, about 3 ms: an interval at
+# one precision (25 us, and 0.8 us for each bucket), and the statistics of an hour (20 us).
+_INTERVAL_FIELDS, _BUCKETS_PER_FIELD, _HOUR_FIELDS = 4, 8, 4
 
-# What a distribution takes in memory, bytes, and each bucket of it.
+# Memory of a distribution, and of each of its buckets, bytes.
 _EMPTY_BYTES, _BUCKET_BYTES = 700, 60
 
 
@@ -290,13 +289,13 @@ class NotFinite(IntervalFull):
 
 
 class NonFiniteCount(NamedTuple):
-    """So many values that are no finite numbers."""
+    """The number of values that are not finite."""
 
     count: int  # type: ignore[assignment]  # tuple.count() counts members
 
 
 class PendingHistogram(PendingByInterval[Distribution]):
-    """Slice start -> distribution of what was observed."""
+    """Interval start -> distribution."""
 
     __slots__ = ()
 
@@ -304,19 +303,19 @@ class PendingHistogram(PendingByInterval[Distribution]):
 
     @property
     def bytes(self) -> int:
-        return _EMPTY_BYTES * len(self._slices) + _BUCKET_BYTES * self._buckets()
+        return _EMPTY_BYTES * len(self._intervals) + _BUCKET_BYTES * self._buckets()
 
     def add(self, start: int, value: Distribution | NonFiniteCount) -> None:
-        """Merge into a slice; a distribution that is given becomes the run's own.
+        """Merge into an interval, which may keep the given distribution object.
 
         Raises:
             NotFinite, Full: see there.
         """
         if isinstance(value, NonFiniteCount):
             raise NotFinite
-        old = self._slices.get(start)
+        old = self._intervals.get(start)
         if old is None:
-            self._slices[start] = value
+            self._intervals[start] = value
         elif old.count + value.count > packed_text.MAX_COUNT:
             raise IntervalFull
         else:
@@ -328,21 +327,21 @@ class PendingHistogram(PendingByInterval[Distribution]):
 
     @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:
-        """Return what is kept of histograms, and for the statistics this hour and the last one."""
+        """Return the retention of histograms; the statistics need this hour and the last one."""
         return kept.histograms if HOUR in kept.histograms else {**kept.histograms, HOUR: 2}
 
     def fields(self, precisions: Collection[int]) -> int:
-        slices = super().fields(precisions) - 1
-        buckets = self._buckets() * slices // len(self) if self._slices else 0
+        intervals = super().fields(precisions) - 1
+        buckets = self._buckets() * intervals // len(self) if self._intervals else 0
         hours = (self.last - self.first) // HOUR + 1
-        return _SLICE_FIELDS * slices + buckets // _BUCKETS_PER_FIELD + _HOUR_FIELDS * hours
+        return _INTERVAL_FIELDS * intervals + buckets // _BUCKETS_PER_FIELD + _HOUR_FIELDS * hours
 
     def _buckets(self) -> int:
-        return sum(len(each.positive) + len(each.negative) for each in self._slices.values())
+        return sum(len(each.positive) + len(each.negative) for each in self._intervals.values())
 
     @staticmethod
     def operations(
-        keys: Keys, kept: Kept, runs: Mapping[str, "PendingHistogram"], width: int
+        keys: Keys, kept: Kept, series: Mapping[str, "PendingHistogram"], width: int
     ) -> Operations:
-        slices = {name: dict(run) for name, run in runs.items()}
-        return histogram.operations(keys, kept.histograms, slices, width=width)
+        intervals = {name: dict(pending) for name, pending in series.items()}
+        return histogram.operations(keys, kept.histograms, intervals, width=width)

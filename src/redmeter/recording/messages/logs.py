@@ -21,16 +21,16 @@ class PendingLog(PendingByInterval[LogHour]):
 
     def __len__(self) -> int:
         """Return how many parts there are: an hour is one for each pattern."""
-        return sum(map(_parts, self._slices.values()))
+        return sum(map(_parts, self._intervals.values()))
 
     @property
     def bytes(self) -> int:
-        return sum(hour.bytes for hour in self._slices.values())
+        return sum(hour.bytes for hour in self._intervals.values())
 
     def add(self, start: int, value: LogHour) -> None:
-        hour = self._slices.get(start)
+        hour = self._intervals.get(start)
         if hour is None:
-            hour = self._slices[start] = LogHour(value.keep)
+            hour = self._intervals[start] = LogHour(value.keep)
         hour.merge(value)
 
     def give_up_texts(self, need: int) -> tuple[int, int]:
@@ -40,38 +40,38 @@ class PendingLog(PendingByInterval[LogHour]):
             How many bytes are free, and how many of the newest messages were given up.
         """
         freed = given_up = 0
-        for start in sorted(self._slices):
-            before, texts = self._slices[start].bytes, len(self._slices[start].texts)
-            self._slices[start].give_up_texts(need - freed)
-            freed += before - self._slices[start].bytes
-            given_up += texts - len(self._slices[start].texts)
-        for start in sorted(self._slices):
-            before = self._slices[start].bytes
-            self._slices[start].give_up_samples(need - freed)
-            freed += before - self._slices[start].bytes
+        for start in sorted(self._intervals):
+            before, texts = self._intervals[start].bytes, len(self._intervals[start].texts)
+            self._intervals[start].give_up_texts(need - freed)
+            freed += before - self._intervals[start].bytes
+            given_up += texts - len(self._intervals[start].texts)
+        for start in sorted(self._intervals):
+            before = self._intervals[start].bytes
+            self._intervals[start].give_up_samples(need - freed)
+            freed += before - self._intervals[start].bytes
         return freed, given_up
 
     def give_up_patterns(self, need: int) -> int:
         """Count messages as (other), the oldest hours first, until so many bytes are free."""
         freed = 0
-        for start in sorted(self._slices):
-            before = self._slices[start].bytes
-            self._slices[start].give_up_patterns(need - freed)
-            freed += before - self._slices[start].bytes
+        for start in sorted(self._intervals):
+            before = self._intervals[start].bytes
+            self._intervals[start].give_up_patterns(need - freed)
+            freed += before - self._intervals[start].bytes
         return freed
 
     def older(self, time: float) -> int:
-        return sum(_parts(hour) for start, hour in self._slices.items() if start < time)
+        return sum(_parts(hour) for start, hour in self._intervals.items() if start < time)
 
     def cut(self, count: int) -> Self:
         part = type(self)()
-        for start in sorted(self._slices):
-            hour = self._slices[start]
+        for start in sorted(self._intervals):
+            hour = self._intervals[start]
             if _parts(hour) > count:
                 if count:
-                    part._slices[start] = hour.cut(count)
+                    part._intervals[start] = hour.cut(count)
                 break
-            part._slices[start] = self._slices.pop(start)
+            part._intervals[start] = self._intervals.pop(start)
             count -= _parts(hour)
         return part
 
@@ -91,18 +91,18 @@ class PendingLog(PendingByInterval[LogHour]):
 
     def fields(self, precisions: Collection[int]) -> int:
         """Return how many fields it writes: each pattern is counted twice, and its sample kept."""
-        texts = sum(len(hour.texts) for hour in self._slices.values())
+        texts = sum(len(hour.texts) for hour in self._intervals.values())
         return 1 + texts + (3 * len(self) if precisions else 0)
 
     @staticmethod
     def operations(
         keys: Keys,
         kept: Kept,  # noqa: ARG004
-        runs: Mapping[str, "PendingLog"],
+        series: Mapping[str, "PendingLog"],
         width: int,
     ) -> Operations:
         """Turn messages into operations; those of which no hour is known are not counted."""
-        messages = {name: dict(run) for name, run in runs.items()}
+        messages = {name: dict(run) for name, run in series.items()}
         return message.operations(keys, messages, tallied=width > 0)
 
 
