@@ -54,7 +54,7 @@ def test_new_is_what_was_first_seen_in_these_two_hours(first: float | None, what
         (60, 15, 10, 30, "spiking"),
         (58, 0, 5_000, 30, "gone"),
         (1, 0, 5, 10, "new"),
-        (1, 0, 10, 30, "gone"),
+        (1, 0, 16, 30, "gone"),
         (-1, 100_000, 0, 30, "new"),
     ],
 )
@@ -89,17 +89,17 @@ def test_spiking_is_three_times_the_rate_of_the_hour_before(
 @pytest.mark.parametrize(
     ("before", "minutes", "what"),
     [
-        (10, 30, "gone"),
-        (10, 29.9, ""),
-        (1000, 0.3, "gone"),
-        (1000, 0.1, ""),
-        (5, 59.9, ""),
-        (4, 59.9, ""),
-        (6, 50, "gone"),
+        (16, 30, "gone"),
+        (16, 29.9, ""),
+        (1000, 0.5, "gone"),
+        (1000, 0.4, ""),
+        (8, 59.9, ""),
+        (7, 59.9, ""),
+        (10, 50, "gone"),
     ],
 )
 def test_gone_is_what_was_to_be_expected_by_now(before: int, minutes: float, what: str) -> None:
-    """Five messages by the rate of the hour before."""
+    """Eight messages by the rate of the hour before."""
     assert change(0, before, minutes) == what
     assert change(1, before, minutes) == ""
 
