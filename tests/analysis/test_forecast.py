@@ -398,7 +398,7 @@ def test_nothing_is_marked_before_24_intervals_are_known() -> None:
     values[5] = None
     early, late = [*values], [*values]
     early[24] = late[25] = 5_000.0
-    assert outside(measured(early)) == [at for at in outside(measured(values)) if at > 24]
+    assert min(outside(measured(early)), default=25) > 24
     assert measured(early).past[0].start < MONDAY + 24 * 60
     assert 25 in outside(measured(late))
 

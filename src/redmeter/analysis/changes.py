@@ -19,9 +19,8 @@ comes once a minute since 11:50 is not, but new. For being gone the whole hour b
 that a few messages just before its end are not missed at once. A pattern has one change at most.
 
 Why these numbers: where messages come at random, ten or more where three are expected happen once
-in a thousand hours (Poisson), and none where eight are expected once in 3,000. Of stationary
-patterns with 0.6 to 300 messages per hour, 0.02 % are gone at any moment; with five expected, 0.4 %
-were.
+in a thousand hours (Poisson), and none where eight are expected once in 3,000. Stationary patterns
+with 0.6 to 300 messages per hour are gone in 0.02 % of all looks, and in 0.4 % with five expected.
 
 Changes are sorted by severity, then kind, then count: a deploy that brings eight new info patterns
 does not push a critical one off a short list. severity_rank() ranks well-known severities; every

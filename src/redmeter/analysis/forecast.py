@@ -93,6 +93,7 @@ def forecast(
         series.precision,
         factors=counts,
         least=scale.least,
+        widest=scale.widest,
         noise=scale.noise,
     )
     past, anomalies, before = list[ForecastCheck](), list[Anomaly](), list[float]()
@@ -163,8 +164,8 @@ def _too_little(finished: Sequence[float | None], precision: int) -> str:
 class _Counts:
     """Counts as roots, whose noise is a half at any height, and a part of what they are."""
 
-    #: See Horizon.
-    least = (0.1, 0.0)
+    #: See Horizon. The noise of counts is known, and a wider range would hold any count.
+    least, widest = (0.1, 0.0), 3.0
 
     def into(self, value: float) -> float:
         return math.sqrt(max(value, 0) + 0.375)
@@ -189,7 +190,8 @@ class _Counts:
 class _Measures:
     """Measured values, brought near to 1 so that no square of them is beyond a float's range."""
 
-    least = (0.0, 0.15)
+    #: See Horizon.
+    least, widest = (0.0, 0.15), 20.0
 
     def __init__(self, values: Sequence[float | None]) -> None:
         known = [value for value in values if value is not None]

@@ -10,11 +10,13 @@ the absolute errors with the correction of conformal prediction (Vovk, Gammerman
 "Algorithmic Learning in a Random World", 2005): of n errors, the one at (n + 1) * LEVEL. While
 there are few, it is blended with the width of a normal distribution with their median. A factor
 corrects it: each miss widens the range, each hit narrows it a little, so that the part of misses
-approaches 1 - LEVEL (Gibbs and Candes, "Adaptive conformal inference under distribution shift",
-2021).
+approaches _MISSES (Gibbs and Candes, "Adaptive conformal inference under distribution shift",
+2021). Errors grow with the distance about as those of a random walk do, so a width between two
+distances is read from a line over the root of the distance.
 
-Bound: a width is at most _WIDEST robust standard deviations times the factor, and the errors of a
-burst are left out of it. A series with frequent bursts has more than 5 % outside its range.
+Bound: a width is at most _WIDEST robust standard deviations times the factor, which has a limit
+of its own, and the errors of a burst are left out of it. A series with frequent bursts has more
+than 5 % outside its range until the factor has grown.
 """
 
 import math
@@ -25,11 +27,13 @@ from typing import Final, NamedTuple
 #: The part of values that the band is to hold.
 LEVEL: Final = 0.95
 
-#: A miss widens the range by this part, a hit narrows it by a nineteenth of that; limits of both.
-_ADAPTS, _NARROWEST, _WIDENS = 0.2, 0.85, 3.0
+#: A miss widens the range by this part, a hit narrows it by a twentieth of that, down to a limit.
+_ADAPTS, _NARROWEST = 0.25, 0.9
+#: The part of misses that the factor settles at: less than 1 - LEVEL, since it begins at 1.
+_MISSES: Final = 0.045
 #: Errors of forecasts further ahead overlap, so the newest of them are less different: a range is
 #: wider by a part of one for each so many intervals ahead.
-_OVERLAPS: Final = 50
+_OVERLAPS: Final = 100
 #: Errors that a width is made of: the newest, and how many there must be.
 _KEPT, FEWEST = 64, 8
 #: From so many on the quantile stands alone.
@@ -64,6 +68,7 @@ class Horizon:
         steps: how many slices.
         methods: how many forecasts there are to combine.
         least: what a robust standard deviation is at least, and at least of the mean error.
+        widest: how many times its misses may widen the range.
         noise: the expected size of an error at a forecast, up to a factor.
     """
 
@@ -72,13 +77,14 @@ class Horizon:
         steps: int,
         methods: int,
         least: tuple[float, float],
+        widest: float,
         noise: Callable[[float], float],
     ) -> None:
         self.steps = steps
         self._losses, self._tried = [0.0] * methods, 0
         #: How much each method counts; None while nothing is known of them.
         self.weights: list[float] | None = None
-        self._least, self._noise = least, noise
+        self._least, self._widest, self._noise = least, widest, noise
         # Errors of forecasts that were made before there was a season, and since.
         self._early: list[float] = []
         self._late: list[float] = []
@@ -86,8 +92,7 @@ class Horizon:
         self._factor = 1.0
 
     def start_anew(self) -> None:
-        """Forget weights and factor: the methods know more from here on."""
-        self._factor = 1.0
+        """Forget the weights: the methods know more from here on."""
         self._losses, self._tried, self.weights = [0.0] * len(self._losses), 0, None
 
     def judge(
@@ -120,8 +125,8 @@ class Horizon:
             self.weights = [part / whole for part in parts]
 
     def _adapt(self, *, missed: bool) -> None:
-        factor = self._factor * math.exp(_ADAPTS * (missed - (1 - LEVEL)))
-        self._factor = max(_NARROWEST, min(_WIDENS, factor))
+        factor = self._factor * math.exp(_ADAPTS * (missed - _MISSES))
+        self._factor = max(_NARROWEST, min(self._widest, factor))
 
     def snapshot(self) -> Snapshot:
         """Return what `rewind` needs."""
@@ -135,10 +140,15 @@ class Horizon:
             weights: whether to forget how the methods were weighed, too.
         """
         del self._early[to.early :], self._late[to.late :]
-        self._factor, self._sorted = to.factor, None
-        self._adapt(missed=True)
+        self._sorted = None
+        self.count_one_miss(to)
         if weights:
             self._losses, self._tried, self.weights = to.losses, to.tried, to.weights
+
+    def count_one_miss(self, since: Snapshot) -> None:
+        """Let the misses since a snapshot have widened the range as one does."""
+        self._factor = since.factor
+        self._adapt(missed=True)
 
     def most(self, forecast: float) -> float:
         """Return how large an error may be and not be out of the ordinary."""
@@ -211,7 +221,8 @@ class Horizons:
                 before = one.steps, width
             width = max(width, before[1])
             if one.steps >= steps:
-                part = (steps - before[0]) / (one.steps - before[0] or 1)
+                first, here, last = map(math.sqrt, (before[0], steps, one.steps))
+                part = (here - first) / (last - first or 1)
                 return before[1] + (width - before[1]) * max(0.0, part)
             before = one.steps, width
         # Further than was ever tried.

@@ -90,6 +90,7 @@ class Smoothing:
         precision: slice width, seconds.
         factors: whether a season multiplies.
         least: see Horizon.
+        widest: see Horizon.
         noise: see Horizon.
     """
 
@@ -101,6 +102,7 @@ class Smoothing:
         *,
         factors: bool,
         least: tuple[float, float],
+        widest: float,
         noise: Callable[[float], float],
     ) -> None:
         self._season, self._start, self._precision = season, start, precision
@@ -112,7 +114,7 @@ class Smoothing:
         #: Errors of the values of bursts that were forgotten, by index.
         self._forgotten: dict[int, float] = {}
         methods = len(levels) + (3 if season.lag else 2)
-        self._horizons = Horizons([Horizon(s, methods, least, noise) for s in _STEPS])
+        self._horizons = Horizons([Horizon(s, methods, least, widest, noise) for s in _STEPS])
         # As they were, and without what is out of the ordinary; forecasts by slice and distance.
         self._values: list[float | None] = []
         self._clean: list[float | None] = []
@@ -197,6 +199,8 @@ class Smoothing:
         combined = self._said[0][at - 1][1]
         burst = self._burst
         if burst is not None and at - burst.first > LONGEST_BURST:
+            for one, snapshot in zip(self._horizons.all_of, burst.horizons, strict=True):
+                one.count_one_miss(snapshot)
             self._burst = None
         elif burst is not None and self._is_over(burst, value):
             combined = burst.middles[-1]

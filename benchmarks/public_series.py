@@ -1,0 +1,50 @@
+"""How well ranges and anomalies are on public series, for docs/forecast.md; takes some minutes.
+
+    python benchmarks/public_series.py [--origins N]
+
+Prints the part of values in the range of 95 %, as a mean over series, and how many labeled
+windows the strongest 1 % of intervals hit: of every other series by name, of the rest, and of all.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.public_series import HOUR, MINUTE, coverage, hits, mean_coverage, read
+
+STEPS = (1, 3, 6, 12, 24)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--origins", type=int, default=300, help="forecasts of each series")
+    origins = parser.parse_args().origins
+    names = [series.name for series in read(HOUR)]
+    for label, precision in (("1 hour", HOUR), ("5 minutes", 5 * MINUTE)):
+        found = {series: coverage(series, origins) for series in read(precision)}
+        struck = {series: hits(series) for series in found}
+        for half, wanted in (
+            ("first half", names[::2]),
+            ("second half", names[1::2]),
+            ("all", names),
+        ):
+            some = [series for series in found if series.name in wanted]
+            means = mean_coverage([found[series] for series in some])
+            windows = sum(len(series.windows) for series in some)
+            ours, scores = (sum(struck[series][at] for series in some) for at in (0, 1))
+            print(
+                f"{label}, {half} ({len(some)}):",
+                *(f"{step}: {means[step]:.1%}" for step in STEPS),
+                f"| lowest {min(means.values()):.1%}, highest {max(means.values()):.1%}",
+                f"| {ours} of {windows} windows, z-score {scores}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
