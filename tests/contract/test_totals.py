@@ -75,6 +75,9 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
     for curve in (line, failing, p95):
         assert curve.looked_at == curve.of == 1
 
+    assert {row.name for row in found.counters.rows} >= {"hits"}
+    assert "hits_failed" not in {row.name for row in found.counters.rows}
+
     table = read_pages(store, 60, limit=200)
     assert (table.found, table.looked_at, table.of) == (ROUTES, 6 * ROUTES, 6 * ROUTES)
     assert (table.timed, [page.route for page in table.rows]) == (

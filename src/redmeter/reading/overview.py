@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Kept, Keys, slice_start
-from redmeter.names import REQUESTS
+from redmeter.names import HITS_FAILED, REQUESTS
 from redmeter.reading import marks as marking
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.foreign_keys import there
@@ -259,7 +259,7 @@ def overview(
                 window,
                 grouped=True,
                 order="count",
-                limit=COUNTERS,
+                limit=COUNTERS + 1,  # one of them may be left out, see below
                 curves=DRAWN,
                 needed=False,
                 ranked=ranked,
@@ -301,7 +301,8 @@ def overview(
             said.clock_hours,
         ),
         CountersPanel(
-            counters.rows,
+            # The page shows failures as a rate; the counter is in its list of all metrics.
+            [row for row in counters.rows if row.name != HITS_FAILED][:COUNTERS],
             counters.found,
             counters.total,
             counters.looked_at,

@@ -18,6 +18,7 @@ times as many rows and a page. Each process that serves the page has its own.
 Not done: a ranking is not stored, so the first page after a start waits for one.
 """
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -47,6 +48,8 @@ MAX_ROWS, MAX_KEPT = 1_000, 8
 RANK_SECONDS, SHARE = 10.0, 0.01
 #: How long a page may take where a caller's client is used, seconds.
 PATIENCE = 10.0
+
+logger = logging.getLogger("redmeter.reading")
 
 
 class RankingKey(NamedTuple):
@@ -115,6 +118,8 @@ class RowRankings:
             ranked, spent = rank_all(store, wanted)
             if not store.skipped():
                 kept.ranked = ranked
+        except Exception as error:  # noqa: BLE001 - nobody waits for it; the last one is shown
+            logger.warning("ranking all %s failed, and is tried again: %s", wanted.kind, error)
         finally:
             kept.due = store.clock.monotonic() + max(RANK_SECONDS, spent / SHARE)
 
