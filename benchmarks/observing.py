@@ -18,10 +18,11 @@ from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
 from redmeter.format.packed_text import buckets_text, moments_text
 from redmeter.format.statistics import LIFE
 from redmeter.keys import DEFAULT_HISTOGRAMS, Keys, entry
-from redmeter.reading.rankings import rank
 from redmeter.reading.summaries import read_summaries
+from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.pending import PendingHistogram
+from redmeter.types import Top
 from support.stores import exchanges
 from table import Row, milli, nano, seconds, sized, turns
 
@@ -230,7 +231,9 @@ def ranking(conn: redis.Redis, url: str) -> Iterator[Row]:
     for order in ("p95", "total", "count"):
 
         def run(order: str = order) -> object:
-            return rank(store, "http_seconds", 60, by="route", slices=120, limit=20, order=order)
+            return read_top(
+                store, Top("http_seconds", 60, by="route", slices=120, limit=20, order=order)
+            )
 
         trips = _round_trips(run)
         what = f"20 of {ROUTES:,} routes by {order}, 2 h"

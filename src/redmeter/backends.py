@@ -12,12 +12,12 @@ from redmeter.reading import (
     catalogue,
     forecasts,
     gauges,
-    label_sets,
     marks,
     messages,
-    rankings,
+    ranking,
     statistics,
     summaries,
+    top,
 )
 from redmeter.reading import series as reading
 from redmeter.reading.spread import Summary
@@ -83,8 +83,7 @@ class Backend:
         return []
 
     def top(self, wanted: Top) -> Ranking:
-        rankings.check_order(wanted.order, wanted.failing)
-        label_sets.check_labels("where", wanted.where)
+        ranking.check(wanted)
         return Ranking()
 
 
@@ -138,4 +137,4 @@ class StoreBackend(Backend):
         )
 
     def top(self, wanted: Top) -> Ranking:
-        return rankings.rank(self._store, **wanted._asdict())
+        return top.read_top(self._store, wanted)

@@ -344,7 +344,7 @@ class Queries:
 
         Raises:
             UnknownPrecision, LimitExceeded, InvalidValue, TypeError, StoreError: see
-                redmeter.reading.rankings.rank.
+                redmeter.reading.top.top.
         """
         _check_text("a name or a pattern", name)
         if by is not None:

@@ -238,12 +238,12 @@ class Top(NamedTuple):
 
     name: str
     precision: int
-    by: str | None
-    slices: int | None
-    limit: int
-    order: str
-    where: Mapping[str, str] | None
-    failing: Mapping[str, str] | None
+    by: str | None = None
+    slices: int | None = None
+    limit: int = RANKED_ROWS
+    order: str = "count"
+    where: Mapping[str, str] | None = None
+    failing: Mapping[str, str] | None = None
     since: float | None = None
     until: float | None = None
 

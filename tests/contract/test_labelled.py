@@ -1,18 +1,14 @@
 """All label sets of a name at once: as many single questions say, in two round trips."""
 
-from typing import Any
-
 import pytest
 
 from redmeter import Meter
 from redmeter.errors import LimitExceeded, UnknownPrecision
-from redmeter.reading import labelled, ranked
+from redmeter.reading import labelled
 from redmeter.reading.labelled import by_label, summaries_of
-from redmeter.reading.ranked import by_percentile
-from redmeter.reading.rankings import Order
 from redmeter.store import Store
 from redmeter.store.query import run
-from support.stores import OpenMeter, exchanges
+from support.stores import OpenMeter
 
 ROUTES = ("/", "/cart", "/search", "a=b,{c}")
 
@@ -121,58 +117,23 @@ def test_summaries_of_several_names_are_those_of_each(
     assert plain.count == 1
 
 
-@pytest.mark.parametrize("by", ["route", None])
-@pytest.mark.parametrize("order", ["p50", "p95", "p100"])
-def test_a_ranking_by_a_percentile_is_the_same_in_fewer_round_trips(
-    meter: Meter, by: str | None, order: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As rankings.rank() has it, row by row."""
-    store = store_of(meter)
-    name = "seconds" if by else "sec*"
-    options: dict[str, Any] = {"by": by, "slices": 5, "limit": 3}
-    wanted = Order.parse(order)
-    run(store, lambda _: by_label(store.keys, "x", None, 60))
-    with exchanges(monkeypatch) as seen:
-        _, rows = run(
-            store,
-            lambda kept: by_percentile(store.keys, kept, name, 60, wanted, where=None, **options),
-        )
-    assert len(seen) == 2
-    slow = meter.top(name, precision=60, order=order, by=by, slices=5, limit=3)
-    assert list(rows) == list(slow)
-    assert (rows.groups, rows.looked_at, rows.complete) == (
-        slow.groups,
-        slow.looked_at,
-        slow.complete,
-    )
-
-
 def test_what_is_too_much_is_refused(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the number that is allowed, before all of it is read."""
     store = store_of(meter)
     monkeypatch.setattr(labelled, "MAX_ADDED", 3)
     monkeypatch.setattr(labelled, "MAX_MERGED", 3)
-    monkeypatch.setattr(ranked, "MAX_JOINED", 3)
     with pytest.raises(LimitExceeded, match="at most 3"):
         run(store, lambda _: by_label(store.keys, "requests", "route", 60))
     with pytest.raises(LimitExceeded, match="at most 3"):
         run(store, lambda _: summaries_of(store.keys, ["seconds"], 60, merge=True))
-    order = Order.parse("p95")
-    options: dict[str, Any] = {"by": "route", "slices": 5, "limit": 3, "where": None}
-    with pytest.raises(LimitExceeded, match="at most 3"):
-        run(store, lambda k: by_percentile(store.keys, k, "seconds", 60, order, **options))
 
 
 def test_a_precision_that_is_not_kept_is_refused(meter: Meter) -> None:
     """With those that are."""
     store = store_of(meter)
-    order = Order.parse("p95")
-    options: dict[str, Any] = {"by": None, "slices": None, "limit": 3, "where": None}
     with pytest.raises(UnknownPrecision):
         run(store, lambda _: by_label(store.keys, "requests", "route", 61))
     with pytest.raises(UnknownPrecision):
         run(store, lambda _: summaries_of(store.keys, ["seconds"], 61, merge=True))
     with pytest.raises(UnknownPrecision):
         run(store, lambda _: summaries_of(store.keys, ["seconds"], 61, merge=False))
-    with pytest.raises(UnknownPrecision):
-        run(store, lambda k: by_percentile(store.keys, k, "seconds", 61, order, **options))

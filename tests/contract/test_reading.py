@@ -19,12 +19,11 @@ from redmeter import (
 )
 from redmeter.keys import DEFAULT_RETENTION, Retention, slice_start
 from redmeter.names import canonical
-from redmeter.reading import catalogue
+from redmeter.reading import catalogue, top
 from redmeter.reading.catalogue import read_names
-from redmeter.reading.rankings import rank
 from redmeter.reading.series import Grid, read_series, read_totals, window
 from support import listings
-from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time
+from support.stores import OpenMeter, OpenStore, count_all, exchanges, rank, server_time
 
 DAY = 86400
 
@@ -240,12 +239,10 @@ def test_more_candidates_than_a_ranking_may_count_are_an_error(
     client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pattern has to be narrowed; within the limit it answers."""
-    from redmeter.reading import rankings
-
     store = open_store()
     now = int(server_time(client))
     count_all(store, {f"s{i}": {now: 1} for i in range(12)})
-    monkeypatch.setattr(rankings, "MAX_CANDIDATES", 10)
+    monkeypatch.setattr(top, "MAX_SERIES", 10)
     with pytest.raises(LimitExceeded):
         rank(store, "*", 60)
     assert len(rank(store, "s1*", DAY)) == 3
@@ -382,10 +379,12 @@ def test_a_pattern_that_begins_with_too_little_text_is_told_to_begin_with_more(
     now = int(server_time(client))
     count_all(store, {f'n1{{a="{i}"}}': {now: 1} for i in range(6)})
     monkeypatch.setattr(catalogue, "MAX_NAMES", 5)
-    for call in (lambda: read_names(store, pattern), lambda: rank(store, pattern, DAY)):
-        with pytest.raises(LimitExceeded, match="begin the pattern with more literal text"):
-            call()
-    with pytest.raises(LimitExceeded, match="filter them by labels"):
+    with pytest.raises(LimitExceeded, match="begin the pattern with more literal text"):
+        read_names(store, pattern)
+    monkeypatch.setattr(top, "MAX_SERIES", 5)
+    with pytest.raises(LimitExceeded, match="narrow the pattern down"):
+        rank(store, pattern, DAY)
+    with pytest.raises(LimitExceeded, match="narrow the pattern down"):
         rank(store, "n1", DAY, by="a")
 
 

@@ -14,7 +14,7 @@ from redmeter.keys import MAX_PRECISION, Keys, Retention, check_prefix, parse_ch
 from redmeter.names import MAX_BYTES, canonical, cleaned, format_name
 from redmeter.names import parse_name as parse_series
 from redmeter.reading.catalogue import matching, matching_ends
-from redmeter.reading.rankings import ORDERS, Order
+from redmeter.reading.ranking import ORDERS, Order
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 
 NAMES = (

@@ -16,13 +16,13 @@ from redmeter.format import mark, packed_text
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.hourly import hour_of
 from redmeter.format.message import format_entry, parse_entry
+from redmeter.format.packed_text import parse_moments
 from redmeter.format.statistics import MEMBERS, merged
 from redmeter.health.writers import answers
 from redmeter.keys import MAX_TIME
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import counts_of
 from redmeter.reading.messages import frequencies_of, seen_of, sources_of
-from redmeter.reading.observed import sum_of
 from redmeter.reading.series import Grid, slices_of, whole
 from redmeter.reading.sliding import slid
 from redmeter.store.config import read_meta
@@ -88,7 +88,7 @@ def assert_is_sound(found: Distribution) -> None:
 @given(mutated_bytes(MOMENTS))
 def test_sums_are_finite_or_nothing(text: bytes) -> None:
     """Those of a histogram that is ranked."""
-    found = sum_of(text)
+    found = parse_moments(text)
     if found is not None:
         assert 0 < found.count <= packed_text.MAX_COUNT
         assert math.isfinite(found.mean)
@@ -256,7 +256,7 @@ def work_on_all(text: str) -> None:
     data = text.encode(errors="surrogatepass")
     packed_text.parse(data, b"6 27.5 59.2")
     packed_text.parse(BUCKETS[0].encode(), data)
-    sum_of(data)
+    parse_moments(data)
     value_of(data, 0, 60)
     whole(data)
     hour_of(data, NOW)

@@ -9,6 +9,7 @@ from redmeter import store as stores
 from redmeter.clock import SystemClock
 from redmeter.format import counter, gauge
 from redmeter.keys import Kept, slice_start
+from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
 from redmeter.store import Store
@@ -16,7 +17,7 @@ from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.scripts import run_steps
-from redmeter.types import Batch, Operations, Outcome, RecorderHealth
+from redmeter.types import Batch, Operations, Outcome, Ranking, RecorderHealth, Top
 from support.servers import Server
 
 #: What the fixtures `open_store` and `open_meter` give: call them with the options of either.
@@ -184,3 +185,8 @@ def exchanges(monkeypatch: Any) -> Iterator[list[int]]:
     with monkeypatch.context() as patch:
         patch.setattr(ServerLink, "exchange", counted)
         yield seen
+
+
+def rank(store: Store, name: str, precision: int, **options: Any) -> Ranking:
+    """Return a ranking; the options are those of Meter.top()."""
+    return read_top(store, Top(name, precision, **options))

@@ -26,11 +26,11 @@ from redmeter.cli.app import (
 from redmeter.cli.suggestions import labels_of, stored, suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
-from redmeter.reading import catalogue, rankings
-from redmeter.reading.observed import CANDIDATES, MAX_READ, MAX_SERIES
-from redmeter.reading.rankings import ORDERS, Order
+from redmeter.reading import catalogue
+from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, ORDERS, Order
+from redmeter.reading.top import read_top
 from redmeter.store import Store
-from redmeter.types import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking
+from redmeter.types import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking, Top
 
 #: Columns of a terminal that a ranking with bars needs.
 _ROOM_FOR_BARS = 60
@@ -116,19 +116,8 @@ def top(
         )
         if first is not None and last is not None and first > last:
             raise InvalidSetting("--until", "is before --since, so the window is empty")
-        rows = rankings.rank(
-            store,
-            name,
-            width,
-            by=label,
-            slices=intervals,
-            limit=limit,
-            order=order,
-            where=only,
-            failing=wrong,
-            since=first,
-            until=last,
-        )
+        wanted = Top(name, width, label, intervals, limit, order, only, wrong, first, last)
+        rows = read_top(store, wanted)
         shown, why = list(rows), ""
         if not shown or (label and all(row.key is None for row in rows)):
             why = _why_nothing(store, name, label, order, only or {}, wrong or {})
@@ -354,7 +343,7 @@ def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> N
         rest = f" … ({more:,} more)" if more > 0 else ""
         output.note(
             f"omitted: {', '.join(names)}{rest}: percentiles are computed for at most "
-            f"{MAX_SERIES:,} series; add --where to select fewer"
+            f"{MAX_HISTOGRAMS:,} series; add --where to select fewer"
         )
 
 
@@ -364,7 +353,7 @@ def _compared(rows: Ranking, order: str, limit: int) -> str:
     if rows.complete:
         return f"{text}: by mean and spread, none of the others can rank above these"
     text += ", those that can be highest by mean and spread; others may be higher"
-    if rows.looked_at + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_READ:
+    if rows.looked_at + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_GROUPS:
         text += "; a higher --limit compares more"
     return text
 

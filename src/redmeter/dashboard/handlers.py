@@ -13,7 +13,6 @@ from redmeter.dashboard.errors import HTTPError
 from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writer_findings import PANEL
-from redmeter.keys import Kept
 from redmeter.reading import catalogue, curves, gauges, listing
 from redmeter.reading import detail as reading_detail
 from redmeter.reading import overview as reading_overview
@@ -21,16 +20,14 @@ from redmeter.reading import pages as reading_pages
 from redmeter.reading.forecasts import expecting
 from redmeter.reading.labelled import by_label, summaries_of
 from redmeter.reading.marks import read_marks_now
-from redmeter.reading.ranked import by_percentile
-from redmeter.reading.rankings import Order
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.reading.talk import talk
-from redmeter.reading.tallied import by_sums
+from redmeter.reading.top import top as rank
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
-from redmeter.store.query import Query, run
-from redmeter.types import Ranking
+from redmeter.store.query import run
+from redmeter.types import Top
 
 #: Most values of a label that are told apart.
 MAX_VALUES = 50
@@ -121,21 +118,10 @@ def top(store: Store, values: Values) -> schemas.TopAnswer:
         raise _together(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
         )
-    precision, wanted = values["precision"], Order.parse(order)
-    options: dict[str, Any] = {
-        "by": by,
-        "slices": intervals,
-        "limit": values["limit"],
-        "where": where,
-    }
-
-    def make(kept: Kept) -> Query[Ranking]:
-        asked = store.keys, kept, values["name"], precision, wanted
-        if wanted.q is None:
-            return by_sums(*asked, **options, failing=failing)
-        return by_percentile(*asked, **options)
-
-    view, rows = run(store, make)
+    wanted = Top(
+        values["name"], values["precision"], by, intervals, values["limit"], order, where, failing
+    )
+    view, rows = run(store, lambda kept: rank(store.keys, kept, wanted))
     missing = store.skipped()
     return {
         "now": view.now,

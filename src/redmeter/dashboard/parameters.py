@@ -12,7 +12,7 @@ from typing import Any
 from redmeter.format.message import check_logger
 from redmeter.keys import MAX_PRECISION, MAX_SAMPLES
 from redmeter.names import MAX_BYTES, canonical
-from redmeter.reading.rankings import Order
+from redmeter.reading.ranking import Order
 
 #: Times are accepted up to the year 2100: what lies beyond is a mistake of units.
 MAX_MOMENT = 4_102_444_800

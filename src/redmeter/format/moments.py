@@ -118,6 +118,23 @@ class Moments:
         self.add(count, low, high, held(total), min(distance * distance, MAX_DOUBLE))
 
 
+@dataclass(slots=True)
+class Sums(Moments):
+    """Moments of values whose ends are unknown."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def exact_total(self) -> float | None:
+        """The sum, or None where it may have been cut.
+
+        A sum that was cut stays at the largest double, unless values of the other sign follow: then
+        the squares of their distances are cut.
+        """
+        return None if self.m2 >= MAX_DOUBLE or abs(self.total) >= MAX_DOUBLE else self.total
+
+
 def held(number: float) -> float:
     """Return a number, or the largest double of its sign where it is infinite."""
     return min(max(number, -MAX_DOUBLE), MAX_DOUBLE)

@@ -20,7 +20,7 @@ from typing import Any
 
 from redmeter.expressions import late
 from redmeter.format.exponential_histogram import HIGHEST, LOWEST, Distribution
-from redmeter.format.moments import Moments
+from redmeter.format.moments import Moments, Sums
 
 #: Bytes of a text of buckets that are read at most.
 MAX_TEXT = 2**20
@@ -97,20 +97,24 @@ def parse(buckets: _Text, moments: _Text) -> Distribution | None:
     return found
 
 
-def parse_moments(text: _Text) -> Moments | None:
-    """Read count, sum and spread; None where it is not there, or not of the form.
-
-    The ends are in the other text, so these are infinite.
-    """
-    if text is None or len(text) > MAX_TEXT:
-        return None
+def parse_moments(text: bytes) -> Sums | None:
+    """Read count, sum and spread; None if the text has another form."""
     try:
-        count, total, m2 = text.split()
-        found = Moments(int(count), -math.inf, math.inf, float(total), float(m2))
+        count, total, m2 = text.split(b" ")
+        found = Sums(int(count), total=float(total), m2=float(m2))
     except ValueError:
         return None
     finite = math.isfinite(found.total) and 0 <= found.m2 < math.inf
     return found if finite and 0 < found.count <= MAX_COUNT else None
+
+
+def merge_moments(texts: Iterable[bytes]) -> Sums:
+    """Read and merge moments; texts of another form are left out."""
+    whole = Sums()
+    for text in texts:
+        if (part := parse_moments(text)) is not None:
+            whole.merge(part)
+    return whole
 
 
 def merged(texts: Iterable[tuple[_Text, _Text]]) -> Distribution:

@@ -1,4 +1,4 @@
-"""The way out: plain functions from a store to values.
+"""Readings of a store.
 
     series.py      samples and grand totals, many series in one round trip
     gauges.py      samples of gauges
@@ -8,7 +8,7 @@
     marks.py       what was noted beside the series
     forecasts.py   what is to be expected of a series, and what was
     catalogue.py   which series there are
-    rankings.py    which of them happen most often, or take longest: by observed.py
+    top.py         which of them are the highest; ranking.py makes the rows
 
 Each takes the time and the retention from the store, in the same round trip as the data.
 
@@ -24,6 +24,4 @@ and windows.py.
     curves.py      what a chart draws
     label_sets.py  which label sets a name has
     labelled.py    the samples of label sets, merged, or by a label
-    ranked.py      rankings by a percentile, bounded by more than those of rankings.py; by all else:
-                   tallied.py; of which series: rankable.py
 """

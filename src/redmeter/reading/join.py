@@ -6,7 +6,7 @@ What is asked is in lua/join.lua; here it is put into words, and its answer read
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from redmeter.errors import InvalidName
+from redmeter.errors import InvalidName, StoreError
 from redmeter.format.counter import count_of
 from redmeter.keys import Keys
 from redmeter.names import SeriesName, parse_name
@@ -35,6 +35,11 @@ def of_window(family: str, window: Window) -> Ask:
     """
     numbers = window.fine, window.count, *window.widths[1:]
     return Ask("WINDOW", family, arguments=tuple(map(str, numbers)))
+
+
+def of_counts(family: str, window: Window) -> Ask:
+    """Ask the same of counters, whose starts other programs may have written as floats."""
+    return Ask("COUNTS", family, arguments=of_window(family, window).arguments)
 
 
 def of_before(family: str, window: Window) -> Ask:
@@ -107,6 +112,8 @@ class Joined:
         #: By the server's clock, Unix seconds.
         self.now = int(seconds) + int(microseconds) / 1e6
         self.members: list[bytes] = members
+        #: Members that readable() left out, and the error of each.
+        self.foreign: list[tuple[bytes, StoreError]] = []
         self._asks = asks
 
     def readable(self) -> Iterator[tuple[bytes, Sequence[Reply]]]:
@@ -124,7 +131,9 @@ class Joined:
             for error in errors:
                 if not is_misplaced(error):
                     raise error
-            if not errors:
+            if errors:
+                self.foreign.append((member, errors[0]))
+            else:
                 yield member, replies
 
 

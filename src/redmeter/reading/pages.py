@@ -59,7 +59,7 @@ def read_pages(
 
     Raises:
         InvalidValue: there is no such order.
-        UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.rankings.rank.
+        UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.top.top.
     """
     return read_pages_now(
         store, precision, order=order, limit=limit, offset=offset, containing=containing

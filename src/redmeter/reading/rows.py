@@ -8,11 +8,12 @@ import heapq
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from redmeter.format.moments import Sums
+from redmeter.format.packed_text import merge_moments
 from redmeter.keys import Keys
 from redmeter.reading.catalogue import matching
 from redmeter.reading.join import Ask, Joined, counts_of, of_before, of_field, of_window
 from redmeter.reading.label_sets import base_of
-from redmeter.reading.observed import Sum, sum_of_all
 from redmeter.reading.series import whole
 from redmeter.reading.windows import Window
 from redmeter.store.replies import Reply
@@ -106,7 +107,7 @@ class RowGroup:
     #: How often its counters ever came; None where nobody knows it of all of them.
     total: int | None = 0
     #: The sums of a histogram's values within the window, and in the time before.
-    _sums: list[Sum] = field(default_factory=lambda: [Sum(), Sum()])
+    _sums: list[Sums] = field(default_factory=lambda: [Sums(), Sums()])
 
     def add(self, name: str, replies: Sequence[Reply]) -> None:
         """Add a series, with the replies to asks_of()."""
@@ -119,7 +120,7 @@ class RowGroup:
             self.total = (self.total or 0) + whole(ever) if known else None
         else:
             self.total = None
-        sums = [_sum(row.kind, reply) for reply in replies] or [Sum()]
+        sums = [_sum(row.kind, reply) for reply in replies] or [Sums()]
         self.counts[name] = sums[0].count
         row.series += 1
         row.count += sums[0].count
@@ -202,7 +203,7 @@ def name_of(member: bytes) -> str:
     return member.decode(errors="replace").partition(":")[2]
 
 
-def _sum(kind: str, reply: Sequence[bytes]) -> Sum:
+def _sum(kind: str, reply: Sequence[bytes]) -> Sums:
     if kind == "counter":
-        return Sum(sum(counts_of(reply).values()))
-    return sum_of_all(reply[1::2])
+        return Sums(sum(counts_of(reply).values()))
+    return merge_moments(reply[1::2])

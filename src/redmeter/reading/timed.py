@@ -8,8 +8,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import Sums
+from redmeter.format.packed_text import merge_moments
 from redmeter.reading.join import Joined, series_in
-from redmeter.reading.observed import Sum, sum_of
+from redmeter.reading.ranking import bound
 from redmeter.reading.requested import Page, Traffic, route_of
 
 #: Series of which histograms are read: of the busiest, and of those that may be the slowest.
@@ -22,15 +24,12 @@ class Timed:
     """Sums durations up by route, and chooses those of which histograms are read."""
 
     def __init__(self, durations: Sequence[Joined]) -> None:
-        self._sums: dict[str, Sum] = {}
+        self._sums: dict[str, Sums] = {}
         self._routes: dict[str, list[str]] = {}
         #: Of those that are only timed now and then: which part of them.
         self._shares: dict[str, float] = {}
         for name, (_, labels), replies in series_in(durations):
-            whole = Sum()
-            for text in replies[0][1::2]:
-                if (part := sum_of(text)) is not None:
-                    whole.merge(part)
+            whole = merge_moments(replies[0][1::2])
             if not whole.count:
                 continue
             self._sums[name] = whole
@@ -46,7 +45,7 @@ class Timed:
     def chosen(self) -> list[str]:
         """Return the series of which histograms are read: half the busiest, half the slowest."""
         sums, busiest = self._sums, self.busiest()
-        slowest = sorted(sums, key=lambda name: -sums[name].bound(SLOW))
+        slowest = sorted(sums, key=lambda name: -bound(sums[name], SLOW))
         half = [*busiest[: MAX_READ // 2], *slowest[: MAX_READ // 2]]
         return list(dict.fromkeys([*half, *busiest[:MAX_READ]]))[:MAX_READ]
 
@@ -55,7 +54,7 @@ class Timed:
         totals: dict[str, float | None] = {}
         for route, names in self._routes.items():
             page = pages.setdefault(route, Page(route))
-            whole = Sum()
+            whole = Sums()
             for name in names:
                 whole.merge(self._sums[name])
             page.mean = whole.exact_mean

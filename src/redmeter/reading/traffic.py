@@ -3,7 +3,7 @@
 From `http_requests{method,route,status}` and `http_request_seconds{method,route}`, together with
 the totals of all requests, see totals.py. Two round trips: counts and moments of label sets, up to
 a number of them; then the histograms of the routes whose percentiles are shown. Which routes these
-are depends on the moments: the busiest, and those that may be the slowest, see observed.py.
+are depends on the moments: the busiest, and those that may be the slowest, see ranking.py.
 
 Where more label sets are wanted than one round trip reads, each further one reads as many more.
 """

@@ -12,17 +12,8 @@ from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
 from redmeter.names import parse_name
 from redmeter.reading.catalogue import matching
-from redmeter.reading.label_sets import check_labels
 from redmeter.reading.messages import check_limit
-from redmeter.reading.rankings import (
-    check_limits,
-    check_order,
-    grouped,
-    grouping,
-    ranked,
-    ranked_failing,
-    ranked_window,
-)
+from redmeter.reading.ranking import check, intervals_of, rank_counts
 from redmeter.reading.series import check_number, window
 from redmeter.reading.spread import Summary
 from redmeter.reading.summaries import MAX_MERGED, MAX_SERIES, window_of
@@ -163,39 +154,21 @@ class MemoryBackend(Backend):
         return sorted(matching(found, pattern))
 
     def top(self, wanted: Top) -> Ranking:
-        precision, slices = wanted.precision, wanted.slices
-        order, group = (
-            check_order(wanted.order, wanted.failing),
-            grouping(wanted.by, wanted.failing),
-        )
-        check_labels("where", wanted.where)
+        order = check(wanted)
         counters, observed = self._chosen(wanted, "counters"), self._chosen(wanted, "histograms")
         counted = order.word == "failing" or (
             order.word == "count" and bool(counters or not observed)
         )
-        retention = self._retention if counted else self._histograms
-        kept, now = retention[retention.check(precision)], self._clock.wall()
-        check_limits(wanted.limit, 1 if slices is None else slices, kept)
-        window = ranked_window(retention, precision, now, wanted.since, wanted.until, slices)
-        if not counted:
-            found = ranked_observed(
-                self._memory.events,
-                observed,
-                group,
-                order,
-                (precision, window.start, window.stop),
-                now,
-                wanted.limit,
-            )
-        else:
-            within = Period(precision, window.start, window.stop - 1)
+        now = self._clock.wall()
+        intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
+        if counted:
+            within = Period(wanted.precision, intervals.start, intervals.stop - 1)
             totals = {name: one.total for name, one in self.series(counters, within).items()}
-            counts = {name: total for name, total in totals.items() if total and window}
-            if wanted.failing:
-                found = ranked_failing(counts, group, wanted.failing, wanted.limit)
-            else:
-                found = ranked(grouped(counts, group).items(), wanted.limit)
-        found.slices = len(window)
+            counts = {name: total for name, total in totals.items() if total and intervals}
+            found = rank_counts(counts, wanted)
+        else:
+            found = ranked_observed(self._memory.events, observed, order, intervals, now, wanted)
+        found.slices = len(intervals)
         return found
 
     def _chosen(self, wanted: Top, kind: str) -> list[str]:

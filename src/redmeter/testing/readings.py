@@ -4,14 +4,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import Sums
 from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.messages import ordered
-from redmeter.reading.observed import Sum
-from redmeter.reading.rankings import Group, Order, ranked_values
+from redmeter.reading.ranking import Order, grouped_sums, rank_values
 from redmeter.reading.spread import Spread, Summary
 from redmeter.testing.recorder import Event, Logged
-from redmeter.types import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
+from redmeter.types import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics, Top
 
 #: Precision, start and end of a window, Unix seconds.
 Window = tuple[int, int, int]
@@ -54,27 +54,34 @@ def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
 def ranked_observed(
     events: Sequence[Event],
     names: Iterable[str],
-    group: Group,
     order: Order,
-    window: Window,
+    intervals: range,
     now: float,
-    limit: int,
+    wanted: Top,
 ) -> Ranking:
-    """Rank what was observed; all of it is compared."""
-    members: dict[str | None, list[str]] = {}
-    for series in names:
-        members.setdefault(group(series), []).append(series)
-    found = {key: summed(events, "", some, window, now) for key, some in members.items()}
+    """Rank observed values; percentiles of all groups are compared.
+
+    Args:
+        names: of the series.
+        intervals: starts of the intervals that count, in steps of the precision.
+    """
+    window = intervals.step, intervals.start, intervals.stop
+    spreads = {name: summed(events, "", [name], window, now).distribution for name in names}
     sums = {
-        key: Sum(one.count, one.distribution.moments.total)
-        for key, one in found.items()
+        name: Sums(one.count, total=one.moments.total, m2=one.moments.m2)
+        for name, one in spreads.items()
         if one.count
     }
-    values = {
-        key: one.value(order.word) if order.q is None else found[key].distribution.quantile(order.q)
-        for key, one in sums.items()
-    }
-    return ranked_values(sums, values, order, limit)
+    groups = grouped_sums(sums, wanted)
+    if order.q is None:
+        return rank_values(groups, {k: g.value(order) for k, g in groups.items()}, wanted)
+    values = {}
+    for key, group in groups.items():
+        whole = Distribution()
+        for name in group.series:
+            whole.merge(spreads[name])
+        values[key] = whole.quantile(order.q)
+    return rank_values(groups, values, wanted)
 
 
 def frequencies(

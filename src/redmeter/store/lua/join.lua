@@ -13,6 +13,7 @@
 --     WINDOW FINE COUNT WIDTH …   the newest COUNT slices of FINE, as [start, value, …] of those that
 --                                 are there: read from the fewest slices of FINE and of these
 --                                 widths, ascending, each a multiple of the one before
+--     COUNTS FINE COUNT WIDTH …   the same of counters: a start may also be a float, as 1700000000.0
 --     BEFORE FINE COUNT EARLIER LENGTH WIDTH …   the same of LENGTH seconds right before that
 --                                 window, from slices of EARLIER and of these widths
 --   And two whose key is not of the name: what stands before it, and the index itself.
@@ -104,6 +105,15 @@ local function add(key, part, found)
   end
 end
 
+-- Add the spellings of starts as floats.
+local function spelled(parts)
+  for _, part in ipairs(parts) do
+    local fields = part[2]
+    for i = 1, #fields do fields[#fields + 1] = fields[i] .. '.0' end
+  end
+  return parts
+end
+
 -- Return a function that asks some slices of a name.
 local function slices(parts, head, tail)
   for _, part in ipairs(parts) do
@@ -126,9 +136,10 @@ local asks = {}
 while at < #ARGV do
   local command, head, tail = take(), take(), take()
   local arguments = take_some()
-  if command == 'WINDOW' or command == 'BEFORE' then
+  if command == 'WINDOW' or command == 'COUNTS' or command == 'BEFORE' then
     for i, text in ipairs(arguments) do arguments[i] = tonumber(text) end
-    local parts = (command == 'WINDOW' and window or before)(unpack(arguments))
+    local parts = (command == 'BEFORE' and before or window)(unpack(arguments))
+    if command == 'COUNTS' then parts = spelled(parts) end
     asks[#asks + 1] = slices(parts, head, tail)
   elseif command == 'FIELD' then
     asks[#asks + 1] = function(name)

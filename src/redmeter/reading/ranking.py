@@ -1,0 +1,272 @@
+"""Rankings as values: orders, groups of series, and the rows that are made of them. No I/O.
+
+top.py reads the series of a ranking from a store, and redmeter.testing from memory.
+
+Percentiles need histograms, which are ten to a hundred times as large as counts. So they are read
+of a bounded number of groups: those that may be the highest, as their moments show. At most a part
+1 - q of the values can be far above the mean, since that makes the standard deviation large. So the
+quantile q of n values is at most
+
+    mean + stddev * sqrt(min(q / (1 - q), n - 1))
+
+where stddev has n as its divisor. The groups with the largest bounds are read. If the lowest row is
+above the bounds of all other groups, the ranking is complete without them.
+
+Source: Cantelli's inequality; Samuelson's for n - 1.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
+from redmeter.format.exponential_histogram import RELATIVE_ERROR
+from redmeter.format.moments import Sums
+from redmeter.keys import Retention
+from redmeter.names import format_name, parse_name
+from redmeter.reading.label_sets import check_labels, has_labels, label_of
+from redmeter.reading.summaries import check_whole, window_of
+from redmeter.types import MAX_RANKED_ROWS, RANKED_SLICES, Ranked, Ranking, Top
+
+#: Orders of a ranking, in addition to percentiles such as p50 and p99.9.
+ORDERS = ("count", "total", "mean", "failing")
+
+#: Groups whose percentiles are read: per row, and in all.
+CANDIDATES, MAX_GROUPS = 4, 200
+#: Series whose histograms are read at most.
+MAX_HISTOGRAMS = 2_500
+
+#: The relative error of a bound: that of a bucket, and the rounding of sums.
+_SLACK = RELATIVE_ERROR + 1e-6
+#: More than the part of a squared distance that is lost because it is too small: see moments.py.
+_LOST = 1e-300
+
+#: Returns the row that a series belongs to: its name, or the value of a label.
+GroupBy = Callable[[str], str | None]
+
+
+class Order(NamedTuple):
+    """The order of a ranking."""
+
+    word: str
+    #: The quantile of a percentile, 0.95 for p95; else None.
+    q: float | None = None
+
+    @classmethod
+    def parse(cls, word: object) -> "Order":
+        """Parse one of ORDERS or a percentile.
+
+        Raises:
+            InvalidValue: it is neither.
+        """
+        if isinstance(word, str):
+            if word in ORDERS:
+                return cls(word)
+            if word.startswith("p") and word[1:].replace(".", "", 1).isdecimal() and len(word) < 12:
+                percent = float(word[1:])
+                if word[1:].isascii() and 0 <= percent <= 100:
+                    return cls(word, percent / 100)
+        raise InvalidValue(word, f"rank by one of {', '.join(ORDERS)}, or a percentile as p95")
+
+    @property
+    def counters(self) -> bool:
+        """Whether counters are ranked, if some match."""
+        return self.word in ("count", "failing")
+
+
+def check(wanted: Top) -> Order:
+    """Check the arguments of a ranking, except for its window.
+
+    Raises:
+        InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
+        LimitExceeded: too many rows, or none.
+        TypeError: a number or a label has another type.
+    """
+    order = Order.parse(wanted.order)
+    check_labels("failing", wanted.failing)
+    if (order.word == "failing") != bool(wanted.failing):
+        raise InvalidValue(
+            wanted.failing or wanted.order,
+            "order='failing' and the labels of what failed go together: "
+            'top(…, order="failing", failing={"status": "5xx"})',
+        )
+    check_labels("where", wanted.where)
+    check_whole("limit", wanted.limit)
+    if not 1 <= wanted.limit <= MAX_RANKED_ROWS:
+        fix = "ask for 1 or more, up to the limit"
+        raise LimitExceeded("rows", wanted.limit, MAX_RANKED_ROWS, fix)
+    return order
+
+
+def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
+    """Return the starts of the intervals that are ranked, in steps of the precision.
+
+    Raises:
+        UnknownPrecision: it is not kept.
+        LimitExceeded: more intervals than are kept, or none.
+        TypeError: their number has another type.
+    """
+    precision, slices = wanted.precision, wanted.slices
+    kept = retention[retention.check(precision)]
+    if slices is None and wanted.since is None and wanted.until is None:
+        slices = min(RANKED_SLICES, kept)
+    first, end = window_of(retention, precision, now, wanted.since, wanted.until, slices)
+    return range(first, end, precision)
+
+
+def group_by(wanted: Top) -> GroupBy:
+    """Return the function that groups the series of a ranking."""
+    label, failing = wanted.by, wanted.failing
+    if label:
+        return lambda series: label_of(series, label)
+    if failing:
+        return lambda series: _without(series, failing)
+    return lambda series: series
+
+
+def _without(series: str, labels: Collection[str]) -> str:
+    try:
+        base, pairs = parse_name(series)
+    except InvalidName:
+        return series
+    return format_name(base, {label: value for label, value in pairs if label not in labels})
+
+
+# --- Counters ------------------------------------------------------------------------------
+
+
+def rank_counts(counts: Mapping[str, int], wanted: Top) -> Ranking:
+    """Rank groups by their counts, or by their failures.
+
+    The share of a group is its part of all counts; of failures, their part of the group's count.
+
+    Args:
+        counts: of series; those without any are left out.
+    """
+    group, failing = group_by(wanted), wanted.failing
+    whole = _grouped(counts, group)
+    if failing:
+        failed = _grouped({s: n for s, n in counts.items() if has_labels(s, failing)}, group)
+        rows = [Ranked(key, whole[key], n / whole[key], n) for key, n in failed.items()]
+    else:
+        everything = sum(whole.values())
+        rows = [Ranked(key, n, n / everything, n) for key, n in whole.items()]
+    return _sorted(rows, wanted.limit, len(whole))
+
+
+def _grouped(counts: Mapping[str, int], group: GroupBy) -> dict[str | None, int]:
+    sums: dict[str | None, int] = {}
+    for series, count in counts.items():
+        key = group(series)
+        sums[key] = sums.get(key, 0) + count
+    return sums
+
+
+def _sorted(rows: Iterable[Ranked], limit: int, groups: int, looked_at: int = 0) -> Ranking:
+    highest = sorted(rows, key=lambda row: (-row.value, row.key or ""))[:limit]
+    return Ranking(highest, groups=groups, looked_at=looked_at or groups)
+
+
+# --- Observed values -----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Group:
+    """The moments of some series that are one row, and their names."""
+
+    sums: Sums = field(default_factory=Sums)
+    series: list[str] = field(default_factory=list)
+
+    def value(self, order: Order) -> float:
+        """Return the value that the group is ranked by, if that is no percentile."""
+        sums = self.sums
+        return {"count": sums.count, "total": sums.total, "mean": sums.mean}[order.word]
+
+
+def grouped_sums(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Group]:
+    """Group series by the rows of a ranking and merge their moments."""
+    group, groups = group_by(wanted), dict[str | None, Group]()
+    for series, part in sums.items():
+        found = groups.setdefault(group(series), Group())
+        found.sums.merge(part)
+        found.series.append(series)
+    return groups
+
+
+def rank_values(
+    groups: Mapping[str | None, Group], values: Mapping[str | None, float], wanted: Top
+) -> Ranking:
+    """Rank groups by values; some groups may lack one.
+
+    The share of a group is its part of the count, or of the total if that is ranked.
+    """
+    count = sum(group.sums.count for group in groups.values())
+    total = sum(group.sums.total for group in groups.values()) if wanted.order == "total" else 0.0
+    rows = []
+    for key, value in values.items():
+        share = groups[key].sums.count / count
+        if wanted.order == "total":
+            share = value / total if total else 0.0
+        rows.append(Ranked(key, groups[key].sums.count, share, value))
+    return _sorted(rows, wanted.limit, len(groups), len(values))
+
+
+def bound(sums: Sums, q: float) -> float:
+    """Return an upper bound of the quantile q of values, as it is read from buckets."""
+    if sums.exact_total is None:
+        return math.inf  # total and m2 were cut, and bound nothing
+    farthest = sums.count - 1.0
+    if q < 1.0:
+        farthest = min(q / (1.0 - q), farthest)
+    above = math.sqrt((sums.m2 / sums.count + _LOST) * farthest)
+    return sums.mean + above + (abs(sums.mean) + above) * _SLACK  # they may cancel each other
+
+
+def choose(
+    groups: Mapping[str | None, Group], q: float, limit: int
+) -> tuple[list[str | None], list[str | None]]:
+    """Choose the groups whose histograms are read: those with the largest bounds.
+
+    Args:
+        q: the quantile, 0 to 1.
+        limit: how many rows the ranking has.
+
+    Returns:
+        The groups, and those that are left out since they have too many series.
+
+    Raises:
+        LimitExceeded: each group has over MAX_HISTOGRAMS series.
+    """
+    chosen: list[str | None] = []
+    left_out: list[str | None] = []
+    series = 0
+    for key in sorted(groups, key=lambda key: (-bound(groups[key].sums, q), key or "")):
+        if len(chosen) == min(CANDIDATES * limit, MAX_GROUPS):
+            break
+        number = len(groups[key].series)
+        if series + number > MAX_HISTOGRAMS:
+            left_out.append(key)
+            continue
+        series += number
+        chosen.append(key)
+    if groups and not chosen:
+        fewest = min(len(group.series) for group in groups.values())
+        raise LimitExceeded("series", fewest, MAX_HISTOGRAMS, "narrow them down by labels")
+    return chosen, left_out
+
+
+def rank_percentiles(
+    groups: Mapping[str | None, Group],
+    values: Mapping[str | None, float],
+    left_out: Iterable[str | None],
+    q: float,
+    wanted: Top,
+) -> Ranking:
+    """Rank groups by percentiles, and note whether the groups without one may be higher."""
+    rows = rank_values(groups, values, wanted)
+    rest = [bound(group.sums, q) for key, group in groups.items() if key not in values]
+    full = len(rows) == wanted.limit
+    rows.complete = not rest or (full and rows[-1].value > max(rest))
+    rows.left_out = tuple(left_out)
+    return rows

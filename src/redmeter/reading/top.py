@@ -1,0 +1,258 @@
+"""top: the series, or the values of a label, that are the highest within a window.
+
+Counters are ranked by their counts or failures, histograms by count, total, mean or a percentile.
+The series are read page by page: the server looks up the intervals of up to PAGE series in one
+round trip (see join.py). The histograms of a bounded number of series follow for percentiles (see
+ranking.py).
+
+The newest intervals of histograms are read from the fewest intervals of all precisions, e.g. two
+hours of minutes from hours and some minutes. Everything else is read from the intervals of the
+precision: windows in the past, and counters, of which another program may write one precision only.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from redmeter.errors import LimitExceeded, StoreRefused
+from redmeter.format import counter
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.moments import Sums
+from redmeter.format.packed_text import merge_moments
+from redmeter.keys import Kept, Keys, Retention, entry
+from redmeter.reading.catalogue import matching, matching_ends
+from redmeter.reading.foreign_keys import warn_of
+from redmeter.reading.join import Ask, Joined, join, of_counts, of_window
+from redmeter.reading.label_sets import LabelSets, has_labels
+from redmeter.reading.ranking import (
+    check,
+    choose,
+    grouped_sums,
+    intervals_of,
+    rank_counts,
+    rank_percentiles,
+    rank_values,
+)
+from redmeter.reading.summaries import slices_answered, slices_asked
+from redmeter.reading.windows import Window, window_of
+from redmeter.store import Store, View, indexes
+from redmeter.store.query import Query, Read, run
+from redmeter.store.replies import raised
+from redmeter.types import RANKED_SLICES, Ranking, Top
+
+#: Series of one ranking at most, and of one round trip.
+MAX_SERIES, PAGE = 20_000, 1_000
+#: Series whose histograms one round trip reads.
+HISTOGRAM_PAGE = 500
+
+
+def read_top(store: Store, wanted: Top) -> Ranking:
+    """Rank series or the values of a label: see top()."""
+    return run(store, lambda kept: top(store.keys, kept, wanted))[1]
+
+
+def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
+    """Rank series or the values of a label.
+
+    One round trip for each PAGE series, and for percentiles one for each HISTOGRAM_PAGE. Counters
+    are ranked by count; if none match, histograms are, after another round trip.
+
+    Keys under which another program stores something else are left out: see foreign_keys.py.
+
+    Args:
+        keys: names of the store's keys.
+        kept: the store's retention.
+        wanted: the arguments of Meter.top().
+
+    Raises:
+        InvalidValue: there is no such order; or `failing` lacks labels, or labels lack `failing`.
+        UnknownPrecision: it is not kept.
+        LimitExceeded: too many rows or intervals, or over MAX_SERIES series.
+        TypeError: a number or a label has another type.
+        StoreError: the server is unreachable or refuses.
+    """
+    order = check(wanted)
+    if order.counters:
+        counters = _Series(keys, wanted, kept, histograms=False)
+        replies = yield from counters.read()
+        counts = {name: counters.count_of(reply) for name, reply in replies.items()}
+        happened = {name: count for name, count in counts.items() if count > 0}
+        ranking = rank_counts(happened, wanted)
+        if counts or order.word == "failing":
+            ranking.slices = counters.size()
+            return ranking
+    histograms = _Series(keys, wanted, kept, histograms=True)
+    replies = yield from histograms.read()
+    if order.counters and not replies:
+        ranking.slices = counters.size()
+        return ranking
+    size = histograms.size()
+    parts = {name: histograms.sums_of(reply) for name, reply in replies.items()}
+    groups = grouped_sums({name: part for name, part in parts.items() if part.count}, wanted)
+    if order.q is None:
+        values = {key: group.value(order) for key, group in groups.items()}
+        ranking = rank_values(groups, values, wanted)
+    else:
+        chosen, left_out = choose(groups, order.q, wanted.limit)
+        names = [name for key in chosen for name in groups[key].series]
+        merged = yield from _distributions(keys, names, histograms.fields())
+        values = {}
+        for key in chosen:
+            whole = Distribution()
+            for name in groups[key].series:
+                if name in merged:
+                    whole.merge(merged[name])
+            if whole.count:
+                values[key] = whole.quantile(order.q)
+        ranking = rank_percentiles(groups, values, left_out, order.q, wanted)
+    ranking.slices = size
+    return ranking
+
+
+def _distributions(
+    keys: Keys, names: Sequence[str], fields: Mapping[int, Sequence[int]]
+) -> Query[dict[str, Distribution]]:
+    """Read the histograms of series, each merged over some intervals.
+
+    Args:
+        fields: precision -> starts of intervals.
+    """
+    found: dict[str, Distribution] = {}
+    for at in range(0, len(names) if fields else 0, HISTOGRAM_PAGE):
+        page = names[at : at + HISTOGRAM_PAGE]
+        _, texts = yield slices_asked(keys, page, fields)
+        found |= slices_answered(page, fields, texts)
+    return found
+
+
+class _Series:
+    """The series of one kind that are ranked.
+
+    Args:
+        keys: names of the store's keys.
+        wanted: the ranking.
+        kept: the store's retention.
+        histograms: rank histograms, not counters.
+    """
+
+    def __init__(self, keys: Keys, wanted: Top, kept: Kept, *, histograms: bool) -> None:
+        self._keys, self._wanted, self._histograms = keys, wanted, histograms
+        self._index = keys.hists if histograms else keys.known
+        #: The part of the keys before the precision.
+        self._family = keys.moments_of("") if histograms else keys.count_of("")
+        self._kept = kept.histograms if histograms else kept.series
+        self._retention: Retention
+        self._now = 0.0
+        self._intervals = range(0)
+        self._past = wanted.since is not None or wanted.until is not None
+        self._foreign: list[StoreRefused] = []
+
+    def read(self) -> Query[dict[str, Sequence[bytes]]]:
+        """Read the intervals of each series: [start, value, …]; none if the precision is not kept.
+
+        Raises:
+            LimitExceeded: over MAX_SERIES series.
+        """
+        if self._wanted.precision not in self._kept:
+            view, _ = yield ()
+            self._now, self._retention = view.now, self._retention_of(view)
+            return {}
+        window = self._window()
+        asks = [(of_window if self._histograms else of_counts)(self._family, window)]
+        view, replies = yield [self._page(asks, b""), *self._others(asks)]
+        self._now, self._retention = view.now, self._retention_of(view)
+        number = raised(replies[1])
+        if number > MAX_SERIES:
+            raise LimitExceeded("series", number, MAX_SERIES, "narrow the pattern down")
+        self._intervals = intervals_of(self._wanted, self._retention, view.now)
+        page = Joined(replies[0], 1)
+        found, read = self._matching(page), len(page.members)
+        for reply in replies[2:]:
+            found |= self._matching(Joined(reply, 1))
+        while len(page.members) == PAGE and read < number:
+            _, (reply,) = yield [self._page(asks, page.members[-1])]
+            page = Joined(reply, 1)
+            read += len(page.members)
+            found |= self._matching(page)
+        if self._foreign and not found:
+            raise self._foreign[0]
+        warn_of(self._foreign)
+        return found
+
+    def size(self) -> int:
+        """Return how many intervals are ranked.
+
+        Raises:
+            UnknownPrecision: the precision is not kept.
+        """
+        return len(intervals_of(self._wanted, self._retention, self._now))
+
+    def count_of(self, reply: Sequence[bytes]) -> int:
+        """Return the count of a series."""
+        counts = counter.parse(list(zip(reply[::2], reply[1::2], strict=True)))
+        if not self._past:
+            return sum(counts.values())
+        return sum(count for start, count in counts.items() if start in self._intervals)
+
+    def sums_of(self, reply: Sequence[bytes]) -> Sums:
+        """Return the moments of a series."""
+        if not self._past:
+            return merge_moments(reply[1::2])
+        pairs = zip(reply[::2], reply[1::2], strict=True)
+        return merge_moments(text for start, text in pairs if int(start) in self._intervals)
+
+    def fields(self) -> Mapping[int, Sequence[int]]:
+        """Return the intervals that are ranked: precision -> starts."""
+        if self._past:
+            return {self._wanted.precision: self._intervals} if self._intervals else {}
+        return self._window().slices(self._now)
+
+    def _retention_of(self, view: View) -> Retention:
+        return view.histograms if self._histograms else view.retention
+
+    def _window(self) -> Window:
+        width = self._wanted.precision
+        kept = self._kept[width]
+        if self._past:
+            return Window(width, kept, (width,))
+        slices = self._wanted.slices  # checked by intervals_of()
+        count = max(1, min(slices if isinstance(slices, int) else RANKED_SLICES, kept))
+        if self._histograms:
+            return window_of(self._kept, width, count)
+        return Window(width, count, (width,))
+
+    def _page(self, asks: Sequence[Ask], after: bytes) -> Read:
+        wanted = self._wanted
+        if wanted.by:
+            return self._label_sets().join(asks, PAGE, after)
+        first, last = matching_ends(wanted.precision, wanted.name)
+        ends = (b"(" + after if after else first, last)
+        cut = len(entry(wanted.precision, ""))
+        return join(self._keys, self._index, ends, cut, asks, count=PAGE)
+
+    def _others(self, asks: Sequence[Ask]) -> list[Read]:
+        """Return the read that counts the series, and with a label that of the base series."""
+        wanted = self._wanted
+        if wanted.by:
+            return [self._label_sets().size(), self._label_sets().join_base(asks)]
+        ends = matching_ends(wanted.precision, wanted.name)
+        return [indexes.size_between(self._keys, self._index, *ends)]
+
+    def _label_sets(self) -> LabelSets:
+        return LabelSets(self._keys, self._index, self._wanted.precision, self._wanted.name)
+
+    def _matching(self, joined: Joined) -> dict[str, Sequence[bytes]]:
+        """Return the series that match, and note the keys of another program."""
+        wanted, found = self._wanted, dict[str, Sequence[bytes]]()
+        for member, (reply,) in joined.readable():
+            try:
+                name = member.decode().partition(":")[2]
+            except UnicodeDecodeError:
+                continue  # written by another program
+            if name:
+                found[name] = reply
+        for member, error in joined.foreign:
+            name = member.decode(errors="replace")
+            detail = error.detail if isinstance(error, StoreRefused) else str(error)
+            self._foreign.append(StoreRefused("WRONGTYPE", detail, self._family + name))
+        names = found if wanted.by else set(matching(found, wanted.name))
+        where = wanted.where
+        return {n: found[n] for n in names if not where or has_labels(n, where)}
