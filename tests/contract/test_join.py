@@ -69,6 +69,20 @@ def test_members_come_with_what_was_asked_of_them(client: Any, open_store: OpenS
     assert abs(answer.now - now) < 5
 
 
+def test_a_join_ends_when_its_time_is_over(client: Any, open_store: OpenStore) -> None:
+    """With whole members, of which there is at least one; without a limit all are read."""
+    store, now = open_store(), server_time(client)
+    for n in range(200):
+        put(client, f"x{n:03}", 60, now, 100)
+    asks = [of_window(KEYS.count_of(""), whole_window(store.seen.series, 60))]
+    for limit_us, least, most in ((0, 200, 200), (10**9, 200, 200), (1, 1, 20)):
+        read = join(KEYS, KEYS.known, ("-", "+"), 3, asks, count=500, limit_us=limit_us)
+        answer = Joined(store.read([read])[1][0], 1)
+        assert least <= len(answer.members) <= most
+        members = [member for member, _ in answer.readable()]
+        assert members == [b"60:x%03d" % n for n in range(len(answer.members))]
+
+
 def test_a_member_whose_key_holds_something_else_is_left_out(
     client: Any, open_store: OpenStore
 ) -> None:

@@ -171,6 +171,17 @@ def test_pages_are_smaller_where_the_server_takes_longer(
     assert spent == pytest.approx((OTHERS + 1) * each, rel=0.01)
 
 
+def test_pages_that_the_server_cuts_are_gone_on_with(
+    store: Store, pages: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All series are ranked, however few of them its time is enough for."""
+    monkeypatch.setattr(rowrankings, "PAGE_LIMIT_US", 1)
+    ranked, _ = rank_all(store, BUSIEST)
+    assert ranked.rows[0].row.name == "zzz_orders"
+    assert sum(pages) == ranked.looked_at == OTHERS + 1
+    assert max(pages) < MIN_PAGE
+
+
 def test_the_size_of_a_page_is_bounded() -> None:
     """However fast or slow the one before was; it grows step by step."""
     assert next_page(100, 0.0) == 200

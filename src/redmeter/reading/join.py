@@ -67,6 +67,7 @@ def join(
     *,
     count: int,
     offset: int = 0,
+    limit_us: int = 0,
 ) -> Read:
     """Return the read of the members of an index in their order, with what their keys hold.
 
@@ -75,9 +76,18 @@ def join(
         ends: the first and the last member, in the words of ZRANGEBYLEX.
         cut: bytes of a member that are no part of the name that keys are made of.
         count, offset: how many members to read, and to skip before.
+        limit_us: microseconds of server time after which fewer members are read; 0 for none.
     """
-    words = _words(asks)
-    return indexes.join_members(keys, index, *ends, count=count, offset=offset, cut=cut, asks=words)
+    return indexes.join_members(
+        keys,
+        index,
+        *ends,
+        count=count,
+        offset=offset,
+        cut=cut,
+        asks=_words(asks),
+        limit_us=limit_us,
+    )
 
 
 def join_newest(keys: Keys, index: str, count: int, asks: Sequence[Ask]) -> Read:

@@ -8,12 +8,14 @@ of the page makes meanwhile. It walks the index in pages, so that the server goe
 between, and keeps the first rows only. Answers read the sums of the rows on display anew, so what
 is old is the choice of rows.
 
-The bounds: a page of the index has at most MAX_PAGE series, and so many that the server takes
-PAGE_SECONDS at most: where one page took longer, the next one is smaller, down to MIN_PAGE. A
-ranking has MAX_RANKED series; of more, the first by name. It is made again after RANK_SECONDS at
-the earliest, and so seldom that it takes SHARE of the time. MAX_KEPT rankings are in memory, with
-MAX_ROWS rows each and the names of MAX_DRAWN series at most of each row; while one is made, four
-times as many rows and a page. Each process that serves the page has its own.
+The bounds: a page of the index has at most MAX_PAGE series, and the server takes PAGE_SECONDS for
+one at most: after half of that it reads no further series, and the rest is for its reply. A cluster
+does not cut pages, of which each shard reads a small part. The next page is smaller where one took
+longer, down to MIN_PAGE. A ranking has MAX_RANKED series; of more, the first by name. It is made
+again after RANK_SECONDS at the earliest, and so seldom that it takes SHARE of the time. MAX_KEPT
+rankings are in memory, with MAX_ROWS rows each and the names of MAX_DRAWN series at most of each
+row; while one is made, four times as many rows and a page. Each process that serves the page has
+its own.
 
 Not done: a ranking is not stored, so the first page after a start waits for one.
 """
@@ -40,6 +42,8 @@ from redmeter.store import Store
 MIN_PAGE, MAX_PAGE = 50, 1_000
 #: Server time of one page, seconds. Pages aim at half of it, since not all series cost the same.
 PAGE_SECONDS = 0.01
+#: Server time after which a page ends, microseconds: half of that, since the reply takes time, too.
+PAGE_LIMIT_US = 5_000
 #: Series that are ranked.
 MAX_RANKED = 100_000
 #: Rows that a ranking keeps, and rankings that are kept.
@@ -151,7 +155,10 @@ def rank_all(store: Store, wanted: RankingKey) -> tuple[RowRanking, float]:
         asked = monotonic()
         with store.link.bounded(PATIENCE):
             index = index_of(store.keys, wanted.kind)
-            (reply,) = store.ask([join(store.keys, index, (first, last), cut, asks, count=size)])
+            page = join(
+                store.keys, index, (first, last), cut, asks, count=size, limit_us=PAGE_LIMIT_US
+            )
+            (reply,) = store.ask([page])
         elapsed = monotonic() - asked
         network = min(network, elapsed)
         joined, pages = Joined(reply, len(asks)), pages + 1

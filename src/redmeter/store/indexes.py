@@ -161,16 +161,20 @@ def join_members(
     offset: int = 0,
     cut: int,
     asks: Sequence[Word],
+    limit_us: int = 0,
 ) -> Read:
     """Read members of an index in their order, and what their keys hold.
 
     Args:
         first, last, offset: see members().
         cut, asks: see lua/join.lua.
+        limit_us: microseconds of server time after which the other members are left out; 0 for
+            none. A cluster reads all: each shard has a small part of them.
     """
     wanted = _Range(first, last, offset, count)
     if not isinstance(keys, ShardedKeys):
-        return _join_command(index, ["ZRANGEBYLEX", *wanted.words()], cut, asks, whole=True)
+        selection = ["ZRANGEBYLEX", *wanted.words()]
+        return _join_command(index, selection, cut, asks, limit_us, whole=True)
     join = _Join(keys, index, cut, asks)
 
     def steps() -> ShardSteps:
@@ -346,11 +350,13 @@ def _join_command(
     selection: Sequence[Word],
     cut: int,
     asks: Sequence[Word],
+    limit_us: int = 0,
     *,
     whole: bool = False,
 ) -> Command:
     """Return the command of a join; `whole` where nobody could send it again with its text."""
-    return JOIN.command([index], [str(len(selection)), *selection, str(cut), *asks], whole=whole)
+    words = [str(len(selection)), *selection, str(cut), str(limit_us), *asks]
+    return JOIN.command([index], words, whole=whole)
 
 
 class _Join:
