@@ -191,7 +191,7 @@ def test_what_a_node_says_of_its_slots_is_understood_or_told(reply: list[Any]) -
     """It may be no node at all."""
     with contextlib.suppress(StoreUnavailable):
         slots = Slots.read(reply, "127.0.0.1")
-        assert all(slots.range_of(number) is None or slots.masters for number in (0, 1, 16383))
+        assert all(slots.range_of(number) is None or slots.primaries for number in (0, 1, 16383))
 
 
 SAID = ("*2\r\n$9\r\n127.0.0.1\r\n$4\r\n6379\r\n", "*2\r\n+a\r\n+b\r\n", "*-1\r\n", "*1\r\n+a\r\n")

@@ -423,7 +423,7 @@ def test_who_has_which_slots_is_asked_of_a_node_that_is_well(
     link.collect([("GET", key_in(part)) for part in range(64)])
     asked.clear()
     link.recover()
-    assert len(link.masters()) == 3
+    assert len(link.primaries()) == 3
     assert asked[cluster.nodes[0].address] == 0
     assert asked.total() == 1
 

@@ -50,7 +50,7 @@ def node(host: bytes | None, port: int, more: Any = ()) -> list[Any]:
 def test_a_node_is_where_it_says_or_where_it_was_found(told: Reply, shown: Any) -> None:
     """An address, a host name, nothing; by either protocol, of servers old and new."""
     slots = Slots.read([[0, SLOTS - 1, told]], "asked")
-    assert slots.masters == [shown]
+    assert slots.primaries == [shown]
 
 
 def test_slots_are_found_in_their_ranges() -> None:
@@ -63,7 +63,7 @@ def test_slots_are_found_in_their_ranges() -> None:
         ],
         "asked",
     )
-    assert slots.masters == [A, B]
+    assert slots.primaries == [A, B]
     assert slots.nodes == [A, B, C]
     assert slots.range_of(0) == slots.range_of(99) == SlotRange(0, 99, A, (C,))
     assert slots.range_of(150) == SlotRange(100, 199, B, ())
@@ -95,7 +95,7 @@ def test_a_node_is_where_a_remap_says() -> None:
 @pytest.mark.parametrize("reply", [b"text", 7, [[0, 1]], [[0, 1, b"x"]], [["a", 1, node(b"h", 1)]]])
 def test_what_cannot_be_understood_is_no_answer(reply: Reply) -> None:
     """Whoever answers there is no node of a cluster."""
-    with pytest.raises(StoreUnavailable, match="cannot be understood"):
+    with pytest.raises(StoreUnavailable, match="cannot be parsed"):
         Slots.read(reply, "10.0.0.1")
 
 

@@ -100,7 +100,7 @@ def test_a_master_that_is_cut_off_from_the_others_is_not_believed(
 
     def is_found() -> bool:
         store.ask([("EXISTS", part.keys.meta)])
-        return node.address not in (f"{host}:{port}" for host, port in link.masters())
+        return node.address not in (f"{host}:{port}" for host, port in link.primaries())
 
     eventually(is_found, 10.0, "the new master is found")
 
@@ -235,7 +235,7 @@ def test_a_replica_that_came_later_is_asked_after_a_while(
 
 @pytest.fixture
 def lonely(cluster: Cluster) -> Iterator[Node]:
-    """A replica that does not hear from its master, which is cluster.nodes[1]."""
+    """A replica that does not hear from its primary, which is cluster.nodes[1]."""
     master, replica = cluster.nodes[1], cluster.nodes[4]
     cluster.wait_for_replicas()
     master.ask("ACL", "SETUSER", "default", "-psync", "-sync")

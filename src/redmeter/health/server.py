@@ -136,7 +136,7 @@ class Servers:
 
     def _left_behind(self) -> Iterator[Finding]:
         """Tell of replicas that the cluster knows, and their master does not."""
-        listed = {name_of(s.master): len(s.replicas) for s in self._ranges or ()}
+        listed = {name_of(s.primary): len(s.replicas) for s in self._ranges or ()}
         for server in self._servers:
             if "connected_slaves" not in server.info:  # it does not tell of any
                 continue
@@ -166,7 +166,7 @@ class Servers:
 
 def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
     """Judge how the slots, and so the shards, are shared."""
-    masters = {one.master: one for one in ranges}
+    masters = {one.primary: one for one in ranges}
     served = sum(one.last - one.first + 1 for one in ranges)
     if served < SLOTS:
         text = f"nobody serves {SLOTS - served:,} of {SLOTS:,} slots: what belongs there waits"
@@ -189,7 +189,7 @@ def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
 
 
 def _master(ranges: list[SlotRange], slot: int) -> tuple[str, int] | None:
-    return next((s.master for s in ranges if s.first <= slot <= s.last), None)
+    return next((s.primary for s in ranges if s.first <= slot <= s.last), None)
 
 
 def _why(error: StoreUnavailable | StoreRefused) -> str:

@@ -1,19 +1,18 @@
-"""A cluster: each command to the master that has its key, those of one master as one pipeline.
+"""A cluster: each command goes to the primary that has its key, as one pipeline per primary.
 
-The same face as ServerLink, one of which there is for each node. Masters are asked at the same
-time, in threads, so a node that is slow or away holds up only what lies there. What a node answers
-instead of carrying a command out is answered here, command by command: MOVED and ASK lead to
-another node. TRYAGAIN, CLUSTERDOWN and NOSCRIPT are replies for who asked, since nothing was done.
+`ClusterLink` has one `ServerLink` per node. Primaries are contacted at the same time, in threads,
+so a slow or unreachable node delays only the commands about its own keys. Redirects are followed
+here, command by command: MOVED and ASK name another node. TRYAGAIN, CLUSTERDOWN and NOSCRIPT are
+replies to the caller, since nothing was executed.
 
-The client's own cluster class is not used: its pipeline refuses scripts, one node that stands still
-blocks all of it, and it asks for the slots in an order of its own and closes connections to do so.
-Which master has which slots is asked of the node that was in trouble least lately.
+The client's own cluster class is not used: its pipeline refuses scripts, one hanging node blocks
+all of it, and it refreshes the slots in an order of its own and closes connections to do so. Here,
+the slots are looked up at the node whose last trouble is the longest ago.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
 from random import SystemRandom
@@ -23,6 +22,7 @@ import redis
 
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
 from redmeter.store.connection import ServerLink
+from redmeter.store.link import Link
 from redmeter.store.parallel import in_parallel
 from redmeter.store.replies import Command, Reply, raised
 from redmeter.store.retry import is_redirect, unready_reason
@@ -46,25 +46,24 @@ from redmeter.store.topology import (
 )
 from redmeter.store.urls import in_short
 
-#: Times that a command may be sent on by nodes that do not have its slot.
+#: Redirects that a command follows, at most.
 REDIRECTS = 5
 
-#: Nodes that are asked at once for who has which slots, where that is known as it was.
-ASKED = 3
+#: Nodes tried in one lookup of the slots, at most, if older slots are known.
+LOOKUPS = 3
 
-#: A node that kept us waiting for nothing is left alone for as long, at most so many seconds.
+#: A node that timed out is not contacted for as long as that took, at most so many seconds.
 LEFT_ALONE = 2.0
 
-#: How often it is asked who has which slots while a master does not answer, seconds; and, where
-#: replicas are asked, which ones there are, and which slots are being handed over.
+#: Seconds between two lookups of the slots while a primary does not answer; when replicas are read,
+#: also between two lookups of the replicas and of the slots that are migrating.
 AGAIN = 1.0
 
-#: A replica that could not answer, or does not hear from its master, is passed over for so many
-#: seconds. As long nobody asks a master which slots it hands over that let us wait for PATIENCE, or
-#: was in trouble.
+#: Seconds for which a replica is avoided that could not answer or has lost its primary, and for
+#: which a primary is not asked for its migrating slots after it was in trouble or took PATIENCE.
 LATER = 10.0
 
-#: How long readings wait for what they do not need themselves, seconds.
+#: Seconds that a read waits for a lookup that it does not itself need.
 PATIENCE = 0.5
 
 # Not the generator of the application, which may have seeded it.
@@ -72,9 +71,9 @@ _chance = SystemRandom()
 
 
 class _Trouble(NamedTuple):
-    """Since when a node does not answer, until when it is left alone (monotonic seconds), and why.
+    """A node that does not answer: since when, until when it is not contacted (monotonic seconds).
 
-    With what may help.
+    Also the reason and a possible fix, for messages.
     """
 
     since: float
@@ -83,15 +82,15 @@ class _Trouble(NamedTuple):
     fix: str
 
 
-class ClusterLink:
-    """A way to exchange commands with a cluster.
+class ClusterLink(Link):
+    """Exchanges commands with a cluster.
 
     Args:
-        connect: returns a client for one node; connects to nothing.
-        start: some nodes, to begin with.
-        location: for messages, without credentials.
-        replicas: whether replicas are asked, where there are any, so that nothing can be written.
-        remap: where a node is reached, by where others say that it is.
+        connect: returns a client for one node, without connecting.
+        start: addresses of some nodes, for the first lookup.
+        location: the address in messages, without credentials.
+        replicas: whether replicas are read where there are any; nothing can be written then.
+        remap: maps announced addresses to reachable ones.
     """
 
     def __init__(
@@ -111,18 +110,17 @@ class ClusterLink:
         self._nodes: dict[Address, ServerLink] = {}
         self._slots: Slots | None = None
         self._stale = False
-        #: When it was last asked who has which slots, monotonic seconds.
+        #: When the slots were last looked up, monotonic seconds.
         self._looked = -math.inf
-        #: Nodes that did not answer last.
+        #: Nodes that did not answer the last time.
         self._trouble: dict[Address, _Trouble] = {}
-        #: Nodes that could not answer, or said that the cluster is down, and when: what they know
-        #: of it may be old.
+        #: When nodes could not answer or reported that the cluster is down: their view may be old.
         self._doubted: dict[Address, float] = {}
-        #: Slots that masters were handing over when they last told, of which their replicas may
-        #: know nothing; and when they last did not tell.
+        #: The slots that each primary is migrating, which its replicas may not know; and when a
+        #: primary last failed to return them.
         self._leaving: dict[Address, frozenset[int]] = {}
         self._silent: dict[Address, float] = {}
-        #: How long to wait for an answer at the end of a process, seconds.
+        #: The cap of the timeout at the end of a process, seconds.
         self._longest: float | None = None
 
     # Exchanges
@@ -130,10 +128,13 @@ class ClusterLink:
     def exchange(
         self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
     ) -> list[Reply]:
-        """Send commands and return a reply for each; a server's error is a reply. See ServerLink.
+        """Send commands and return a reply for each; a server's error is a reply.
+
+        Args:
+            take: called with each reply; its results are returned instead.
 
         Raises:
-            StoreUnavailable: a node that has to be asked does not answer.
+            StoreUnavailable: a node that has one of the keys does not answer.
         """
         replies = self.collect(commands)
         for reply in replies:
@@ -144,12 +145,12 @@ class ClusterLink:
     def collect(
         self, commands: Sequence[Command], *, whole: bool = False, spin: bool = False
     ) -> list[Reply]:
-        """Do the same; what was not answered has the error as its reply.
+        """Send commands and return a reply for each; a command without one has the error instead.
 
         Args:
-            spin: see ServerLink.exchange().
-            whole: scripts read keys that they do not name. Of a node that is yet to get a slot they
-                would find some to be missing, so none is sent there: its reply is TRYAGAIN.
+            spin: look for the reply without sleeping for a moment, where that is faster.
+            whole: the scripts read keys that they do not name. On a node that is importing the slot
+                some may be missing, so no script is sent there: its reply is TRYAGAIN.
         """
         try:
             self._look()
@@ -161,8 +162,8 @@ class ClusterLink:
         asking: set[int] = set()
         for _ in range(REDIRECTS):
             groups: dict[Address, list[int]] = {}
-            # What no key is about is asked of a node that is asked anyway.
-            for number in sorted(waiting, key=lambda one: key_of(commands[one]) is None):
+            # A command without a key goes to a node that is contacted anyway.
+            for number in sorted(waiting, key=lambda index: key_of(commands[index]) is None):
                 place = waiting[number] or self._place(commands[number], among=groups)
                 if place is None:
                     self._stale = True
@@ -170,13 +171,15 @@ class ClusterLink:
                 else:
                     groups.setdefault(place, []).append(number)
             jobs = [
-                partial(self._ask, address, [(commands[n], n in asking) for n in some], spin=spin)
-                for address, some in groups.items()
+                partial(
+                    self._ask, address, [(commands[n], n in asking) for n in numbers], spin=spin
+                )
+                for address, numbers in groups.items()
             ]
             answers = in_parallel(jobs)
             waiting = {}
-            for (address, some), answer in zip(groups.items(), answers, strict=True):
-                for number, reply in zip(some, answer, strict=True):
+            for (address, numbers), answer in zip(groups.items(), answers, strict=True):
+                for number, reply in zip(numbers, answer, strict=True):
                     replies[number] = reply
                     if not isinstance(reply, StoreRefused):
                         continue
@@ -193,9 +196,8 @@ class ClusterLink:
                     waiting[number] = place
             if not waiting:
                 return replies
-        for number in waiting:  # nothing was done, and they may agree in a moment
-            told = StoreRefused("TRYAGAIN", "the nodes do not agree on who has its slot")
-            replies[number] = told
+        for number in waiting:  # nothing was executed, and the nodes may agree in a moment
+            replies[number] = StoreRefused("TRYAGAIN", "the nodes do not agree on who has its slot")
         return replies
 
     def _ask(
@@ -204,14 +206,14 @@ class ClusterLink:
         """Exchange commands with one node.
 
         Args:
-            commands: each with whether the node is but to get its slot.
+            commands: each with whether the node is importing its slot.
         """
         link, started = self.node(address), time.monotonic()
         last = self._trouble.get(address)
         if last and started < last.until:
             return [StoreUnavailable(link.location, last.reason, fix=last.fix) for _ in commands]
-        # A replica sends readings on to its master, until it is told that it may answer; and does
-        # so whether or not it hears from that one.
+        # A replica redirects reads to its primary unless READONLY was sent, and answers them then
+        # also if it has lost its primary.
         sent: list[Command] = [READONLY, ROLE] if self._replicas else []
         for command, asking in commands:
             sent += [ASKING, command] if asking else [command]
@@ -221,7 +223,7 @@ class ClusterLink:
             replies = answers(sent, replies)
         error = next((reply for reply in replies if isinstance(reply, StoreUnavailable)), None)
         if error is not None:
-            # Half of the time may be spent waiting for a node that stands still, no more.
+            # At most half of the time is spent waiting for a hanging node.
             now = time.monotonic()
             until = now + min(now - started, LEFT_ALONE)
             self._trouble[address] = _Trouble(now, until, error.reason, error.fix)
@@ -230,14 +232,14 @@ class ClusterLink:
             self._trouble.pop(address, None)
         if cut_off and error is None:
             self._doubted[address] = time.monotonic()
-            # What it knows is old. Where its master is away, it is the newest that there is.
-            if self._slots is not None and self._slots.master_of(address) not in self._trouble:
-                text = f"{name_of(address)} does not hear from its master"
+            # Its data is old. If the primary is unreachable, there is no newer data.
+            if self._slots is not None and self._slots.primary_of(address) not in self._trouble:
+                text = f"{name_of(address)} does not hear from its primary"
                 return [StoreRefused("MASTERDOWN", text) for _ in commands]
         return replies
 
     def _redirected(self, reply: StoreRefused, address: Address) -> Address | None:
-        """Return where a node sends one; None where it answered."""
+        """Return the node that a redirect names; None if the reply is no redirect."""
         if not is_redirect(reply):
             return None
         self._stale = self._stale or reply.code == "MOVED"
@@ -245,7 +247,7 @@ class ClusterLink:
         return place_in(reply, address, known, self._remap)
 
     def _instead(self, command: Command, reply: StoreRefused, address: Address) -> Address | None:
-        """Return who else can answer, where a node cannot: of a replica, its master."""
+        """Return another node for a command that a node cannot answer: a replica's primary."""
         down = reply.code == "CLUSTERDOWN"
         if not down and not unready_reason(reply):
             return None
@@ -262,47 +264,35 @@ class ClusterLink:
         assert self._slots is not None, "looked for"
         key = key_of(command)
         if key is None:
-            return min((*among, *self._slots.masters), key=self._last_trouble, default=None)
+            return min((*among, *self._slots.primaries), key=self._last_trouble, default=None)
         slot = slot_of(key)
         shard = self._slots.range_of(slot)
         if shard is None:
             return None
-        leaving = self._leaving.get(shard.master, ())
+        leaving = self._leaving.get(shard.primary, ())
         if self._replicas and replicas and slot not in leaving:
             before = time.monotonic() - LATER
             able = [r for r in shard.replicas if self._last_trouble(r) < before]
-            if not able and shard.master in self._trouble:
+            if not able and shard.primary in self._trouble:
                 able = [r for r in shard.replicas if r not in self._trouble]
             if able:
                 return _chance.choice(able)
-        return shard.master
+        return shard.primary
 
     def _last_trouble(self, address: Address) -> float:
         trouble = self._trouble.get(address)
         since = trouble.since if trouble else -math.inf
         return max(since, self._doubted.get(address, -math.inf))
 
-    def master_of(self, key: str | bytes) -> Address | None:
-        """Return the master that has a key, as far as is known."""
+    def primary_of(self, key: str | bytes) -> Address | None:
+        """Return the primary that has a key, as far as known."""
         shard = self._slots.range_of(slot_of(key)) if self._slots else None
-        return shard and shard.master
-
-    def bounded(self, seconds: float) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Limit nothing: the connections to the nodes are ours."""
-        return nullcontext()
-
-    def best_effort(self) -> "ClusterLink":
-        """Return this link; its collect() has the error as the reply of each unreachable node."""
-        return self
-
-    def skipped(self) -> list[str]:
-        """Return what best-effort reads left out: nothing, see FanOut."""
-        return []
+        return shard and shard.primary
 
     def retry_after(self, key: str) -> float:
-        """Return for how long the master that has a key is still left alone, seconds."""
-        master = self.master_of(key)
-        trouble = self._trouble.get(master) if master else None
+        """Return the seconds for which the primary that has a key is not contacted."""
+        primary = self.primary_of(key)
+        trouble = self._trouble.get(primary) if primary else None
         return max(0.0, trouble.until - time.monotonic()) if trouble else 0.0
 
     # Nodes
@@ -318,83 +308,78 @@ class ClusterLink:
             link = self._nodes.setdefault(address, link)
         return link
 
-    def masters(self) -> list[Address]:
-        """Return the masters that have slots.
+    def primaries(self) -> list[Address]:
+        """Return the primaries that have slots.
 
         Raises:
-            StoreError: no node tells.
+            StoreError: no node returns the slots.
         """
-        self._look()
-        assert self._slots is not None, "looked for"
-        return self._slots.masters
+        return self._look().primaries
 
     def servers(self) -> list[ServerLink]:
-        """Return a link to each master.
+        """Return a link to each primary.
 
         Raises:
-            StoreError: no node tells which masters there are.
+            StoreError: no node returns the slots.
         """
-        return [self.node(address) for address in self.masters()]
+        return [self.node(address) for address in self.primaries()]
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
-        """Ask the same of each master, as collect() does; by host and port.
+        """Send the same commands to each primary; return the replies by its address, HOST:PORT.
 
         Raises:
-            StoreError: no node tells which masters there are.
+            StoreError: no node returns the slots.
         """
-        masters = self.masters()
-        asked = [(command, False) for command in commands]
-        replies = in_parallel([partial(self._ask, address, asked) for address in masters])
-        return dict(zip(map(name_of, masters), replies, strict=True))
+        primaries = self.primaries()
+        pairs = [(command, False) for command in commands]
+        replies = in_parallel([partial(self._ask, address, pairs) for address in primaries])
+        return dict(zip(map(name_of, primaries), replies, strict=True))
 
     def unreachable(self) -> list[str]:
-        """Return which masters did not answer last."""
-        masters = self._slots.masters if self._slots else ()
-        return [name_of(address) for address in masters if address in self._trouble]
+        """Return the primaries that did not answer the last time."""
+        primaries = self._slots.primaries if self._slots else ()
+        return [name_of(address) for address in primaries if address in self._trouble]
 
     def ranges(self) -> list[SlotRange]:
-        """Return who has which slots.
+        """Return the ranges of slots and their nodes.
 
         Raises:
-            StoreError: no node tells.
+            StoreError: no node returns the slots.
         """
-        self._look()
-        assert self._slots is not None, "looked for"
-        return self._slots.ranges
+        return self._look().ranges
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the numbers of the keys that each master has; of "" those that no one has.
+        """Return the positions of the keys that each primary has; under "" those without a primary.
 
         Raises:
-            StoreError: no node tells.
+            StoreError: no node returns the slots.
         """
         self._look()
-        assert self._slots is not None, "looked for"
-        found: dict[str, list[int]] = {}
+        positions: dict[str, list[int]] = {}
         for number, key in enumerate(keys):
-            master = self.master_of(key)
-            found.setdefault(name_of(master) if master else "", []).append(number)
-        return found
+            primary = self.primary_of(key)
+            positions.setdefault(name_of(primary) if primary else "", []).append(number)
+        return positions
 
-    def _look(self) -> None:
-        """See that the slots are known; where they may have changed, ask again.
+    def _look(self) -> Slots:
+        """Return the slots, looked up again if they may have changed.
 
         Raises:
-            StoreError: no node tells, and none ever did.
+            StoreError: no node returns them, and none ever did.
         """
         now = time.monotonic()
-        # No reply tells of a new replica, nor that one has taken the place of a dead master.
-        masters = self._slots.masters if self._slots and self._trouble else ()
-        again = self._replicas or any(node in self._trouble for node in masters)
+        # No reply reports a new replica, or that a replica has replaced a dead primary.
+        primaries = self._slots.primaries if self._slots and self._trouble else ()
+        again = self._replicas or any(node in self._trouble for node in primaries)
         aged = again and now > self._looked + AGAIN
         if self._slots is not None and not self._stale and not aged:
-            return
+            return self._slots
         self._stale, self._looked = False, now
         problem: StoreError | None = None
         known = self._slots.nodes if self._slots else ()
         nodes = sorted(dict.fromkeys((*known, *self._first)), key=self._last_trouble)
-        # Others come first the next time; nobody waits for each of a hundred that stand still.
-        for address in nodes[:ASKED] if known else nodes:
+        # Others come first the next time, so no read waits for each of many hanging nodes.
+        for address in nodes[:LOOKUPS] if known else nodes:
             (reply,) = self._ask(address, [(("CLUSTER", "SLOTS"), False)])
             try:
                 if raised(reply):
@@ -402,19 +387,20 @@ class ClusterLink:
                     self._stale = False
                     self._forget(self._slots)
                     if self._replicas:
-                        self._ask_what_leaves(self._slots.masters)
-                    return
+                        self._look_for_leaving(self._slots.primaries)
+                    return self._slots
             except StoreError as error:
                 problem = problem or error
         if self._slots is None:
             raise problem or StoreRefused("CLUSTERDOWN", "no node serves any slot")
+        return self._slots
 
-    def _ask_what_leaves(self, masters: Sequence[Address]) -> None:
-        """Ask masters which slots they are handing over.
+    def _look_for_leaving(self, primaries: Sequence[Address]) -> None:
+        """Look up the slots that primaries are migrating.
 
-        On Redis a replica knows nothing of it: of what has gone ahead it says that it is not there,
-        where its master says who has it. Valkey's tell it from 8.0 on. Of a master that does not
-        answer we go by what it said before.
+        A replica of Redis does not know them: it replies that a migrated key does not exist, where
+        its primary redirects. Replicas of Valkey redirect from 8.0 on. For a primary that does not
+        answer, its last reply still counts.
         """
 
         def ask(address: Address) -> Reply:
@@ -426,7 +412,7 @@ class ClusterLink:
         before = time.monotonic() - LATER
         able = [
             address
-            for address in masters
+            for address in primaries
             if max(self._last_trouble(address), self._silent.get(address, -math.inf)) < before
         ]
         replies = in_parallel([partial(ask, address) for address in able])
@@ -437,31 +423,26 @@ class ClusterLink:
                 self._leaving[address] = frozenset(leaving_in(reply))
 
     def _forget(self, slots: Slots) -> None:
-        """Drop what is held of nodes that are gone: where addresses change, that would add up."""
+        """Drop the state of nodes that are gone: where addresses change, it would accumulate."""
         known = {*slots.nodes, *self._first}
         for address in {*self._nodes, *self._trouble, *self._doubted} - known:
             link = self._nodes.pop(address, None)
-            for told in (self._trouble, self._doubted, self._leaving, self._silent):
-                told.pop(address, None)
-            if link is not None:  # an exchange under way ends the connection that it has
+            for state in (self._trouble, self._doubted, self._leaving, self._silent):
+                state.pop(address, None)
+            if link is not None:  # a running exchange closes its own connection
                 link.close()
 
     def recover(self) -> None:
-        """Look anew who has which slots, with the next exchange."""
+        """Look up the slots again before the next exchange."""
         self._stale = True
 
     def cap_timeout(self, seconds: float) -> None:
-        """From now on wait no longer than about that for any answer. See ServerLink."""
+        """From now on, wait for a reply no longer than about that."""
         self._longest = seconds if self._longest is None else min(self._longest, seconds)
         for link in list(self._nodes.values()):
             link.cap_timeout(seconds)
 
     def close(self) -> None:
-        """Close the connections; the next exchange would open others."""
+        """Close the connections. The next exchange opens others."""
         for link in list(self._nodes.values()):
             link.close()
-
-
-def place_of(error: StoreUnavailable) -> str:
-    """Return which node did not answer: "127.0.0.1:7003"."""
-    return error.location.partition(" ")[0]

@@ -37,6 +37,7 @@ from redmeter.errors import (
     StoreUnavailable,
 )
 from redmeter.store.deadlines import bound
+from redmeter.store.link import Link
 from redmeter.store.packing import pack
 from redmeter.store.replies import (
     ARGUMENTS,
@@ -58,7 +59,7 @@ class _Limits(threading.local):
     until: float | None = None
 
 
-class ServerLink:
+class ServerLink(Link):
     """A way to exchange commands with one server.
 
     Each exchange has a connection to itself, so threads do not wait for each other; those of our
@@ -290,25 +291,9 @@ class ServerLink:
         """Ask the same of each server, as collect() does; the only one has no name."""
         return {"": self.collect(commands)}
 
-    def best_effort(self) -> "ServerLink":
-        """Return this link: there is no other server to continue with."""
-        return self
-
-    def skipped(self) -> list[str]:
-        """Return what best-effort reads left out: nothing."""
-        return []
-
-    def unreachable(self) -> list[str]:
-        """Return which servers of several did not answer last: none, there being one."""
-        return []
-
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """Return the numbers of the keys that each server has."""
         return {self.location: list(range(len(keys)))}
-
-    def retry_after(self, key: str) -> float:  # noqa: ARG002
-        """Return for how long the server that has a key is still left alone, seconds: never."""
-        return 0.0
 
     def recover(self) -> None:
         """Do what may help, after an exchange broke."""

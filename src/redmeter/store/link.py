@@ -5,7 +5,7 @@ cluster, by `FanOut` for reads of all shards, and by test doubles.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from redmeter.store.replies import Command, Reply
@@ -14,10 +14,8 @@ from redmeter.store.replies import Command, Reply
 class Link(Protocol):
     """Exchanges commands with a server, or with all servers of a cluster."""
 
-    @property
-    def location(self) -> str:
-        """The address, without credentials."""
-        ...
+    #: The address, without credentials.
+    location: str
 
     def exchange(
         self, commands: Sequence[Command], take: Callable[[Reply], Any] | None = None
@@ -42,21 +40,21 @@ class Link(Protocol):
         """
         ...
 
-    def bounded(self, seconds: float) -> AbstractContextManager[None]:
+    def bounded(self, seconds: float) -> AbstractContextManager[None]:  # noqa: ARG002
         """Limit the exchanges of this thread to so many seconds where the client is a caller's."""
-        ...
+        return nullcontext()
 
     def best_effort(self) -> "Link":
         """Return a link for reads that continue without unreachable servers."""
-        ...
+        return self
 
     def skipped(self) -> list[str]:
         """Return what best-effort reads left out, as sentences: "HOST:PORT does not answer"."""
-        ...
+        return []
 
     def unreachable(self) -> list[str]:
         """Return the servers of a cluster that did not answer the last time."""
-        ...
+        return []
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """Return the positions of the keys that each server has."""
@@ -70,9 +68,9 @@ class Link(Protocol):
         """Send the same commands to each server, and return the replies by its address."""
         ...
 
-    def retry_after(self, key: str) -> float:
+    def retry_after(self, key: str) -> float:  # noqa: ARG002
         """Return the seconds for which the server that has a key is not contacted."""
-        ...
+        return 0.0
 
     def recover(self) -> None:
         """Prepare for another exchange after a connection broke."""

@@ -45,7 +45,7 @@ _CODES = {
         transient=True, server_wide=True, not_primary=True, unready="is loading its data"
     ),
     "MASTERDOWN": _Code(
-        transient=True, server_wide=True, not_primary=True, unready="does not hear from its master"
+        transient=True, server_wide=True, not_primary=True, unready="does not hear from its primary"
     ),
     "BUSY": _Code(transient=True, server_wide=True, unready="is busy with a script"),
     "READONLY": _Code(transient=True, server_wide=True, not_primary=True),

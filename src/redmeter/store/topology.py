@@ -1,4 +1,4 @@
-"""Topology: which node of a cluster has a key, and what nodes say of that.
+"""Topology: which node of a cluster has a key.
 
 Three parts: the slots and who serves them, redirects (MOVED and ASK), and the detection of a single
 cluster node behind a URL that names one server.
@@ -20,17 +20,17 @@ from redmeter.store.retry import is_redirect
 
 #: Host and port.
 Address = tuple[str, int]
-#: From where a node says that one is, to where that one is reached.
+#: Maps the announced address of a node to the address at which it is reached.
 Remap = Callable[[Address], Address]
 
-#: What a node calls one that has no name to be called by.
+#: The host in a node's reply for a node without a name.
 UNKNOWN_HOST = "?"
 #: Commands whose key comes after a script and the number of keys.
 SCRIPTS = {"EVAL", "EVALSHA"}
 #: Their key comes after a word.
 _WORDY = {"MEMORY", "OBJECT"}
 _KEYLESS = {"TIME", "INFO", "CONFIG", "SCAN", "PING", "CLUSTER", "DBSIZE", "SCRIPT", "COMMAND"}
-#: How CLUSTER NODES tells a slot that who is asked is handing over: [77->-NODE].
+#: A slot that the node is migrating, in its reply to CLUSTER NODES: [77->-NODE].
 _LEAVING = re.compile(rb"\[(\d+)->-")
 
 
@@ -56,58 +56,58 @@ def name_of(address: Address) -> str:
 
 
 def as_told(address: Address) -> Address:
-    """Return where a node is that is reached where others say: the remap of most clusters."""
+    """Return an address unchanged: the remap of most clusters."""
     return address
 
 
 class SlotRange(NamedTuple):
-    """A range of slots, and who has it."""
+    """A range of slots, and the nodes that have it."""
 
     first: int
     last: int
-    master: Address
+    primary: Address
     replicas: tuple[Address, ...]
 
 
 class Slots:
     """Which node has which slots."""
 
-    def __init__(self, shards: Sequence[SlotRange]) -> None:
-        self.ranges = sorted(shards)
-        self._firsts = [shard.first for shard in self.ranges]
-        #: Each once, in the order of their slots.
-        self.masters = list(dict.fromkeys(shard.master for shard in self.ranges))
-        self._master = {node: shard.master for shard in self.ranges for node in shard.replicas}
-        #: Masters first.
-        self.nodes = list(dict.fromkeys((*self.masters, *self._master)))
+    def __init__(self, ranges: Sequence[SlotRange]) -> None:
+        self.ranges = sorted(ranges)
+        self._firsts = [slots.first for slots in self.ranges]
+        #: Each primary once, in the order of their slots.
+        self.primaries = list(dict.fromkeys(slots.primary for slots in self.ranges))
+        self._primary = {node: slots.primary for slots in self.ranges for node in slots.replicas}
+        #: All nodes, primaries first.
+        self.nodes = list(dict.fromkeys((*self.primaries, *self._primary)))
 
     @classmethod
     def read(cls, reply: Reply, host: str, remap: Remap = as_told) -> "Slots":
-        """Read what CLUSTER SLOTS answers.
+        """Parse the reply to CLUSTER SLOTS.
 
         Args:
-            host: the one that was asked, which may call itself by no name.
-            remap: where a node is reached, by where it is said to be.
+            host: the node that replied; its reply may leave out its own name.
+            remap: maps announced addresses to reachable ones.
 
         Raises:
-            StoreUnavailable: it cannot be understood.
+            StoreUnavailable: the reply has another form.
         """
-        shards = []
+        ranges = []
         try:
             for first, last, *nodes in reply:
                 at = [remap((_host_of(node) or host, int(node[1]))) for node in nodes]
-                shards.append(SlotRange(int(first), int(last), at[0], tuple(at[1:])))
+                ranges.append(SlotRange(int(first), int(last), at[0], tuple(at[1:])))
         except (ValueError, TypeError, IndexError, AttributeError):
-            reason = "what it says of its slots cannot be understood"
+            reason = "its reply to CLUSTER SLOTS cannot be parsed"
             raise StoreUnavailable(ascii(host), reason) from None
-        return cls(shards)
+        return cls(ranges)
 
-    def master_of(self, replica: Address) -> Address | None:
-        """Return the master of a replica; None where it is none."""
-        return self._master.get(replica)
+    def primary_of(self, replica: Address) -> Address | None:
+        """Return the primary of a replica; None if the node is no replica."""
+        return self._primary.get(replica)
 
     def range_of(self, slot: int) -> SlotRange | None:
-        """Return the range that a slot lies in; None where nobody serves it."""
+        """Return the range that contains a slot; None if no node serves it."""
         at = bisect_right(self._firsts, slot) - 1
         if at < 0 or slot > self.ranges[at].last:
             return None
@@ -115,14 +115,15 @@ class Slots:
 
 
 def leaving_in(reply: bytes) -> list[int]:
-    """Read of the answer to CLUSTER NODES which slots that node is handing over to another one."""
+    """Return the slots that a node is migrating to another, from its reply to CLUSTER NODES."""
     return [int(slot) for slot in _LEAVING.findall(reply)]
 
 
 def _host_of(node: Sequence[Any]) -> str:
-    """Return where a node says that it is; "" where it leaves that to who found it.
+    """Return the host of a node in CLUSTER SLOTS; "" if it is the host that was asked.
 
-    One that is to be called by a host name and has none says "?", and its address beside it.
+    A node that is configured to announce a host name but has none announces "?" and, in the
+    metadata, its IP address.
     """
     host = (node[0] or b"").decode()
     if host == UNKNOWN_HOST:
@@ -133,13 +134,14 @@ def _host_of(node: Sequence[Any]) -> str:
 
 # --- Redirects -------------------------------------------------------------------------------
 
-#: The next command is for a slot that the node is but to get; readings are answered by replicas; is
-#: it one, and does it hear from its master?
+#: The next command is about a slot that the node is importing.
 ASKING: Command = ("ASKING",)
+#: This connection only reads, so a replica answers it.
 READONLY: Command = ("READONLY",)
+#: Returns whether the node is a replica that is connected to its primary.
 ROLE: Command = ("ROLE",)
 
-#: What a node says of a slot: which, and who has it.
+#: The detail of MOVED and ASK: slot, host and port.
 _REDIRECTED = re.compile(r"(\d+) (\S*):(\d+)")
 
 
@@ -149,26 +151,29 @@ def place_in(
     known: Collection[Address],
     remap: Remap = as_told,
 ) -> Address | None:
-    """Return where a redirect leads; None where it does not say.
+    """Return the address of the node that a redirect names; None if it names none.
 
     Args:
-        address: of the node that said so, which may call the other by no name.
-        known: nodes that may be meant by one without a name, where they are reached.
-        remap: where a node is reached, by where it is said to be.
+        address: the node that replied; the redirect may leave out the host if it is the same.
+        known: reachable addresses of nodes, among which a node without a name is looked up by port.
+        remap: maps announced addresses to reachable ones.
     """
-    found = _REDIRECTED.search(reply.detail)
-    if found is None:
+    match = _REDIRECTED.search(reply.detail)
+    if match is None:
         return None
-    host, port = found[2] or address[0], int(found[3])
+    host, port = match[2] or address[0], int(match[3])
     if host == UNKNOWN_HOST:
-        meant = next((other for other in known if other[1] == port), None)
-        return meant or remap((address[0], port))
+        same_port = next((node for node in known if node[1] == port), None)
+        return same_port or remap((address[0], port))
     return remap((host, port))
 
 
 def answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
-    """Return the replies to all but our own words; who may not say one is told that instead."""
-    found, always, once = list[Reply](), None, None
+    """Return the replies to the caller's commands, without those to ASKING, READONLY and ROLE.
+
+    If the user may not send ASKING or READONLY, that error replaces the resulting redirect.
+    """
+    result, always, once = list[Reply](), None, None
     for command, reply in zip(sent, replies, strict=True):
         denied = reply if isinstance(reply, AccessDenied) else None
         if command == READONLY:
@@ -176,45 +181,43 @@ def answers(sent: Sequence[Command], replies: Sequence[Reply]) -> list[Reply]:
         elif command == ASKING:
             once = denied
         elif command == ROLE:
-            pass  # see is_cut_off()
-        else:  # a master that got the slot meanwhile carries it out all the same
-            sent_on = is_redirect(reply)
-            found.append((once or always or reply) if sent_on else reply)
+            pass  # is_cut_off() reads it
+        else:  # without a redirect the node executed the command, so nothing was missing
+            result.append((once or always or reply) if is_redirect(reply) else reply)
             once = None
-    return found
+    return result
 
 
 def is_cut_off(reply: Reply) -> bool:
-    """Tell by its answer to ROLE whether a node is a replica that does not hear from its master.
+    """Return whether a node is a replica that has lost its primary, by its reply to ROLE.
 
-    One that may not be asked is taken to be well.
+    A node that denies ROLE counts as connected.
     """
-    told = reply if isinstance(reply, list) else []
-    return len(told) > 3 and told[0] == b"slave" and told[3] != b"connected"
+    fields = reply if isinstance(reply, list) else []
+    return len(fields) > 3 and fields[0] == b"slave" and fields[3] != b"connected"
 
 
 # --- A single node ---------------------------------------------------------------------------
 
-# A node that a URL names as one server answers for its own slots as any server does. A series may
-# be in another node's slots, so the store looks empty. Therefore the first reading of a link asks
-# for keys of many slots in the same exchange; a cluster node refuses those of other nodes.
-# Where the store has a `meta:` key, the answers do not matter. Writing is safe
-# without this: see config.py.
+# A cluster node that a URL names as a single server answers for its own slots like any server. A
+# series may be in another node's slots, so the store looks empty. So the first reading of a link
+# asks for keys of many slots in the same exchange; a cluster node refuses most. Where the store has
+# a `meta:` key, the replies do not matter. Writes are safe without this: each script names keys of
+# several slots, and a cluster node refuses that.
 #
-# A new connection may lead to another server, so each one asks again. Not covered: the pool of a
-# caller's client reconnects unnoticed, so there only a failed exchange
-# makes the next one ask again.
+# A new connection may lead to another server, so each one probes again. Not covered: the pool of a
+# caller's client reconnects unnoticed, so there only a failed exchange leads to another probe.
 
-#: Tags whose slots are asked for, evenly over all that a cluster has.
-_ASKED = TAGS[::8]
+#: Tags whose slots are probed, spread evenly over all slots.
+_PROBED = TAGS[::8]
 
 
 def probe_commands(link: ServerLink, keys: Keys) -> list[Command]:
-    """Return commands that a cluster node refuses; none once the server is known to be alone."""
+    """Return commands that a cluster node refuses; none if the server is known to be standalone."""
     if link.standalone:
         return []
-    # No precision is 0. Who may read counters may ask for these.
-    return [("HGETALL", keys.count(0, f"{{{tag}}}")) for tag in _ASKED]
+    # No precision is 0. A user that may read counters may send these.
+    return [("HGETALL", keys.count(0, f"{{{tag}}}")) for tag in _PROBED]
 
 
 def refuse_cluster_node(
@@ -224,19 +227,20 @@ def refuse_cluster_node(
 
     Args:
         meta: the content of `meta:`. A cluster node has none.
-        replies: to the node questions; empty where the exchange opened a new connection, to a
-            server that has not been asked: it is asked now.
+        replies: the replies to probe_commands(); empty if the exchange opened a new connection.
+            Then the server is probed now.
 
     Raises:
         StoreRefused: MOVED or ASK.
     """
     if link.standalone:
         return
-    answers = [meta] if meta else replies or link.collect(probe_commands(link, keys))
-    for reply in answers:
+    probes = [meta] if meta else replies or link.collect(probe_commands(link, keys))
+    for reply in probes:
         if is_redirect(reply):
             raise reply
-    # Without the rights for these keys it stays unknown; a server that is not ready is asked again.
+    # A user without the right to these keys never finds out; a server that is not ready is probed
+    # again.
     link.standalone = not any(
-        isinstance(reply, StoreUnavailable | StoreRefused) for reply in answers
+        isinstance(reply, StoreUnavailable | StoreRefused) for reply in probes
     )
