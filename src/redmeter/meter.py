@@ -179,7 +179,7 @@ class Meter(Queries):
         name: str,
         amount: int = 1,
         *,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, object] | None = None,
         at: float | None = None,
     ) -> None:
         """Count that something happened, at every precision that is kept.
@@ -187,12 +187,13 @@ class Meter(Queries):
         Args:
             name: 1 to 200 bytes, see redmeter.names; may carry labels.
             amount: how often, a whole number, not negative.
-            labels: more labels, e.g. {"plan": "pro"}; their order does not matter.
+            labels: more labels, e.g. {"plan": "pro"}; their order does not matter. Values are
+                converted with str(), and cut where the name has no room for them, see health().
             at: when it happened, Unix seconds; now, if not given. A slice that the retention no
                 longer holds is left out.
 
         Raises:
-            InvalidName: the name or a label is not allowed.
+            InvalidName: the name or a label's name is not allowed.
             InvalidValue: amount or time out of range.
             TypeError: the amount is not a whole number.
             StoreError: only with sync=True: the store cannot be reached or refuses; a part of the
@@ -212,7 +213,7 @@ class Meter(Queries):
                 return
         self._recorder.count(name, amount, labels, at)
 
-    def counter(self, name: str, *, labels: Mapping[str, str] | None = None) -> Counter:
+    def counter(self, name: str, *, labels: Mapping[str, object] | None = None) -> Counter:
         """Return the counter of a series, bound: `inc()` is the fastest way to count.
 
         Raises:
@@ -225,7 +226,7 @@ class Meter(Queries):
         name: str,
         kinds: type[BaseException] | tuple[type[BaseException], ...] = Exception,
         *,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, object] | None = None,
     ) -> CountedExceptions:
         """Return a context manager and decorator that counts exceptions, and lets them pass.
 
@@ -248,7 +249,7 @@ class Meter(Queries):
         self,
         name: str,
         *,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, object] | None = None,
         per_process: bool = False,
         callback: Callable[[], float | None] | None = None,
     ) -> Gauge:
@@ -281,7 +282,7 @@ class Meter(Queries):
         name: str,
         value: float,
         *,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, object] | None = None,
         at: float | None = None,
     ) -> None:
         """Take in a measured value: a duration, a size, an amount of money.
@@ -300,7 +301,7 @@ class Meter(Queries):
         """
         self._recorder.observe(name, value, labels, at)
 
-    def histogram(self, name: str, *, labels: Mapping[str, str] | None = None) -> Histogram:
+    def histogram(self, name: str, *, labels: Mapping[str, object] | None = None) -> Histogram:
         """Return the histogram of a series, bound: `observe(value)` is the fastest way to measure.
 
         Raises:
@@ -308,7 +309,7 @@ class Meter(Queries):
         """
         return self._recorder.histogram(name, labels)
 
-    def timer(self, name: str, *, labels: Mapping[str, str] | None = None) -> Timer:
+    def timer(self, name: str, *, labels: Mapping[str, object] | None = None) -> Timer:
         """Return a timer, which observes how long something takes, in seconds.
 
             with meter.timer("checkout_seconds"):    # and `async with`

@@ -16,6 +16,7 @@ else is a name: colons, stars, brackets, quotes, any script.
 Pure functions over text. What a key looks like is keys.py's business.
 """
 
+import contextlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -119,7 +120,7 @@ def without_sequences(text: str) -> str:
 
 
 def is_failure(status: str | None) -> bool:
-    """Tell whether requests with this `status` label failed: those with status 5xx did.
+    """Return whether requests with this `status` label failed: those with status 5xx did.
 
     Args:
         status: a class (`5xx`), an exact status (`503`), or None for a series without the label.
@@ -221,6 +222,87 @@ def canonical(name: str, labels: Mapping[str, str] | None = None) -> str:
         if key in both:
             raise InvalidName(name, f"the label {key!r} is given twice")
     return format_name(parsed.base, both | dict(labels))
+
+
+def recorded_name(name: str, labels: object = None, *, reserve: int = 0) -> tuple[str, str]:
+    """Return the stored spelling of a name and labels whose values may be anything.
+
+    A value is data, so it never makes recording fail: it is converted with str(); characters that
+    are not allowed become `\N{REPLACEMENT CHARACTER}`; and where the whole is too long, the longest
+    values are cut and end with `…`.
+
+    Args:
+        name: any spelling, with or without labels of its own.
+        labels: more labels, a mapping.
+        reserve: bytes to leave free, for a label that is added later.
+
+    Returns:
+        The name, and a note on the changes; "" if every value is complete.
+
+    Raises:
+        InvalidName: the name, a label's key or its type is not allowed: see canonical().
+    """
+    if not labels or not isinstance(labels, Mapping):
+        return canonical(name, labels), ""  # type: ignore[arg-type]  # it raises
+    if all(isinstance(value, str) for value in labels.values()):
+        with contextlib.suppress(InvalidName):
+            series = canonical(name, labels)
+            if not reserve or len(series.encode()) + reserve <= MAX_BYTES:
+                return series, ""
+    bare = canonical(name, dict.fromkeys(labels, ""))
+    values, changed = dict[str, str](), list[str]()
+    for key, value in labels.items():
+        values[key], is_whole = _label_text(value)
+        if not is_whole:
+            changed.append(f"label {key} has characters that are not allowed, or no text")
+    room = MAX_BYTES - reserve - len(bare.encode())
+    limit = _limit(sorted(map(_written_bytes, values.values())), room)
+    for key, value in values.items():
+        if _written_bytes(value) > limit:
+            values[key] = _cut(value, limit)
+            changed.append(f"label {key} was cut, as a name has {MAX_BYTES} bytes at most")
+    return canonical(name, values), "; ".join(changed)
+
+
+def _label_text(value: object) -> tuple[str, bool]:
+    """Return a label's value as text, and whether it is all of it."""
+    try:
+        text = str.__str__(value if isinstance(value, str) else str(value))
+    except Exception:  # noqa: BLE001 - whatever an application's __str__ raises
+        return f"({type(value).__name__})", False
+    short = text[: 2 * MAX_BYTES]
+    lines = (_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", line) for line in short.split("\n"))
+    clean = "\n".join(lines)
+    return clean, clean == short
+
+
+def _limit(sizes: list[int], room: int) -> int:
+    """Return the size to which the longest texts have to be cut, so that all of them have room.
+
+    Args:
+        sizes: in ascending order.
+    """
+    for at, size in enumerate(sizes):
+        if size * (len(sizes) - at) > room:
+            return max(0, room // (len(sizes) - at))
+        room -= size
+    return MAX_BYTES
+
+
+def _written_bytes(text: str) -> int:
+    """Return the bytes that a label's value takes in a name."""
+    return len(text.encode()) + sum(map(text.count, _ESCAPED))
+
+
+def _cut(text: str, limit: int) -> str:
+    """Shorten a label's value to so many bytes, the mark of the cut included."""
+    limit -= len("…".encode())
+    if limit < 0:
+        return ""
+    text = text.encode()[:limit].decode(errors="ignore")
+    while _written_bytes(text) > limit:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def _escape(found: re.Match[str]) -> str:

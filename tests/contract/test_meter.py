@@ -99,7 +99,8 @@ def test_wrong_calls_raise_and_write_nothing(client: Any, open_meter: OpenMeter)
             ((b"x",), {}, InvalidName),
             ((["x"],), {}, InvalidName),
             (("x" * 10**6,), {}, InvalidName),
-            (("x",), {"labels": {"plan": 7}}, InvalidName),
+            (("x",), {"labels": {7: "plan"}}, InvalidName),
+            (("x",), {"labels": "plan"}, InvalidName),
             (("x",), {"labels": {"a-b": "c"}}, InvalidName),
             (('x{a="1"}',), {"labels": {"a": "2"}}, InvalidName),
         ):

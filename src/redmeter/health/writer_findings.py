@@ -181,6 +181,18 @@ def _summed(found: Sequence[Writer]) -> Iterator[Finding]:
             by = _by(found, amount)
             yield Finding("warn", "writers", f"{total:,} {text}; by {by}", fix)
 
+    def changed(writer: Writer) -> int:
+        return writer.counts("troubles").get("label-value", 0)
+
+    if total := sum(map(changed, found)):
+        yield Finding(
+            "warn",
+            "writers",
+            f"{total:,} label values were cut to fit a name, or had characters that are not "
+            f"allowed; by {_by(found, changed)}",
+            "label values come from a small set of short texts: a plan, a route, a status",
+        )
+
 
 def _stuck(now: float, found: Sequence[Writer]) -> Iterator[Finding]:
     """Tell who has events that it cannot store."""

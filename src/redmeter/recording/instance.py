@@ -17,6 +17,8 @@ from redmeter.store.writer_reports import INSTANCE_SECONDS
 
 LABEL = "instance"
 _PLACEHOLDER = f'{LABEL}=""'
+#: Bytes that the label takes in a name, with a number of five digits.
+INSTANCE_BYTES = len(f",{_PLACEHOLDER}") + 5
 
 #: Age at which a lease is renewed, seconds; see store/writer_reports.py.
 RENEW_SECONDS = 60.0

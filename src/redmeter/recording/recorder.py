@@ -26,6 +26,7 @@ from redmeter.format.counter import check_amount
 from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
 from redmeter.keys import check_time
+from redmeter.names import parse_name
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
@@ -131,7 +132,7 @@ class Recorder:
     # Recording
 
     def count(
-        self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
+        self, name: str, amount: int, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
         """Count that something happened. See Meter.count()."""
         now = self._clock.wall()
@@ -145,7 +146,7 @@ class Recorder:
     def gauge(
         self,
         name: str,
-        labels: Mapping[str, str] | None,
+        labels: Mapping[str, object] | None,
         *,
         per_process: bool,
         callback: Callable[[], float | None] | None = None,
@@ -159,7 +160,8 @@ class Recorder:
 
     def process_gauge(self, series: str) -> Gauge:
         """Return the gauge of this process's part of a series."""
-        return self.gauge(series, None, per_process=True)
+        base, labels = parse_name(series)
+        return self.gauge(base, dict(labels), per_process=True)
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
         """Record a message. Never raises where the arguments are what they should be.
@@ -197,7 +199,7 @@ class Recorder:
             self._stats.record_error(kind, text)
 
     def observe(
-        self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
+        self, name: str, value: float, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
         """Take in a measured value. See Meter.observe()."""
         now = self._clock.wall()

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from redmeter.errors import InvalidName
 from redmeter.format.message import SEVERITY, name_of
-from redmeter.names import canonical, parse_name
-from redmeter.recording.instance import needs_instance, per_process_series
+from redmeter.names import canonical, parse_name, recorded_name
+from redmeter.recording.instance import INSTANCE_BYTES, needs_instance, per_process_series
 from redmeter.recording.instruments import (
     Counter,
     Gauge,
@@ -36,8 +36,10 @@ from redmeter.recording.messages.redact import MessageRules
 #: What stands for the series of a name that has too many, and for all series that are too many.
 OVERFLOW_LABELS = {"overflow": "true"}
 OTHER = "(other)"
-#: Labels of a series, beside those in its name.
-Labels = Mapping[str, str] | None
+#: The kind of error under which changed label values are counted.
+LABEL_VALUE = "label-value"
+#: Labels of a series, in addition to those in its name.
+Labels = Mapping[str, object] | None
 #: A kind of cell.
 C = TypeVar("C", bound=Instrument)
 
@@ -108,9 +110,9 @@ class Registry:
         return self._spelled(self._histogram_class, self._histograms_by_name, name, labels)
 
     def _labelled(
-        self, kind: type[C], name: str, labels: Mapping[str, str], extra: Mapping[str, str]
+        self, kind: type[C], name: str, labels: Mapping[str, object], extra: Mapping[str, object]
     ) -> C:
-        series = canonical(name, {**labels, **extra})
+        series = self._name(name, {**labels, **extra})
         found = self._instruments.get((kind, series))
         if found is None:
             budget = f"{parse_name(series).base}{{"  # no name has a brace at its end
@@ -132,25 +134,34 @@ class Registry:
         try:
             spelling: Any = (name, tuple(labels.items())) if labels else name
             found = by_name.get(spelling)
-        except (TypeError, AttributeError):  # not to be hashed: canonical() says what is wrong
+        except (TypeError, AttributeError):  # not hashable, or no mapping
             spelling = found = None
         if found is not None:
             return found
-        cell = self._cell(kind, canonical(name, labels))
+        cell = self._cell(kind, self._name(name, labels))
         assert isinstance(cell, kind), "it was made as one"
-        if spelling is not None and len(by_name) < SPELLINGS * self._max_series:
+        # Values that are not text may be equal and have different texts: 1, 1.0 and True.
+        is_text = not labels or all(type(value) is str for value in labels.values())
+        if spelling is not None and is_text and len(by_name) < SPELLINGS * self._max_series:
             by_name[spelling] = cell
         return cell
 
     def gauge(self, name: str, labels: Labels, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
-        series = canonical(name, labels)
+        series = self._name(name, labels, reserve=INSTANCE_BYTES if per_process else 0)
         if per_process:
             series = per_process_series(series)
             self.per_process = True
         cell = self._cell(Gauge, series)
         assert isinstance(cell, Gauge), "it was made as one"
         return cell
+
+    def _name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
+        """Return the stored spelling, and count label values that had to be changed."""
+        series, note = recorded_name(name, labels, reserve=reserve)
+        if note:
+            self._owner.record_error(LABEL_VALUE, f"{series}: {note}")
+        return series
 
     def process_gauges(self) -> list[Gauge]:
         """Return the gauges that are this process's parts."""
@@ -220,8 +231,6 @@ class Registry:
         return self._instruments.setdefault((kind, series), cell)
 
 
-def _without_values(name: str, labels: Mapping[str, str], extra: Mapping[str, str]) -> str:
-    try:
-        return canonical(name, {**labels, **dict.fromkeys(extra, OTHER)})
-    except InvalidName:  # there is no room for the labels
-        return canonical(name, labels)
+def _without_values(name: str, labels: Mapping[str, object], extra: Mapping[str, object]) -> str:
+    series, note = recorded_name(name, {**labels, **dict.fromkeys(extra, OTHER)})
+    return recorded_name(name, labels)[0] if note else series  # without extra labels if no room

@@ -16,8 +16,9 @@ from redmeter.format.counter import check_amount
 from redmeter.format.gauge import check_value
 from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME, Kept, check_time
-from redmeter.names import canonical
+from redmeter.names import parse_name, recorded_name
 from redmeter.recording.instance import (
+    INSTANCE_BYTES,
     RENEW_SECONDS,
     needs_instance,
     per_process_series,
@@ -29,7 +30,7 @@ from redmeter.recording.messages.coalesce import message_event
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 from redmeter.recording.pending import NOT_FINITE, PendingHistogram
-from redmeter.recording.registry import Labels
+from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import AGED, RecorderStats
 from redmeter.recording.timer import Timer
@@ -107,10 +108,7 @@ class SyncGauge(Gauge):
         self._recorder.set(self._series, check_value(value), at)
 
     def _change(self, amount: float) -> None:
-        series = self._series
-        if not needs_instance(series):
-            series = per_process_series(series)
-        self._recorder.change(series, amount)
+        self._recorder.change(self._recorder.process_series(self._series), amount)
 
 
 class SyncHistogram(Histogram):
@@ -188,11 +186,18 @@ class SyncRecorder:
         self._levels: dict[str, float] = {}
         self._numbered = 0.0
 
+    def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
+        """Return the stored spelling of a name, and count label values that had to be changed."""
+        series, note = recorded_name(name, labels, reserve=reserve)
+        if note:
+            self.record_error(LABEL_VALUE, f"{series}: {note}")
+        return series
+
     def count(
-        self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
+        self, name: str, amount: int, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
         """Count that something happened. See Meter.count()."""
-        series = canonical(name, labels)
+        series = self.series_name(name, labels)
         check_amount(amount)
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
         store = self._store
@@ -206,10 +211,10 @@ class SyncRecorder:
         )
 
     def observe(
-        self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
+        self, name: str, value: float, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
         """Take in a measured value. See Meter.observe()."""
-        series = canonical(name, labels)
+        series = self.series_name(name, labels)
         number = exponential_histogram.check_value(value)
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
         store = self._store
@@ -254,6 +259,13 @@ class SyncRecorder:
             series = with_instance(series, self._number(store))
         part, values = store.shard(series), {series: {int(time // 1): (time, value)}}
         self._write(1, part, lambda kept: gauge.operations(part.keys, kept.series, values))
+
+    def process_series(self, series: str) -> str:
+        """Return the name of this process's part of a gauge."""
+        if needs_instance(series):
+            return series
+        base, labels = parse_name(series)
+        return per_process_series(self.series_name(base, dict(labels), reserve=INSTANCE_BYTES))
 
     def change(self, series: str, amount: float) -> None:
         """Change the part of this process, a series with a placeholder for the instance number."""
@@ -327,23 +339,24 @@ class SyncRecorder:
 
     def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
         """Return the counter of a series. See Registry.counter(); nothing is limited here."""
-        return SyncCounter(_canonical(name, labels, extra), self)
+        return SyncCounter(self.series_name(name, _both(labels, extra)), self)
 
     def gauge(
         self,
         name: str,
-        labels: Mapping[str, str] | None,
+        labels: Mapping[str, object] | None,
         *,
         per_process: bool,
         callback: Callable[[], float | None] | None = None,  # noqa: ARG002
     ) -> Gauge:
         """Return the gauge of a series. See Meter.gauge(); there is no flush to read it before."""
-        series = canonical(name, labels)
+        reserve = INSTANCE_BYTES if per_process else 0
+        series = self.series_name(name, labels, reserve=reserve)
         return SyncGauge(per_process_series(series) if per_process else series, self)
 
     def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
         """Return the histogram of a series. See Registry.counter(); nothing is limited here."""
-        return SyncHistogram(_canonical(name, labels, extra), self)
+        return SyncHistogram(self.series_name(name, _both(labels, extra)), self)
 
     def before_flush(self, look: Callable[[], None]) -> None:
         """Nothing is ever flushed."""
@@ -368,6 +381,5 @@ class SyncRecorder:
             return self._stats.health(producer=self._producer, instance=self._instance)
 
 
-def _canonical(name: str, labels: Mapping[str, str] | None, extra: Mapping[str, str] | None) -> str:
-    # Whatever is given as labels, canonical() says what is wrong with it.
-    return canonical(name, {**labels, **extra} if labels and extra else labels or extra)
+def _both(labels: Labels, extra: Labels) -> Labels:
+    return {**labels, **extra} if labels and extra else labels or extra

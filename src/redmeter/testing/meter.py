@@ -23,6 +23,8 @@ class MemoryMeter(Meter):
         recent_messages: how many recent() knows of each logger and severity; `messages` and
             logged() know all.
         mask, release: see Meter.
+        strict: raise InvalidName for label values that a Meter would cut or clean: values are
+            unlimited data, so a Meter never raises for them.
     """
 
     def __init__(
@@ -34,13 +36,14 @@ class MemoryMeter(Meter):
         recent_messages: int | None = None,
         mask: Callable[[str], str] | None = None,
         release: str | None = None,
+        strict: bool = True,
     ) -> None:
         self.clock = ManualClock() if clock is None else clock
         super().__init__(
             "off", clock=self.clock, mask=mask, release=release, recent_messages=recent_messages
         )
         assert isinstance(self._recorder, SyncRecorder), "it is off"
-        self._memory = MemoryRecorder(self.clock, self._recorder.rules)
+        self._memory = MemoryRecorder(self.clock, self._recorder.rules, strict=strict)
         self._recorder = self._memory
         self._by_name = {}
         self._backend = MemoryBackend(

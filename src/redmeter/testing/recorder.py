@@ -5,17 +5,19 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from redmeter.clock import SYSTEM, Clock
+from redmeter.errors import InvalidName
 from redmeter.format.counter import check_amount
 from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
 from redmeter.keys import check_time
-from redmeter.names import canonical
+from redmeter.names import recorded_name
 from redmeter.recording.instance import with_instance
 from redmeter.recording.instruments import Gauge
 from redmeter.recording.messages.coalesce import message_event
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 from redmeter.recording.pending import NOT_FINITE
+from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.types import Message
 
@@ -48,8 +50,9 @@ class Logged(NamedTuple):
 class MemoryRecorder(SyncRecorder):
     """Keeps events in a list."""
 
-    def __init__(self, clock: Clock, rules: MessageRules) -> None:
+    def __init__(self, clock: Clock, rules: MessageRules, *, strict: bool) -> None:
         super().__init__(None, clock, rules)
+        self._strict = strict
         self.events: list[Event] = []
         self.messages: list[Logged] = []
         self.marks: list[Noted] = []
@@ -60,6 +63,17 @@ class MemoryRecorder(SyncRecorder):
         for hour in redact_messages([event], self.rules, self.record_error).values():
             ((made, _),), ((_, shown),) = hour.patterns.items(), hour.texts
             self.messages.append(Logged(Message(logger, severity, time, shown), made))
+
+    def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
+        """Return the stored spelling of a name.
+
+        Raises:
+            InvalidName: if strict, also where a Meter would change the value of a label.
+        """
+        _, note = recorded_name(name, labels, reserve=reserve)
+        if note and self._strict:
+            raise InvalidName(name, f"{note}; a Meter changes the value and counts that")
+        return super().series_name(name, labels, reserve=reserve)
 
     def logged(self, logger: str, severity: str | None) -> list[Logged]:
         """Return the messages of a logger, of one severity or of all, in order."""
@@ -73,9 +87,9 @@ class MemoryRecorder(SyncRecorder):
         return _Aged(self, logger, severity)
 
     def count(
-        self, name: str, amount: int, labels: Mapping[str, str] | None, at: float | None
+        self, name: str, amount: int, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
-        series = canonical(name, labels)
+        series = self.series_name(name, labels)
         check_amount(amount)
         time = self._now() if at is None else check_time(at)
         self.events.append(Event(series, time, amount, None))
@@ -87,9 +101,9 @@ class MemoryRecorder(SyncRecorder):
         self.events.append(Event(with_instance(series, 0), time, None, value))
 
     def observe(
-        self, name: str, value: float, labels: Mapping[str, str] | None, at: float | None
+        self, name: str, value: float, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
-        series = canonical(name, labels)
+        series = self.series_name(name, labels)
         number = check_value(value)
         time = self._now() if at is None else check_time(at)
         if math.isfinite(number):
@@ -102,7 +116,7 @@ class MemoryRecorder(SyncRecorder):
     def gauge(
         self,
         name: str,
-        labels: Mapping[str, str] | None,
+        labels: Mapping[str, object] | None,
         *,
         per_process: bool,
         callback: Callable[[], float | None] | None = None,
