@@ -4,7 +4,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from redmeter import settings
 from redmeter import store as stores
@@ -18,10 +18,12 @@ from redmeter.recording.messages.fingerprint import Fingerprint, with_place
 from redmeter.recording.messages.messages import format_message
 from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.messages.tracebacks import describe_error
+from redmeter.recording.next_store import NextStore
 from redmeter.recording.recorder import Recorder
 from redmeter.recording.scopes import CountedExceptions
 from redmeter.recording.sync import SyncRecorder
 from redmeter.recording.timer import Timer
+from redmeter.store import Store, urls
 from redmeter.types import RecorderHealth
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Meter(Queries):
             `embedded://PATH` or `off`. None: REDMETER_URL, else the embedded server in the user's
             data directory.
         client: a redis-py client of yours, used instead of a URL and never closed.
+        next_url: where to go on once `redmeter migrate` has moved the store; a URL as above.
         prefix: what stands before every key.
         retention: precision (seconds) -> number of newest samples kept, should the store be new.
         histogram_retention: the same of histograms.
@@ -87,6 +90,7 @@ class Meter(Queries):
         self,
         url: str | None = None,
         *,
+        next_url: str | None = None,
         client: "redis.Redis | None" = None,
         prefix: str | None = None,
         retention: Mapping[int, int] | str | None = None,
@@ -105,7 +109,7 @@ class Meter(Queries):
         clock: Clock = SYSTEM,
     ) -> None:
         interval = settings.resolve("flush_interval", flush_interval)
-        limits = {
+        limits: dict[str, Any] = {
             "limit": settings.resolve("buffer_bytes", buffer_bytes),
             "max_series": settings.resolve("max_series", max_series),
             "max_label_sets": settings.resolve("max_label_sets", max_label_sets),
@@ -115,25 +119,26 @@ class Meter(Queries):
             if not callable(mask):
                 raise InvalidSetting("mask", "a function that takes a text and returns one")
             rules = rules._replace(mask=mask)
-        store = stores.open(
-            url,
-            client=client,
-            prefix=prefix,
-            retention=_plain(retention),
-            histogram_retention=_plain(histogram_retention),
-            timeout=timeout,
-            embedded_idle=embedded_idle,
-            read_from=read_from,
-            clock=clock,
-            announce=True,
-        )
+        options: dict[str, Any] = {
+            "prefix": prefix,
+            "retention": _plain(retention),
+            "histogram_retention": _plain(histogram_retention),
+            "timeout": timeout,
+            "embedded_idle": embedded_idle,
+            "read_from": read_from,
+            "clock": clock,
+        }
+        store = stores.open(url, client=client, announce=True, **options)
+        next_store = self._next_store(settings.resolve("next_url", next_url), options)
         super().__init__(store)
         self._release: str = settings.resolve("release", release)
         self._recorder: Recorder | SyncRecorder
         if sync or self._store is None:
             self._recorder = SyncRecorder(self._store, clock, rules)
         else:
-            self._recorder = Recorder(self._store, interval=interval, rules=rules, **limits)
+            self._recorder = Recorder(
+                self._store, interval=interval, rules=rules, next_store=next_store, **limits
+            )
             # A meter that nobody holds any more still stores what it has.
             weakref.finalize(self, self._recorder.close_soon).atexit = False
         #: Ended by close(). Replaced as a whole, never changed.
@@ -141,6 +146,23 @@ class Meter(Queries):
         self._now = clock.wall
         self._monotonic = clock.monotonic
         self._by_name = self._recorder.by_name
+
+    def _next_store(self, url: str, options: Mapping[str, Any]) -> NextStore | None:
+        """Return the store to go on with once this one has moved; reads then go there as well."""
+        if not url or urls.parse(url).kind == "off":
+            return None
+        meter = weakref.ref(self)
+
+        def open_next() -> Store:
+            store = stores.open(url, **options)
+            assert store is not None, "it is not off"
+            return store
+
+        def use(store: Store) -> None:
+            if (found := meter()) is not None:
+                found._store = store
+
+        return NextStore(open_next, use)
 
     def __repr__(self) -> str:
         return f"<Meter {self._store.location if self._store else 'off'}>"

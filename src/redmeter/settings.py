@@ -292,6 +292,14 @@ SETTINGS: tuple[Setting, ...] = (
         "The embedded server exits after this time without a client; its data is kept.",
     ),
     Setting(
+        "next_url",
+        "",
+        _text("next_url"),
+        "",
+        "Where to send events once `redmeter migrate` has moved the store: a URL like `url`. "
+        "Without it, a process keeps its events in memory then.",
+    ),
+    Setting(
         "include_paths",
         "",
         _patterns("include_paths"),

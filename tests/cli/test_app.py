@@ -29,7 +29,7 @@ COMMANDS = [
         "logs",
         "mark",
     ),
-    *("clean", "retention", "doctor"),
+    *("clean", "retention", "doctor", "migrate"),
 ]
 
 #: A command of each kind, with the arguments that it needs.
@@ -58,7 +58,7 @@ def test_help_of_each_command_has_examples_and_fits(redmeter: Run, command: str)
     assert len(examples) >= 2
     assert all(f"redmeter {command}" in example for example in examples)
     options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", done.out, re.MULTILINE)
-    assert {"--url", "--help"} <= set(options)
+    assert {"--prefix" if command == "migrate" else "--url", "--help"} <= set(options)
     assert ("--json" in options) == (command not in ("demo", "up", "stop"))
     assert redmeter(command, "-h").out == done.out
 

@@ -5,6 +5,7 @@
     up.py        up, stop                             lock.py      which process `up` is
     marks.py     mark                                 maintenance.py  clean, retention, doctor
     replay.py    replay                               demo.py      demo
+    migrate.py   migrate
     failure.py   how errors become messages, exit codes and JSON
     output.py    tables, JSON and plain columns       chart.py     a series as columns of blocks
 

@@ -6,6 +6,7 @@ from redmeter.cli import (  # noqa: F401
     logs,
     maintenance,
     marks,
+    migrate,
     replay,
     series,
     summary,

@@ -192,6 +192,17 @@ class Buffer:
         finally:
             self.put_back(moved)
 
+    def reshard(self, number_of: Callable[[str], int] | None) -> None:
+        """Sort everything by the shards of another store.
+
+        Args:
+            number_of: as in the constructor.
+        """
+        runs = list(self._runs())
+        self._number_of, self._places, self._instance, self._found = number_of, {0: {}}, None, {}
+        for kind, width, name, run in runs:
+            self.put_back(self._alone(kind, width, name, run))
+
     # In
 
     def add(

@@ -12,6 +12,7 @@ Not for two threads at once: whoever delivers holds the recorder's `sending` loc
 """
 
 import json
+import math
 import os
 import socket
 from collections import deque
@@ -20,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from redmeter.analysis import patterns
-from redmeter.errors import AccessDenied, StoreError, StoreRefused
+from redmeter.errors import AccessDenied, StoreError, StoreMoving, StoreRefused
 from redmeter.keys import Kept
 from redmeter.recording.buffer import FIELDS_PER_BATCH, Buffer
 from redmeter.recording.instance import InstanceLease
@@ -68,20 +69,12 @@ class Delivery:
         around: Callable[[], AbstractContextManager[object]] = nullcontext,
         patience: float = PATIENCE,
     ) -> None:
-        self._store = store
         self._buffer = buffer
         self._stats = stats
         self._lock = lock
-        parts = enumerate(store.shards)
-        self._channels = [ShardSender(number, part, interval) for number, part in parts]
-        self._spread = len(self._channels) > 1
-        #: The shards of each server.
-        self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
-        #: Which server has each, as last known.
-        self._servers: dict[int, str] = {}
+        self._interval = interval
+        self._use(store)
         self._workers = NodeWorkers(around, patience)
-        #: The shards that failed since run() was called.
-        self._failed: set[int] = set()
         self._errors: deque[Exception] = deque()
         self._kept: Kept | None = None
         #: Who this is to those who read reports; stays when the producer becomes another one.
@@ -91,6 +84,35 @@ class Delivery:
         self._untold = False
         #: The number of this process; needed from the first series on that has a place for it.
         self.lease = InstanceLease(store.clock)
+
+    def _use(self, store: Store) -> None:
+        self._store = store
+        parts = enumerate(store.shards)
+        self._channels = [ShardSender(number, part, self._interval) for number, part in parts]
+        self._spread = len(self._channels) > 1
+        #: The shards of each server.
+        self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
+        #: Which server has each, as last known.
+        self._servers: dict[int, str] = {}
+        #: The shards that failed since run() was called.
+        self._failed: set[int] = set()
+        self._moved = False
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether the store was moved, and it is known of every batch whether it was applied."""
+        channels = self._channels
+        settled = not self._workers.busy and not any(channel.in_flight for channel in channels)
+        return self._moved and settled
+
+    def follow(self, store: Store) -> None:
+        """Send to another store from now on, by other producers. See may_follow."""
+        with self._lock:
+            self._use(store)
+            self._buffer.reshard(store.shard_number if self._spread else None)
+            # Its number may be another process' there.
+            self.lease.renew(None, -math.inf)
+            self._untold = True
 
     @property
     def in_doubt(self) -> int:
@@ -309,7 +331,8 @@ class Delivery:
         for channel in loaded:
             result = results[channel.number]
             if isinstance(result, StoreError):
-                channel.unload(self._buffer)
+                channel.unload(self._buffer, result)
+                self._moved |= isinstance(result, StoreMoving) and result.state == "moved"
                 errors[channel.number] = result
                 continue
             channel.backoff.succeeded()

@@ -36,6 +36,7 @@ from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instr
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.messages import Messages
 from redmeter.recording.messages.redact import MessageRules
+from redmeter.recording.next_store import NextStore
 from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
@@ -64,6 +65,7 @@ class Recorder:
         max_series: how many series are told apart.
         max_label_sets: how many of one name.
         rules: how messages are read.
+        next_store: where to go on once the store has moved; None: nowhere.
     """
 
     def __init__(
@@ -75,8 +77,10 @@ class Recorder:
         max_series: int,
         max_label_sets: int,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
+        next_store: NextStore | None = None,
     ) -> None:
         self._store = store
+        self._next = next_store
         self._clock: Clock = store.clock
         self._interval = interval
         self._limit = limit
@@ -345,6 +349,11 @@ class Recorder:
             left = incomplete
         for error in self._delivery.take_errors():
             self._reporter.record_error(error)
+        if self._next and self._delivery.may_follow:
+            store = self._next.follow(self._store, self._delivery, self.record_error)
+            if store is not None:
+                self._store, self._next = store, None
+                return self._send(asked=asked)
         if left is None:
             self._collector.anchor()
         else:

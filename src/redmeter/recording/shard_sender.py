@@ -10,7 +10,7 @@ Used by one thread at a time: whoever does the task that the shard is of, or has
 from functools import partial
 
 from redmeter.clock import Clock
-from redmeter.errors import AccessDenied
+from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.keys import Kept
 from redmeter.recording.backoff import Backoff
 from redmeter.recording.buffer import NOTHING, BatchContents, Buffer
@@ -100,8 +100,13 @@ class ShardSender:
         if self.in_flight is not None:
             self.in_flight.may_be_applied(self.shard.clock)
 
-    def unload(self, buffer: Buffer) -> None:
-        """After a failure: put back what was never sent, to merge with what comes meanwhile."""
+    def unload(self, buffer: Buffer, error: StoreError) -> None:
+        """After a failure: put back what is not applied, to merge with what comes meanwhile.
+
+        What may have been applied stays, unless the store was moved: then it was not, and never is.
+        """
+        if self.in_flight is not None and isinstance(error, StoreMoving) and not error.sent:
+            self.in_flight.sent = False
         if self.in_flight is not None and not self.in_flight.sent:
             self.in_flight = None
             buffer.put_back(self._part)

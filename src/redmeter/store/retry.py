@@ -56,6 +56,8 @@ _CODES = {
     "WRONGPASS": _Code(server_wide=True),
     "TRYAGAIN": _Code(transient=True, moving=True, brief=True),
     "CLUSTERDOWN": _Code(transient=True, moving=True),
+    "frozen": _Code(brief=True),  # the store is being moved: see StoreMoving
+    "receiving": _Code(brief=True),
     "MOVED": _Code(redirect=True),
     "ASK": _Code(redirect=True),
 }

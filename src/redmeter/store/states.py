@@ -5,15 +5,18 @@ one. The scripts check them wherever something is written: see lua/apply.lua.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from redmeter.errors import StoreMoving
 from redmeter.keys import Keys
 from redmeter.store.replies import Command, Reply, mapped, raised
 
+if TYPE_CHECKING:
+    from redmeter.store.store import Store
+
 
 class ShardState(NamedTuple):
-    """What `meta:` of one shard says about a move."""
+    """The fields of a shard's `meta:` that are about a move."""
 
     #: Token of the process that has frozen it, and until when: Unix seconds by the server's clock.
     holder: str = ""
@@ -53,7 +56,7 @@ def parse_state(reply: Reply) -> ShardState:
 
 
 def state_of(meta: Mapping[bytes, bytes]) -> ShardState:
-    """Return what the fields of `meta:` say."""
+    """Return the state in the fields of `meta:`."""
     text = {name: meta.get(name.encode(), b"").decode(errors="replace") for name in _FIELDS}
     holder, _, deadline = text["frozen"].partition(" ")
     try:
@@ -61,6 +64,25 @@ def state_of(meta: Mapping[bytes, bytes]) -> ShardState:
     except ValueError:
         holder, until = "", 0.0
     return ShardState(holder, until, text["moved"], text["receiving"], text["verified"])
+
+
+def read_states(store: "Store") -> list[ShardState]:
+    """Return the state of each shard of a store."""
+    commands = [state_read(shard.keys) for shard in store.shards]
+    return [parse_state(reply) for reply in store.ask(commands)]
+
+
+def move_of(fence: str) -> str:
+    """Return the ID of the move in `receiving` or `verified`."""
+    return fence.partition(" ")[2]
+
+
+def is_target_of(target: "Store", source: "Store") -> bool:
+    """Return whether a store was moved to another one."""
+    moves = {state.moved for state in read_states(source)} - {""}
+    shards = read_states(target)
+    fences = [fence for state in shards for fence in (state.receiving, state.verified)]
+    return not moves.isdisjoint(map(move_of, fences))
 
 
 _FIELDS = ("frozen", "moved", "receiving", "verified")

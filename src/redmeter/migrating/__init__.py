@@ -1,0 +1,203 @@
+"""Migrate a store to another server, database, prefix or cluster, as a short planned outage.
+
+    freeze.py    the source: a lease, and the commit that seals it
+    receive.py   the target: who may write to it, and when it is opened
+    contents.py  the keys, and the shards they belong to
+    copy.py      reads and writes them
+    verify.py    compares
+    report.py    results and errors
+
+The steps: the target starts to receive, the source is frozen, everything is copied and verified,
+all shards of the source are sealed, and only then the shards of the target are opened. Every state
+is in `meta:` of a shard and changed by a script that compares before it writes, so a mover may be
+killed, or stopped and continued, anywhere. Running the same command again
+
+- starts from the beginning if no shard of the source is sealed: nothing had happened yet;
+- copies again if some are: nobody could write to the target, and nothing is written to the source;
+- only opens the target if all are, and the target has everything.
+
+Writers keep their events in memory while the source is frozen; see recording/delivery.py. So at
+every moment at most one of the two stores accepts writes.
+"""
+
+from collections.abc import Callable
+
+from redmeter.migrating import copy as copying
+from redmeter.migrating import receive, verify
+from redmeter.migrating.freeze import Freeze, wait_for_others
+from redmeter.migrating.report import Interrupted, MigrationError, Report, Survey
+from redmeter.store import Store
+from redmeter.store.config import StoreConfig
+from redmeter.store.states import ShardState, move_of, read_states
+
+__all__ = ["Interrupted", "MigrationError", "Report", "Survey", "migrate", "survey"]
+
+
+def _ignore(_: int) -> None:
+    pass
+
+
+def survey(source: Store) -> Survey:
+    """Return what there is to copy, and how long the source would be frozen. Changes nothing."""
+    counts, seconds = copying.survey(source)
+    return Survey(dict(counts), seconds, any(state.moved for state in read_states(source)))
+
+
+def migrate(
+    source: Store,
+    target: Store,
+    *,
+    replace: bool = False,
+    erase: bool = False,
+    progress: Callable[[int], None] = _ignore,
+    quit: Callable[[], bool] = lambda: False,  # noqa: A002
+) -> Report:
+    """Migrate a store, or finish an earlier run.
+
+    Args:
+        replace: remove the data that the target has; needed if there are any.
+        erase: remove the data of the source in the end. The state "moved" stays.
+        progress: called with the number of keys copied so far.
+        quit: asked between two steps; once it returns True, the source is thawed.
+
+    Raises:
+        Interrupted: by `quit`; the source is in use again, and unchanged.
+        MigrationError: it cannot begin or go on; unless shards were sealed already, the source is
+            in use again.
+        StoreError: a server cannot be reached or refuses.
+    """
+    return _Move(source, target, replace=replace, progress=progress, quit=quit).run(erase=erase)
+
+
+class _Move:
+    """One run. Args: see migrate()."""
+
+    def __init__(
+        self,
+        source: Store,
+        target: Store,
+        *,
+        replace: bool,
+        progress: Callable[[int], None],
+        quit: Callable[[], bool],  # noqa: A002
+    ) -> None:
+        self._source, self._target = source, target
+        self._replace = replace
+        self._progress = progress
+        self._quit = quit
+        self._token = receive.new_token()
+        self._report = Report()
+
+    def run(self, *, erase: bool) -> Report:
+        """Migrate, and return a report."""
+        source, target, report = self._source, self._target, self._report
+        started = source.clock.monotonic()
+        _check_prefixes(source, target)
+        config, _ = _config_of(source), _config_of(target)
+        _check_different(source, target, self._token)
+        wait_for_others(source, self._quit)
+        found, there = read_states(source), read_states(target)
+        if all(state.moved for state in found):
+            report.move = self._choose(found, there)
+            report.already = all(move_of(s.verified) == report.move for s in there)
+        if not report.already:
+            self._copy_and_commit(config)
+        receive.open_shards(target, read_states(target), report.move)
+        if erase:
+            writer = copying.Writer(source, "moved", report.move)
+            shards = range(len(source.shards))
+            report.erased = copying.remove_all(source, shards, writer, lambda: None)
+        report.seconds = source.clock.monotonic() - started
+        return report
+
+    def _choose(self, found: list[ShardState], there: list[ShardState]) -> str:
+        """Return the ID of the move: that of an earlier run, if this one goes on with it."""
+        moves = {state.moved for state in found if state.moved}
+        if not moves:
+            return receive.new_token()
+        fences = [fence for state in there for fence in (state.receiving, state.verified)]
+        if both := moves & {move_of(fence) for fence in fences}:
+            return min(both)
+        if self._replace:
+            return receive.new_token()
+        part = "" if all(state.moved for state in found) else "partly "
+        raise MigrationError(
+            "moved-elsewhere",
+            f"the source was {part}moved already, and not to {self._target.location}, or the copy "
+            "there is lost: give --replace to copy it there again",
+        )
+
+    def _copy_and_commit(self, config: StoreConfig) -> None:
+        source, target, report = self._source, self._target, self._report
+        freeze = Freeze(source, self._token)
+
+        def between() -> None:
+            if self._quit():
+                raise Interrupted
+            freeze.renew_if_due()
+
+        try:
+            freeze.begin()
+            # Only now: nobody else can seal a shard any more.
+            found, there = read_states(source), read_states(target)
+            report.move = self._choose(found, there)
+            before = next((state.moved for state in found if state.moved), "")
+            fence = f"{self._token} {report.move}"
+            shards = _to_be_filled(found, there, report.move)
+            receive.begin(target, fence, config, shards, replace=self._replace)
+            servers = verify.servers_of(source), verify.servers_of(target)
+            writer = copying.Writer(target, "receiving", fence)
+            copying.remove_all(target, shards, writer, between)
+            copy = copying.Copy(source, target, shards, writer, report, between)
+            copy.run(self._progress)
+            verify.check_contents(target, copy, shards)
+            receive.verify(target, fence, shards)
+            verify.check_servers(source, servers[0], "source")
+            verify.check_servers(target, servers[1], "target")
+            between()
+        except BaseException:
+            freeze.end()
+            raise
+        try:
+            freeze.commit(report.move, before)
+        except MigrationError:
+            freeze.end()
+            raise
+        report.freeze_seconds = source.clock.monotonic() - freeze.since
+        if not all(state.moved == report.move for state in read_states(source)):
+            raise MigrationError("unsealed", "a shard of the source is not sealed: run it again")
+
+
+def _to_be_filled(found: list[ShardState], there: list[ShardState], move: str) -> list[int]:
+    """Return the shards of the target that are copied to: not those that are in use already.
+
+    There are some if the source is sealed and another shard of the target lost its data since.
+    """
+    sealed = all(state.moved == move for state in found)
+    return [n for n, state in enumerate(there) if not (sealed and receive.is_open(state, move))]
+
+
+def _config_of(store: Store) -> StoreConfig:
+    """Return what a store keeps; written down if it is new."""
+    for error in store.load_configs(range(len(store.shards))).values():
+        raise error
+    return store.config()
+
+
+def _check_prefixes(source: Store, target: Store) -> None:
+    if bool(source.keys.prefix) != bool(target.keys.prefix):
+        raise MigrationError(
+            "prefix", "a store without a prefix has another layout: give both a prefix, or neither"
+        )
+
+
+def _check_different(source: Store, target: Store, token: str) -> None:
+    """Check that the two are different stores, whatever their URLs are."""
+    probe = target.shards[0].keys.meta
+    target.ask([("HSET", probe, "probe", token)])
+    try:
+        (seen,) = source.ask([("HGET", source.shards[0].keys.meta, "probe")])
+    finally:
+        target.ask([("HDEL", probe, "probe")])
+    if seen == token.encode():
+        raise MigrationError("same", "source and target are the same store")

@@ -1,0 +1,360 @@
+"""Copy: all keys of a frozen source into the target.
+
+Values are read and written by type (HGETALL, HSET …), not by DUMP and RESTORE, whose format differs
+between versions of Redis and Valkey. Keys are read in pipelines of READ keys, and values of more
+than CHUNK elements in chunks, so that neither server is busy for more than a few milliseconds at a
+time. Data come first, then the indexes that name them.
+
+The target is written by one script, which checks in every call that this mover still owns it. A
+call is not repeated: if an answer is missing, the migration fails and starts again from the
+beginning.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from redmeter.errors import StoreError, StoreRefused
+from redmeter.migrating.contents import StoredKey, all_keys, batched, shard_of_member
+from redmeter.migrating.report import MigrationError, Report
+from redmeter.store import Store
+from redmeter.store.replies import Command, Reply, pairs, raised, scored
+from redmeter.store.scripts import COPY, collect_scripts
+
+#: Keys that are read at once.
+READ = 200
+#: Largest value that is read, or written, as a whole: elements.
+CHUNK = 500
+#: Values of one call of the script, about; and calls that are sent together.
+VALUES, CALLS = 1_000, 4
+
+_SIZES = {"HSET": "HLEN", "ZADD": "ZCARD", "RPUSH": "LLEN", "SET": "STRLEN"}
+
+
+class Write(NamedTuple):
+    """Values that are written to one key."""
+
+    key: bytes
+    command: str
+    #: Whether the key is removed before.
+    anew: bool
+    #: Milliseconds; 0: no limit.
+    ttl: int
+    values: Sequence[bytes]
+    #: The size that the key has to have afterwards; None if that is not known yet.
+    size: int | None
+
+
+class Writer:
+    """Writes keys of a store, as long as it belongs to the caller.
+
+    Args:
+        field, value: the field of `meta:` that must have this value.
+    """
+
+    def __init__(self, store: Store, field: str, value: str) -> None:
+        self._store = store
+        self._fence = field, value
+        self._waiting: dict[int, list[Write]] = defaultdict(list)
+        self._values: Counter[int] = Counter()
+        self._full: list[tuple[int, list[Write]]] = []
+
+    def add(self, shard: int, write: Write) -> None:
+        """Write something, soon."""
+        self._waiting[shard].append(write)
+        self._values[shard] += len(write.values) + 4
+        if self._values[shard] >= VALUES:
+            self._full.append((shard, self._waiting.pop(shard)))
+            del self._values[shard]
+            if len(self._full) >= CALLS:
+                self._send()
+
+    def flush(self) -> None:
+        """Write everything that was added."""
+        self._full += self._waiting.items()
+        self._waiting.clear()
+        self._values.clear()
+        self._send()
+
+    def _send(self) -> None:
+        calls, self._full = self._full, []
+        for pipeline in batched(calls, CALLS):
+            commands = []
+            for shard, writes in pipeline:
+                keys: list[str | bytes] = [self._store.shards[shard].keys.meta]
+                keys += [write.key for write in writes]
+                args: list[str | bytes] = [*self._fence]
+                for write in writes:
+                    args += [write.command, "1" if write.anew else "0", str(write.ttl)]
+                    args += [str(len(write.values)), *write.values]
+                commands.append(COPY.command(keys, args))
+            replies = collect_scripts(self._store.shards[0].link.collect, commands)
+            for (_, writes), reply in zip(pipeline, replies, strict=True):
+                _check(writes, reply)
+
+
+def _check(writes: Sequence[Write], reply: Reply) -> None:
+    if isinstance(reply, StoreRefused) and "FENCED" in reply.detail:
+        raise MigrationError("fenced", "another migration has taken over the target")
+    for write, size in zip(writes, raised(reply), strict=True):
+        if write.size not in (None, size):
+            key = ascii(write.key.decode(errors="replace"))
+            raise MigrationError(
+                "differs",
+                f"{key} has {size} values in the target, and should "
+                f"have {write.size}: something else writes to one of the stores",
+            )
+
+
+class Copy:
+    """Copies keys.
+
+    Args:
+        shards: numbers of the shards of the target that are written.
+        writer: to the target.
+        between: called between two steps; it may raise.
+    """
+
+    def __init__(
+        self,
+        source: Store,
+        target: Store,
+        shards: Collection[int],
+        writer: Writer,
+        report: Report,
+        between: Callable[[], None],
+    ) -> None:
+        self._source, self._target = source, target
+        self._shards, self._writer, self._report = shards, writer, report
+        self._between = between
+        #: (shard, family) of an index of the target -> members that it must have.
+        self.members: Counter[tuple[int, str]] = Counter()
+        #: Shard of the target -> sum of its totals.
+        self.totals: Counter[int] = Counter()
+
+    def run(self, progress: Callable[[int], None]) -> None:
+        """Copy everything.
+
+        Args:
+            progress: called with the number of keys copied so far.
+
+        Raises:
+            MigrationError, StoreError: the copy is not complete.
+        """
+        indexes: dict[bytes, StoredKey] = {}
+        seen: set[bytes] = set()
+        for page in batched(self._data_keys(indexes, seen), READ):
+            self._copy_keys(page)
+            progress(self._report.total)
+            self._between()
+        self._writer.flush()
+        for index in indexes.values():
+            self._copy_index(index)
+        self._writer.flush()
+
+    def _data_keys(self, indexes: dict[bytes, StoredKey], seen: set[bytes]) -> Iterator[StoredKey]:
+        """Yield the keys of data, each once; note the indexes."""
+        for stored in all_keys(self._source):
+            if stored.is_index:
+                indexes[stored.key] = stored
+            elif stored.key not in seen:
+                seen.add(stored.key)
+                if stored.shard(len(self._target.shards)) in self._shards:
+                    yield stored
+
+    def _copy_keys(self, page: Sequence[StoredKey]) -> None:
+        sizes = self._source.ask(
+            list(
+                chain.from_iterable(
+                    (("PTTL", stored.key), (_SIZES[stored.command], stored.key)) for stored in page
+                )
+            )
+        )
+        whole: list[tuple[StoredKey, int, int]] = []
+        for stored, ttl, size in zip(page, sizes[::2], sizes[1::2], strict=True):
+            if _is_foreign(size):
+                self._report.note_foreign(stored.key)
+                continue
+            raised(size)
+            if not size or raised(ttl) == -2:
+                continue  # it has just expired
+            if stored.command != "SET" and size > CHUNK:
+                self._copy_large(stored, ttl, size)
+            else:
+                whole.append((stored, ttl, size))
+        replies = self._source.ask([_whole(stored) for stored, _, _ in whole])
+        for (stored, ttl, size), reply in zip(whole, replies, strict=True):
+            values = _values(stored.command, raised(reply))
+            if values:
+                self._write(stored, ttl, size, values, anew=True, last=True)
+                self._note(stored, size)
+
+    def _copy_large(self, stored: StoredKey, ttl: int, size: int) -> None:
+        first = True
+        for values in _chunks(self._source, stored, size):
+            self._write(stored, ttl, size, values, anew=first, last=False)
+            first = False
+            self._between()
+        self._note(stored, size)
+        self._writer.flush()
+        shard = stored.shard(len(self._target.shards))
+        key = stored.key_in(self._target.shards[shard].keys)
+        (copied,) = self._target.ask([(_SIZES[stored.command], key)])
+        _check([Write(key, stored.command, False, 0, (), size)], [copied])
+
+    def _write(
+        self,
+        stored: StoredKey,
+        ttl: int,
+        size: int,
+        values: Sequence[bytes],
+        *,
+        anew: bool,
+        last: bool,
+    ) -> None:
+        shard = stored.shard(len(self._target.shards))
+        key = stored.key_in(self._target.shards[shard].keys)
+        self._writer.add(
+            shard,
+            Write(key, stored.command, anew, max(0, ttl), values, size if last else None),
+        )
+
+    def _note(self, stored: StoredKey, size: int) -> None:
+        keys = self._report.keys
+        keys[stored.family] = keys.get(stored.family, 0) + 1
+        self._report.values += size
+
+    def _copy_index(self, index: StoredKey) -> None:
+        """Copy the members of an index, each to the shard of its name."""
+        (size,) = self._source.ask([(_SIZES[index.command], index.key)])
+        if _is_foreign(size):
+            self._report.note_foreign(index.key)
+            return
+        shards = len(self._target.shards)
+        for values in _chunks(self._source, index, raised(size)):
+            by_shard: dict[int, list[bytes]] = defaultdict(list)
+            for one, other in batched(values, 2):
+                member = other if index.command == "ZADD" else one
+                shard = shard_of_member(index.family, member, shards)
+                if shard in self._shards:
+                    by_shard[shard] += (one, other)
+                    self.members[shard, index.family] += 1
+                    if index.family == "total":
+                        self.totals[shard] += whole_number(other)
+            for shard, members in by_shard.items():
+                key = index.key_in(self._target.shards[shard].keys)
+                self._writer.add(shard, Write(key, index.command, False, 0, members, None))
+                self._report.values += len(members) // 2
+            self._between()
+
+
+def whole_number(text: bytes) -> int:
+    """Read a total; a text that is no number counts as 0."""
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _is_foreign(reply: Reply) -> bool:
+    return isinstance(reply, StoreRefused) and reply.code == "WRONGTYPE"
+
+
+def _whole(stored: StoredKey) -> Command:
+    return {
+        "HSET": ("HGETALL", stored.key),
+        "ZADD": ("ZRANGE", stored.key, "0", "-1", "WITHSCORES"),
+        "RPUSH": ("LRANGE", stored.key, "0", "-1"),
+        "SET": ("GET", stored.key),
+    }[stored.command]
+
+
+def _values(command: str, reply: Reply) -> list[bytes]:
+    """Return a reply to _whole() as arguments of the command that writes it."""
+    if command == "SET":
+        return [] if reply is None else [reply]
+    if command == "RPUSH":
+        return list(reply)
+    if command == "ZADD":
+        return [part for member, score in _pairs(reply) for part in (score, member)]
+    return [part for pair in pairs(reply) for part in pair]
+
+
+def _pairs(reply: Reply) -> Iterable[tuple[bytes, bytes]]:
+    """Return members with the text of their scores."""
+    if reply and isinstance(reply[0], list):  # protocol 3
+        return [(member, repr(score).encode()) for member, score in scored(reply)]
+    return pairs(reply)
+
+
+def _chunks(source: Store, stored: StoredKey, size: int) -> Iterator[list[bytes]]:
+    """Yield the values of a large key, in pieces; each element once."""
+    if stored.command == "RPUSH":
+        for start in range(0, size, CHUNK):
+            window = str(start), str(start + CHUNK - 1)
+            yield list(raised(source.ask([("LRANGE", stored.key, *window)])[0]))
+        return
+    if stored.command == "ZADD":  # by rank: nothing is written meanwhile
+        for start in range(0, size, CHUNK):
+            window = str(start), str(start + CHUNK - 1)
+            reply = raised(source.ask([("ZRANGE", stored.key, *window, "WITHSCORES")])[0])
+            yield _values("ZADD", reply)
+        return
+    cursor = b"0"
+    seen: set[bytes] = set()
+    while True:
+        cursor, reply = raised(source.ask([("HSCAN", stored.key, cursor, "COUNT", str(CHUNK))])[0])
+        fresh = [(name, value) for name, value in pairs(reply) if name not in seen]
+        seen.update(name for name, _ in fresh)
+        for chunk in batched(fresh, CHUNK):
+            yield [part for pair in chunk for part in pair]
+        if int(cursor) == 0:
+            return
+
+
+def remove_all(
+    store: Store, shards: Collection[int], writer: Writer, between: Callable[[], None]
+) -> int:
+    """Remove all keys that are copied from some shards of a store; return how many there were."""
+    removed = 0
+    tags = {part.keys.head.encode(): number for number, part in enumerate(store.shards)}
+    for page in batched(all_keys(store), READ):
+        for stored in page:
+            shard = 0 if len(tags) == 1 else _shard_in(tags, stored)
+            if shard is not None and shard in shards:
+                writer.add(shard, Write(stored.key, "UNLINK", False, 0, (), None))
+                removed += 1
+        between()
+    writer.flush()
+    return removed
+
+
+def _shard_in(tags: Mapping[bytes, int], stored: StoredKey) -> int | None:
+    """Return the shard of a cluster of a key, by its tag."""
+    return tags.get(stored.key[: stored.key.find(b"}") + 1])
+
+
+def survey(store: Store, *, sample: int = 1_000) -> tuple[Counter[str], float]:
+    """Count the keys of a store by family, and estimate how long it takes to copy them.
+
+    Returns:
+        The counts, and seconds.
+    """
+    started = store.clock.monotonic()
+    counts: Counter[str] = Counter()
+    samples: list[StoredKey] = []
+    for stored in all_keys(store):
+        if not stored.is_index:
+            counts[stored.family] += 1
+            if len(samples) < sample:
+                samples.append(stored)
+    scanned = store.clock.monotonic() - started
+    started = store.clock.monotonic()
+    for page in batched(samples, READ):
+        for reply in store.ask([_whole(stored) for stored in page]):
+            if isinstance(reply, StoreError) and not _is_foreign(reply):
+                raise reply
+    each = (store.clock.monotonic() - started) / max(1, len(samples))
+    # Reading, sizes, writing: four times as long as reading the values alone.
+    return counts, 2 * scanned + 4 * each * counts.total() + 0.5
