@@ -18,8 +18,9 @@ import redis
 
 from redmeter import store as stores
 from redmeter.dashboard.api import API
-from redmeter.dashboard.cache import Body, as_json
+from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import ENDPOINTS, parse
+from redmeter.dashboard.serialize import as_json
 from redmeter.keys import DEFAULT_RETENTION, Keys, entry
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, canonical
 from redmeter.store import Store

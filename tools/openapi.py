@@ -3,8 +3,8 @@
     python tools/openapi.py            writes src/redmeter/dashboard/openapi.json
     python tools/openapi.py --check    exits 1 and names the fix where it is stale
 
-It is made from the table of parameters and from the types of the answers, which are what the API
-itself goes by. Pydantic makes schemas of types; nothing of it is needed where the page is served.
+It is made from the table of parameters and the dataclasses of the answers, which the API itself
+uses. Pydantic makes schemas of types; nothing of it is needed where the page is served.
 """
 # ruff: noqa: INP001
 
@@ -14,11 +14,13 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from redmeter.dashboard import schemas as answer_schemas
+from redmeter.dashboard import rows
+from redmeter.dashboard import schemas as answers
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
 from redmeter.dashboard.parameters import Parameter
 
@@ -118,16 +120,18 @@ def _json(text: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     types = [
         each
-        for each in vars(answer_schemas).values()
-        if isinstance(each, type) and each.__module__ == answer_schemas.__name__
+        for module in (answers, rows)
+        for each in vars(module).values()
+        if isinstance(each, type) and each.__module__ == module.__name__
     ]
     adapters: list[Any] = [(each.__name__, "serialization", TypeAdapter(each)) for each in types]
     _, found = TypeAdapter.json_schemas(adapters, ref_template=_SCHEMAS)
-    comments = _comments()
+    comments = _comments(answers) | _comments(rows)
+    documented = {each.__name__: each for each in types}
     schemas: dict[str, Any] = found["$defs"]
     for name, schema in schemas.items():
         schema.pop("title", None)
-        schema["description"] = inspect.cleandoc(getattr(answer_schemas, name).__doc__ or "")
+        schema["description"] = inspect.cleandoc(documented[name].__doc__ or "")
         for key, own in schema["properties"].items():
             own.pop("title", None)
             if (name, key) in comments:
@@ -135,9 +139,9 @@ def _schemas() -> dict[str, Any]:
     return dict(sorted(schemas.items()))
 
 
-def _comments() -> dict[tuple[str, str], str]:
-    """Return what the `#:` comments of schemas.py say: (type, key) -> text."""
-    source = inspect.getsource(answer_schemas)
+def _comments(module: ModuleType) -> dict[tuple[str, str], str]:
+    """Return what the `#:` comments of a module say: (type, key) -> text."""
+    source = inspect.getsource(module)
     lines = source.splitlines()
     found = {}
     for node in ast.parse(source).body:

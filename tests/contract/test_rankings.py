@@ -454,9 +454,9 @@ def test_every_ranking_has_the_same_default_window_and_the_same_limit_of_rows(
         found = [rank(store, name, 60, order=order)]
         found += [meter.top(name, precision=60, order=order) for meter in (real, memory)]
         assert [len(rows) for rows in found] == [1, 1, 1]
-        assert {rows[0].value for rows in found} == {answer["rows"][0]["value"]}
-        assert answer["rows"][0]["value"] == pytest.approx(value, rel=0.03)
-        assert {rows.slices for rows in found} == {60} == {answer["intervals"]}
+        assert {rows[0].value for rows in found} == {answer.rows[0].value}
+        assert answer.rows[0].value == pytest.approx(value, rel=0.03)
+        assert {rows.slices for rows in found} == {60} == {answer.intervals}
         for meter in (real, memory):
             with pytest.raises(LimitExceeded) as caught:
                 meter.top(name, precision=60, order=order, limit=1001)

@@ -1,6 +1,5 @@
 """What may be asked: everything else is a 400 that says what mends it."""
 
-import json
 from typing import Any
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from dashboard.conftest import error_of
 from redmeter.dashboard.endpoints import ENDPOINTS, MAX_QUERY, parse
 from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.serialize import as_json
 
 SERIES = next(endpoint for endpoint in ENDPOINTS if endpoint.path == "/api/series")
 
@@ -152,8 +152,8 @@ def test_any_query_is_read_or_refused(query: bytes) -> None:
     values, refusal = read(query)
     if refusal is not None:
         assert refusal.status == 400
-        assert all(refusal.answer()["error"].values())
-        assert json.dumps(refusal.answer()).isascii()
+        assert all(vars(refusal.answer().error).values())
+        assert as_json(refusal.answer()).isascii()
     else:
         assert 1 <= values["precision"] <= 366 * 86400
         assert 1 <= len(values["name"]) <= 200

@@ -7,7 +7,6 @@ test_schema.py, where Schemathesis makes requests from openapi.json.
 import asyncio
 import base64
 import contextlib
-import json
 from typing import Any
 from urllib.parse import quote, unquote_plus, urlencode
 
@@ -23,6 +22,7 @@ from redmeter.dashboard.endpoints import ENDPOINTS, parse
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.guard import HEADERS, Hosts, host_of
 from redmeter.dashboard.login import Login
+from redmeter.dashboard.serialize import as_json
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -63,7 +63,7 @@ def test_a_query_of_any_endpoint_is_read_or_refused(endpoint: Any, query: str) -
         refused = refusal
     if refused is not None:
         assert 400 <= refused.status < 500
-        assert json.dumps(refused.answer()).isascii()
+        assert as_json(refused.answer()).isascii()
     else:
         assert set(values) == {parameter.name for parameter in endpoint.parameters}
 

@@ -242,10 +242,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What every answer has. */
+        /** @description The fields of every answer. */
         Answer: {
             now: number;
-            /** @description What it was made without, as sentences: "127.0.0.1:7003 does not answer". */
+            /** @description Why a part is missing, as sentences: "127.0.0.1:7003 does not answer". */
             missing: string[];
         };
         /** @description A pattern that is new, comes far more often than before, or stopped. */
@@ -268,12 +268,12 @@ export interface components {
             /** @description When its last pass ended. */
             ended: number | null;
         };
-        /** @description A series, or all label sets of a name, and what it did within the window. */
+        /** @description A series, or all label sets of a name, within the window. */
         CounterRow: {
             name: string;
             /** @enum {string} */
             kind: "counter" | "gauge" | "histogram";
-            /** @description How many label sets it stands for. */
+            /** @description Number of label sets. */
             series: number;
             /** @description Whether these are all: of a great many series, those of the last name may go on. */
             complete: boolean;
@@ -305,7 +305,7 @@ export interface components {
             /** @description When the series were ranked, of which there are over 1,000: the first 1,000 rows are there, with figures of now. null where all were read for this answer; and where looked_at is less than total, until they have been ranked. */
             ranked_at: number | null;
         };
-        /** @description A series as a chart draws it: of observed values the p95. */
+        /** @description A series as a chart draws it; the p95 of a histogram. */
         Curve: {
             name: string;
             /** @enum {string} */
@@ -314,7 +314,7 @@ export interface components {
             start: number;
             values: (number | null)[];
             partial: boolean;
-            /** @description Of several series that were added up: how many were, and how many there are. */
+            /** @description For a sum of several series: how many were summed, and how many there are. */
             looked_at: number;
             of: number;
         };
@@ -324,13 +324,13 @@ export interface components {
             missing: string[];
             name: string;
             /**
-             * @description "" where nothing is kept under this name; it may come yet.
+             * @description "" if nothing is stored under this name yet.
              * @enum {string}
              */
             kind: "counter" | "gauge" | "histogram" | "";
-            /** @description What its values are in, by its name: seconds, bytes …; "" where that does not say. */
+            /** @description Unit of the values, by the end of the name: seconds, bytes …; "" if unknown. */
             unit: string;
-            /** @description Everything ever counted; null where that is not kept. */
+            /** @description All-time total; null if that is not kept. */
             total: number | null;
             window: components["schemas"]["Window"];
             precisions: components["schemas"]["Curve"][];
@@ -339,19 +339,19 @@ export interface components {
             siblings: components["schemas"]["Sibling"][];
             siblings_of: number;
             siblings_looked_at: number;
-            /** @description Where the name stands for its label sets: how many were added up; else 0. */
+            /** @description For a sum of label sets: how many were summed; else 0. */
             added: number;
             summary: components["schemas"]["Summary"] | null;
             marks: components["schemas"]["Mark"][];
             forecast: components["schemas"]["Forecast"] | null;
-            /** @description The samples of an hour each, for days and hours. */
+            /** @description Hourly samples, for the matrix of days and hours. */
             hours: components["schemas"]["Curve"] | null;
         };
-        /** @description Any answer that is no 2xx. */
+        /** @description Every answer other than 2xx. */
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
         };
-        /** @description One thing that was looked at. */
+        /** @description A finding of a check. */
         Finding: {
             /** @enum {string} */
             level: "ok" | "warn" | "fail";
@@ -359,20 +359,20 @@ export interface components {
             text: string;
             fix: string;
         };
-        /** @description What is expected of a series. */
+        /** @description The expected range of a series. */
         Forecast: {
             precision: number;
             method: string;
-            /** @description Which part of the values the band is made to hold. */
+            /** @description The level of the expected range, 0 to 1. */
             level: number;
-            /** @description What the running slice holds so far, which is not judged. */
+            /** @description The value of the running interval so far, which is not compared. */
             running: number | null;
             past: components["schemas"]["ForecastPast"][];
             ahead: components["schemas"]["ForecastAhead"][];
-            /** @description Why there is none; "" where there is. */
+            /** @description Why there is no forecast; "" if there is one. */
             reason: string;
         };
-        /** @description A slice to come. */
+        /** @description A future interval. */
         ForecastAhead: {
             start: number;
             low: number;
@@ -381,6 +381,8 @@ export interface components {
         };
         /** @description /api/forecast. */
         ForecastAnswer: {
+            now: number;
+            missing: string[];
             precision: number;
             method: string;
             level: number;
@@ -388,11 +390,9 @@ export interface components {
             past: components["schemas"]["ForecastPast"][];
             ahead: components["schemas"]["ForecastAhead"][];
             reason: string;
-            now: number;
-            missing: string[];
             name: string;
         };
-        /** @description A slice that was, and what had been expected. */
+        /** @description A past interval and its expected range. */
         ForecastPast: {
             start: number;
             value: number;
@@ -401,14 +401,14 @@ export interface components {
             high: number;
             outside: boolean;
         };
-        /** @description How often the messages of one pattern come: in the last hour, and in the hour before. */
+        /** @description The frequency of a log pattern in the last hour, and in the hour before. */
         Frequency: {
             logger: string;
             severity: string;
             pattern: string;
             count: number;
             before: number;
-            /** @description As many as the last hour would have by now at the rate of the hour before. */
+            /** @description The count of the last hour by now at the rate of the hour before. */
             expected: number;
             /** @description Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC. */
             sliding: boolean;
@@ -424,7 +424,7 @@ export interface components {
             level: "ok" | "warn" | "fail";
             location: string;
             /**
-             * @description What the page asks; a replica may be some moments behind.
+             * @description The server that is read; a replica may lag.
              * @enum {string}
              */
             read_from: "master" | "replica";
@@ -447,7 +447,7 @@ export interface components {
             others: {
                 [key: string]: number;
             };
-            /** @description By kind; null where the server does not tell. */
+            /** @description By kind; null if the server does not report it. */
             bytes: {
                 [key: string]: number | null;
             };
@@ -456,14 +456,14 @@ export interface components {
             findings: components["schemas"]["Finding"][];
             cleaner: components["schemas"]["Cleaner"];
         };
-        /** @description Requests or events a second. */
+        /** @description Requests or events per second. */
         Hits: {
             value: number | null;
             before: number | null;
-            /** @description Events behind it, and behind what was before. */
+            /** @description Events of the rate, and of the one before. */
             count: number;
             count_before: number | null;
-            /** @description The counter that it is of. */
+            /** @description The counter. */
             name: string | null;
             sampled: boolean;
         };
@@ -474,13 +474,13 @@ export interface components {
             /** @description How many values there are. */
             of: number;
         };
-        /** @description A value of a label, and how often it came within the window. */
+        /** @description A value of a label, and its count within the window. */
         LabelValue: {
             value: string;
             count: number;
             share: number;
         };
-        /** @description A series that may stand for a value of a label. */
+        /** @description A series, perhaps of one value of a label. */
         LabelledSeries: {
             name: string;
             /** @enum {string} */
@@ -489,7 +489,7 @@ export interface components {
             start: number;
             values: (number | null)[];
             partial: boolean;
-            /** @description The value; null for those without the label, and where no label was asked for. */
+            /** @description The value; null for series without the label, and without a label in the request. */
             label: string | null;
         };
         /** @description /healthz. */
@@ -501,7 +501,7 @@ export interface components {
         Logged: {
             value: number | null;
             before: number | null;
-            /** @description As many as the last hour would have by now at the rate of the hour before. */
+            /** @description The count of the last hour by now at the rate of the hour before. */
             expected: number | null;
             /** @description Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC. */
             sliding: boolean;
@@ -514,7 +514,7 @@ export interface components {
             severity: string;
             last: number;
         };
-        /** @description A moment that explains what is seen elsewhere. */
+        /** @description A deploy or another moment. */
         Mark: {
             time: number;
             label: string;
@@ -561,7 +561,7 @@ export interface components {
             slowest: components["schemas"]["Slowest"];
             logged: components["schemas"]["Logged"];
         };
-        /** @description A summary slice by slice; null where nothing was observed. */
+        /** @description A summary per interval; null for intervals without values. */
         OverTime: {
             start: number;
             partial: boolean;
@@ -579,7 +579,7 @@ export interface components {
             window: components["schemas"]["Window"];
             numbers: components["schemas"]["Numbers"];
             chart: components["schemas"]["Curve"][];
-            /** @description What is expected of the first curve of the chart, where that is a counter. */
+            /** @description The expected range of the first curve of the chart, if that is a counter. */
             expected: components["schemas"]["Forecast"] | null;
             marks: components["schemas"]["Mark"][];
             pages: components["schemas"]["OverviewPages"];
@@ -597,15 +597,15 @@ export interface components {
             /** @description When the series were ranked, of which there are over 1,000. null where all were read for this answer; and where looked_at is less than total, until they have been ranked. */
             ranked_at: number | null;
         };
-        /** @description Whether the store is well. */
+        /** @description Health of the store. */
         OverviewHealth: {
             /** @enum {string} */
             level: "ok" | "warn" | "fail";
             findings: components["schemas"]["Finding"][];
-            /** @description How many processes write. */
+            /** @description Number of writing processes. */
             writers: number;
         };
-        /** @description What changed in the log, and what comes most often. */
+        /** @description Changes in the log, and the most frequent patterns. */
         OverviewMessages: {
             changes: components["schemas"]["Change"][];
             frequent: components["schemas"]["Frequency"][];
@@ -614,24 +614,24 @@ export interface components {
             /** @description How many of these are compared by clock hours; the others by sliding hours. */
             clock_hours: number;
         };
-        /** @description The busiest pages. */
+        /** @description The busiest routes. */
         OverviewPages: {
             rows: components["schemas"]["Page"][];
-            /** @description Pages that there are, of those label sets that were looked at. */
+            /** @description Number of routes among the label sets that were read. */
             found: number;
-            /** @description Label sets of requests that there are, and that were looked at. */
+            /** @description Number of label sets of requests, and of those that were read. */
             of: number;
             looked_at: number;
             sampled: boolean;
             values_start: number;
             values_precision: number;
         };
-        /** @description A route, and how its requests went. */
+        /** @description A route and its requests. */
         Page: {
             /** @description "" for requests without a route. */
             route: string;
             count: number;
-            /** @description Within as long a time before; null where nothing keeps it. */
+            /** @description In the window before; null if that is not kept. */
             before: number | null;
             per_second: number;
             /** @description Of all requests. */
@@ -644,7 +644,7 @@ export interface components {
             /** @description Count x mean, seconds; and its share of that of all routes. */
             total: number | null;
             total_share: number | null;
-            /** @description Requests slice by slice, the newest last: of values_precision, from values_start on. */
+            /** @description Requests per interval of values_precision, from values_start on, the newest last. */
             values: (number | null)[];
         };
         /** @description /api/pages. */
@@ -653,15 +653,15 @@ export interface components {
             missing: string[];
             window: components["schemas"]["Window"];
             rows: components["schemas"]["Page"][];
-            /** @description Pages that there are, of those label sets that were looked at. */
+            /** @description Number of routes among the label sets that were read. */
             found: number;
-            /** @description Label sets of requests that there are, and that were looked at. */
+            /** @description Number of label sets of requests, and of those that were read. */
             of: number;
             looked_at: number;
-            /** @description Series of durations, and those of which percentiles were read. */
+            /** @description Number of series of durations, and of those with percentiles. */
             timed: number;
             timed_read: number;
-            /** @description Whether durations are of a part of the requests. */
+            /** @description Whether only some requests were timed. */
             sampled: boolean;
             values_start: number;
             values_precision: number;
@@ -675,7 +675,7 @@ export interface components {
             /** @description Whether only some requests were timed. */
             sampled: boolean;
         };
-        /** @description What was wrong, and what mends it. */
+        /** @description An error and its fix. */
         Problem: {
             code: string;
             message: string;
@@ -694,12 +694,12 @@ export interface components {
             name: string;
             /** @enum {string} */
             kind: "counter" | "gauge" | "histogram";
-            /** @description Width of a slice, seconds. */
+            /** @description Width of an interval, seconds. */
             precision: number;
-            /** @description Start of the slice of the first value; the end of the window where there are no values. */
+            /** @description Start of the interval of the first value; the end of the window if there are no values. */
             start: number;
             values: (number | null)[];
-            /** @description Whether the newest value is of a slice that is still running. */
+            /** @description Whether the newest interval is still running. */
             partial: boolean;
         };
         /** @description /api/series. */
@@ -730,17 +730,17 @@ export interface components {
             count: number;
             share: number;
         };
-        /** @description The slowest page. */
+        /** @description The slowest route. */
         Slowest: {
             value: number | null;
             before: number | null;
             route: string | null;
         };
-        /** @description Which store this is, and what it keeps. */
+        /** @description The store and its retention. */
         StoreInfo: {
             location: string;
             /**
-             * @description What the page asks; a replica may be some moments behind.
+             * @description The server that is read; a replica may lag.
              * @enum {string}
              */
             read_from: "master" | "replica";
@@ -753,7 +753,7 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** @description How observed values were spread within a window. */
+        /** @description The distribution of a histogram within a window. */
         Summary: {
             name: string;
             count: number;
@@ -762,12 +762,12 @@ export interface components {
             stddev: number | null;
             low: number | null;
             high: number | null;
-            /** @description "0.95" -> what 95 % do not exceed. */
+            /** @description "0.95" -> the 95th percentile. */
             quantiles: {
                 [key: string]: number | null;
             };
             share_above: number | null;
-            /** @description Lower edge, upper edge, how many: ascending. */
+            /** @description Lower edge, upper edge, count; ascending. */
             buckets: [
                 number,
                 number,
@@ -795,18 +795,18 @@ export interface components {
             left_out: (string | null)[];
             intervals: number;
         };
-        /** @description What an answer is about: [start, end). */
+        /** @description The window of an answer: [start, end). */
         Window: {
             precision: number;
             start: number;
             end: number;
-            /** @description Whether the time before this window is kept as well, to be compared with. */
+            /** @description Whether the window before is kept as well, for comparison. */
             before: boolean;
-            /** @description The precision that observed values are read at, and where their window starts. */
+            /** @description The precision of histograms, and the start of their window. */
             histograms: number;
             histograms_start: number;
         };
-        /** @description A process that writes, and what it last told of itself. */
+        /** @description A writing process and its last report. */
         Writer: {
             host: string;
             pid: number;

@@ -8,6 +8,7 @@ from typing import Any
 from redmeter.dashboard import handlers
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import Endpoint
+from redmeter.dashboard.schemas import Answer
 from redmeter.health.writer_findings import health_panel
 from redmeter.reading.overview import Watch
 from redmeter.reading.rowrankings import RowRankings, Start
@@ -18,7 +19,7 @@ PATIENCE = 10.0
 
 Values = Mapping[str, Any]
 
-_HANDLERS: dict[str, Callable[[Store, Values], Any]] = {
+_HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/series": handlers.series,
     "/api/names": handlers.names,
     "/api/top": handlers.top,
@@ -51,7 +52,7 @@ class API:
         self._rankings = RowRankings(self.reader, start)
         self._watch = Watch(self.reader, self._rankings, health_panel)
 
-    def answer(self, endpoint: Endpoint, values: Values) -> Any:
+    def answer(self, endpoint: Endpoint, values: Values) -> Answer:
         """Answer a question. Called by several threads.
 
         Raises:

@@ -23,11 +23,12 @@ from starlette.routing import Route
 from redmeter import store as stores
 from redmeter.dashboard import api
 from redmeter.dashboard.access import Given, check_access
-from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body, as_json
+from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
 from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
 from redmeter.dashboard.guard import Guard, Hosts, error_response, route_path
+from redmeter.dashboard.serialize import as_json
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
 from redmeter.queries import Queries
@@ -180,7 +181,6 @@ class Dashboard(Starlette):
 def _made(endpoint: Endpoint, answers: api.API | None, values: dict[str, Any]) -> Body:
     """Make an answer: called in a thread."""
     answer = _there(answers).answer(endpoint, values)
-    now = answer["now"]
     content = as_json(answer)
     if len(content) > MAX_BYTES:
         raise HTTPError(
@@ -191,7 +191,7 @@ def _made(endpoint: Endpoint, answers: api.API | None, values: dict[str, Any]) -
         )
     # The time comes first, so that the rest is what follows the first comma.
     tag = content.partition(b",")[2]
-    return Body(content, "application/json", tag=tag, headers={NOW_HEADER: f"{now:.3f}"})
+    return Body(content, "application/json", tag=tag, headers={NOW_HEADER: f"{answer.now:.3f}"})
 
 
 def _there(answers: api.API | None) -> api.API:

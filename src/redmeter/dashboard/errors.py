@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from redmeter.dashboard.rows import Problem
 from redmeter.dashboard.schemas import ErrorAnswer
 from redmeter.errors import (
     AccessDenied,
@@ -49,7 +50,7 @@ class HTTPError(RedmeterError):
 
     def answer(self) -> ErrorAnswer:
         """Return what is sent."""
-        return {"error": {"code": self.code, "message": self.message, "fix": self.fix}}
+        return ErrorAnswer(error=Problem(code=self.code, message=self.message, fix=self.fix))
 
 
 def http_error_of(error: RedmeterError) -> HTTPError:

@@ -22,9 +22,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from redmeter.dashboard import access
-from redmeter.dashboard.cache import as_json
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.login import Login
+from redmeter.dashboard.serialize import as_json
 from redmeter.errors import InvalidSetting
 
 logger = logging.getLogger("redmeter")

@@ -3,13 +3,14 @@
 Each is a function of the store and the parsed parameters; api.py maps paths to them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from redmeter import types
 from redmeter.analysis.forecast import forecast as make_forecast
-from redmeter.dashboard import schemas, serialize
+from redmeter.dashboard import rows, schemas, serialize
 from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.serialize import convert
 from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writer_findings import PANEL
@@ -21,6 +22,7 @@ from redmeter.reading.forecasts import expecting
 from redmeter.reading.labelled import by_label, summaries_of
 from redmeter.reading.marks import read_marks_now
 from redmeter.reading.rowrankings import RankingKey, RowRankings
+from redmeter.reading.rows import Row
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.reading.talk import talk
 from redmeter.reading.top import top as rank
@@ -50,26 +52,26 @@ def series(store: Store, values: Values) -> schemas.SeriesAnswer:
     grid, read = read_hashes(store, key, names, precision, lay, since=since, until=until)
     now, first = grid.now, grid.starts.start
     end = max(first, grid.starts.stop - 1 + precision)
-    # What cannot be read, since another program keeps something else there, is empty.
-    found: list[schemas.LabelledSeries] = [
-        {
-            **serialize.of_series(
-                read.get(name, types.Series(name, precision, end, (), partial=False)),
-                values["kind"],
-            ),
-            "label": None,
-        }
+    # A key of another type, written by another program, is an empty series.
+    empty = types.Series[Any]
+    series = [
+        convert(
+            rows.LabelledSeries,
+            read.get(name, empty(name, precision, end, (), partial=False)),
+            kind=values["kind"],
+            label=None,
+        )
         for name in names
     ]
-    return {
-        "now": now,
-        "missing": store.skipped(),
-        "precision": precision,
-        "start": first,
-        "end": end,
-        "series": found,
-        "of": len(found),
-    }
+    return schemas.SeriesAnswer(
+        now=now,
+        missing=store.skipped(),
+        precision=precision,
+        start=first,
+        end=end,
+        series=series,
+        of=len(series),
+    )
 
 
 def _labelled(store: Store, values: Values) -> schemas.SeriesAnswer:
@@ -80,32 +82,31 @@ def _labelled(store: Store, values: Values) -> schemas.SeriesAnswer:
     if len(names) != 1 or "{" in names[0]:
         raise _together(f"{which} takes one name without labels", "give one name, as http_requests")
     if values["kind"] != "counter":
-        raise _together(f"{which} is of counters", "leave kind out")
+        raise _together(f"{which} is of counters", "omit kind")
     options = {"since": values["since"], "until": values["until"], "limit": MAX_VALUES}
     view, found = run(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
-    return {
-        "now": view.now,
-        "missing": store.skipped(),
-        "precision": precision,
-        "start": found.start,
-        "end": found.end,
-        "series": [
-            {**serialize.of_series(series, "counter"), "label": value}
+    return convert(
+        schemas.SeriesAnswer,
+        found,
+        now=view.now,
+        missing=store.skipped(),
+        precision=precision,
+        series=[
+            convert(rows.LabelledSeries, series, kind="counter", label=value)
             for value, series in found.series.items()
         ],
-        "of": found.of,
-    }
+    )
 
 
 def names(store: Store, values: Values) -> schemas.NamesAnswer:
     """Answer /api/names."""
     view, found = catalogue.read_names_now(store, values["pattern"], values["kind"])
-    return {
-        "now": view.now,
-        "missing": store.skipped(),
-        "names": found[: values["limit"]],
-        "total": len(found),
-    }
+    return schemas.NamesAnswer(
+        now=view.now,
+        missing=store.skipped(),
+        names=found[: values["limit"]],
+        total=len(found),
+    )
 
 
 def top(store: Store, values: Values) -> schemas.TopAnswer:
@@ -121,21 +122,17 @@ def top(store: Store, values: Values) -> schemas.TopAnswer:
     wanted = Top(
         values["name"], values["precision"], by, intervals, values["limit"], order, where, failing
     )
-    view, rows = run(store, lambda kept: rank(store.keys, kept, wanted))
+    view, ranking = run(store, lambda kept: rank(store.keys, kept, wanted))
     missing = store.skipped()
-    return {
-        "now": view.now,
-        "missing": missing,
-        "rows": [
-            {"key": row.key, "count": row.count, "share": row.share, "value": row.value}
-            for row in rows
-        ],
-        "groups": rows.groups,
-        "looked_at": rows.looked_at,
-        "complete": rows.complete and not missing,
-        "left_out": list(rows.left_out),
-        "intervals": rows.slices,
-    }
+    return convert(
+        schemas.TopAnswer,
+        ranking,
+        now=view.now,
+        missing=missing,
+        rows=ranking,
+        complete=ranking.complete and not missing,
+        intervals=ranking.slices,
+    )
 
 
 def _labels(name: str, values: Values) -> dict[str, str] | None:
@@ -167,54 +164,42 @@ def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
         serialize.of_summary(one, wanted, values["threshold"], over_time=values["over_time"])
         for one in found
     ]
-    return {
-        "now": view.now,
-        "missing": store.skipped(),
-        "precision": precision,
-        "start": found[0].start,
-        "end": max(found[0].start, found[0].end),
-        "summaries": summaries,
-    }
+    return schemas.SummaryAnswer(
+        now=view.now,
+        missing=store.skipped(),
+        precision=precision,
+        start=found[0].start,
+        end=max(found[0].start, found[0].end),
+        summaries=summaries,
+    )
 
 
 def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
     """Answer /api/messages."""
     logger, severities, limit = values["logger"], values["severity"], values["limit"]
     view, found = run(store, lambda _: talk(store.keys, logger, severities, limit))
-    return {
-        "now": view.now,
-        "missing": store.skipped(),
-        "changes": [serialize.of_change(change, view.now) for change in found.changes],
-        "frequent": [serialize.of_frequency(one, view.now) for one in found.frequent],
-        "recent": [
-            {"logger": m.logger, "severity": m.severity, "time": m.time, "text": m.text}
-            for m in found.recent
-        ],
-        "loggers": [
-            {"logger": s.logger, "severity": s.severity, "last": s.last} for s in found.loggers
-        ],
-        "sources": found.sources,
-        "compared": found.compared,
-        "clock_hours": found.clock_hours,
-    }
+    return convert(
+        schemas.MessagesAnswer,
+        found,
+        now=view.now,
+        missing=store.skipped(),
+        changes=[serialize.of_change(change, view.now) for change in found.changes],
+        frequent=[serialize.of_frequency(one, view.now) for one in found.frequent],
+    )
 
 
 def marks(store: Store, values: Values) -> schemas.MarksAnswer:
     """Answer /api/marks."""
     now, found = read_marks_now(store, since=values["since"], until=values["until"])
-    return {"now": now, "missing": store.skipped(), "marks": serialize.of_marks(found)}
+    return convert(schemas.MarksAnswer, None, now=now, missing=store.skipped(), marks=found)
 
 
 def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
     view, found = run(store, lambda _: expecting(store.keys, name, precision))
-    return {
-        "now": view.now,
-        "missing": store.skipped(),
-        "name": name,
-        **serialize.of_forecast(found),
-    }
+    missing = store.skipped()
+    return convert(schemas.ForecastAnswer, found, now=view.now, missing=missing, name=name)
 
 
 def pages(store: Store, values: Values) -> schemas.PagesAnswer:
@@ -227,20 +212,7 @@ def pages(store: Store, values: Values) -> schemas.PagesAnswer:
         offset=values["offset"],
         containing=values["filter"],
     )
-    return {
-        "now": now,
-        "missing": store.skipped(),
-        "window": serialize.of_span(found.window),
-        "rows": [serialize.of_page(page) for page in found.rows],
-        "found": found.found,
-        "of": found.of,
-        "looked_at": found.looked_at,
-        "timed": found.timed,
-        "timed_read": found.timed_read,
-        "sampled": found.sampled,
-        "values_start": found.values_start,
-        "values_precision": found.values_precision,
-    }
+    return convert(schemas.PagesAnswer, found, now=now, missing=store.skipped())
 
 
 def counters(store: Store, rankings: RowRankings, values: Values) -> schemas.CountersAnswer:
@@ -264,109 +236,94 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> schemas.Cou
         rankings.refresh(key, found)
     window = whole_window(view.retention, precision)
     observed = histogram_window(view.histograms, window)
-    return {
-        "now": view.now,
-        "missing": store.skipped(),
-        "window": serialize.of_span(reading_overview.span_of(window, observed, view.now)),
-        "rows": [serialize.of_row(row) for row in found.rows],
-        "total": found.total,
-        "looked_at": found.looked_at,
-        "found": found.found,
-        "ranked_at": found.ranked_at,
-    }
+    return convert(
+        schemas.CountersAnswer,
+        found,
+        now=view.now,
+        missing=store.skipped(),
+        window=reading_overview.span_of(window, observed, view.now),
+        rows=_counter_rows(found.rows),
+    )
+
+
+def _counter_rows(listed: Sequence[Row]) -> list[rows.CounterRow]:
+    return [convert(rows.CounterRow, row, partial=bool(row.values)) for row in listed]
 
 
 def detail(store: Store, values: Values) -> schemas.DetailAnswer:
     """Answer /api/detail."""
     name, precision = values["name"], values["precision"]
     view, found = run(store, lambda kept: reading_detail.detail(store.keys, kept, name, precision))
-    kind: Any = found.kind
     own = [curve for curve in found.curves if curve.precision == precision]
     hours = [curve for curve in found.curves if curve.precision == 3600]
-    return {
-        "now": view.now,
-        "missing": store.skipped(),
-        "name": name,
-        "kind": kind,
-        "unit": serialize.unit_of(name),
-        "total": found.total,
-        "window": serialize.of_span(found.window),
-        "precisions": [serialize.of_curve(curve) for curve in found.curves],
-        "labels": [
-            {
-                "label": label.label,
-                "values": [
-                    {"value": part.name, "count": part.count, "share": part.share}
-                    for part in label.values
-                ],
-                "of": label.of,
-            }
+    return convert(
+        schemas.DetailAnswer,
+        found,
+        now=view.now,
+        missing=store.skipped(),
+        name=name,
+        unit=serialize.unit_of(name),
+        precisions=found.curves,
+        labels=[
+            rows.Label(
+                label=label.label,
+                values=[convert(rows.LabelValue, part, value=part.name) for part in label.values],
+                of=label.of,
+            )
             for label in found.labels
         ],
-        "siblings": [
-            {"name": part.name, "count": part.count, "share": part.share} for part in found.sets
-        ],
-        "siblings_of": found.sets_of,
-        "siblings_looked_at": found.sets_looked_at,
-        "added": found.sets_added,
-        "summary": None
+        siblings=found.sets,
+        siblings_of=found.sets_of,
+        siblings_looked_at=found.sets_looked_at,
+        added=found.sets_added,
+        summary=None
         if found.summary is None
         else serialize.of_summary(found.summary, DETAIL_QUANTILES, over_time=True),
-        "marks": serialize.of_marks(found.marks),
-        "forecast": _expected(own[0]) if own and kind != "histogram" else None,
-        "hours": serialize.of_curve(hours[0]) if hours else None,
-    }
+        forecast=_expected(own[0]) if own and found.kind != "histogram" else None,
+        hours=hours[0] if hours else None,
+    )
 
 
-def _expected(curve: curves.Curve) -> schemas.Forecast:
-    """Return what is expected of a curve of a counter or a gauge, which is read already."""
+def _expected(curve: curves.Curve) -> types.Forecast:
+    """Return the forecast of a curve of a counter or a gauge, which is read already."""
     values: Any = tuple(curve.values)
     series: Any = types.Series(
         curve.name, curve.precision, curve.start, values, partial=curve.partial
     )
-    return serialize.of_forecast(make_forecast(series, counts=curve.kind == "counter"))
+    return make_forecast(series, counts=curve.kind == "counter")
 
 
 def health(store: Store, _: Values) -> schemas.HealthAnswer:
     """Answer /api/health."""
     found = doctor.examine(store)
     now = store.clock.wall() + found.clock_difference
-    return {
-        "now": now,
-        "missing": found.missing,
-        "level": found.level,
-        "location": found.location,
-        "read_from": _read_from(replica=store.reader is not store),
-        "prefix": found.prefix,
-        "server": found.server,
-        "version": found.version,
-        "clock_difference": found.clock_difference,
-        "retention": serialize.by_precision(found.retention),
-        "histogram_retention": serialize.by_precision(found.histogram_retention),
-        "series": serialize.by_precision(found.series),
-        "others": found.others,
-        "bytes": found.bytes,
-        "estimated": found.estimated,
-        "writers": [
-            {
-                "host": writer.text("host"),
-                "pid": int(pid) if (pid := writer.text("pid")).isdecimal() and len(pid) < 10 else 0,
-                "seen": writer.seen,
-                "alive": writer.alive(now),
-                "instance": writer.instance,
-                "last_flush": writer.moment("last_flush"),
-                "stored": writer.number("stored"),
-                "buffered": writer.number("buffered"),
-                "dropped": writer.number("dropped"),
-                "lost": {why: serialize.by_precision(some) for why, some in writer.lost().items()},
-                "troubles": writer.counts("troubles"),
-                "last_trouble": writer.text("last_trouble"),
-            }
+    return convert(
+        schemas.HealthAnswer,
+        found,
+        now=now,
+        read_from=_read_from(replica=store.reader is not store),
+        writers=[
+            rows.Writer(
+                host=writer.text("host"),
+                pid=int(pid) if (pid := writer.text("pid")).isdecimal() and len(pid) < 10 else 0,
+                seen=writer.seen,
+                alive=writer.alive(now),
+                instance=writer.instance,
+                last_flush=writer.moment("last_flush"),
+                stored=writer.number("stored"),
+                buffered=writer.number("buffered"),
+                dropped=writer.number("dropped"),
+                lost={
+                    reason: {str(precision): count for precision, count in counts.items()}
+                    for reason, counts in writer.lost().items()
+                },
+                troubles=writer.counts("troubles"),
+                last_trouble=writer.text("last_trouble"),
+            )
             for writer in found.writers
         ],
-        "findings": [serialize.of_finding(finding) for finding in found.findings],
-        "cleaner": {"ended": found.cleaned},
-    }
+        cleaner=rows.Cleaner(ended=found.cleaned),
+    )
 
 
 def _read_from(*, replica: bool) -> Literal["master", "replica"]:
@@ -382,60 +339,46 @@ def overview(
         replica: whether the store is a replica.
     """
     view, found = watch.look(values["precision"], series=values["series"], store=store)
-    start, width = found.values_start, found.values_precision
-    counters, missing = found.counters, store.skipped()
-    lacking = [Finding("fail", "cluster", f"{told}: its data is missing") for told in missing]
-    level: Any = "fail" if lacking else found.health.level
-    return {
-        "now": view.now,
-        "missing": missing,
-        "store": {
-            "location": store.location,
-            "read_from": _read_from(replica=replica),
-            "prefix": store.keys.prefix,
-            "version": view.version,
-            "retention": serialize.by_precision(view.retention),
-            "histograms": serialize.by_precision(view.histograms),
-        },
-        "window": serialize.of_span(found.window),
-        "numbers": serialize.of_numbers(found.numbers),
-        "chart": [serialize.of_curve(curve) for curve in found.chart],
-        "expected": _expected(found.chart[0])
-        if found.chart and found.chart[0].kind == "counter"
-        else None,
-        "marks": serialize.of_marks(found.marks),
-        "pages": {
-            "rows": [serialize.of_page(page) for page in found.pages.rows],
-            "found": found.pages.found,
-            "of": found.pages.of,
-            "looked_at": found.pages.looked_at,
-            "sampled": found.pages.sampled,
-            "values_start": start,
-            "values_precision": width,
-        },
-        "messages": {
-            "changes": [serialize.of_change(change, view.now) for change in found.messages.changes],
-            "frequent": [serialize.of_frequency(one, view.now) for one in found.messages.frequent],
-            "sources": found.messages.sources,
-            "compared": found.messages.compared,
-            "clock_hours": found.messages.clock_hours,
-        },
-        "counters": {
-            "rows": [serialize.of_row(row) for row in counters.rows],
-            "found": counters.found,
-            "total": counters.total,
-            "looked_at": counters.looked_at,
-            "ranked_at": counters.ranked_at,
-        },
-        "health": {
-            "level": level,
-            "findings": [
-                serialize.of_finding(finding)
-                for finding in [*lacking, *found.health.findings][:PANEL]
-            ],
-            "writers": found.health.writers,
-        },
-    }
+    missing = store.skipped()
+    lacking = [Finding("fail", "cluster", f"{reason}: its data is missing") for reason in missing]
+    counted = found.chart and found.chart[0].kind == "counter"
+    return convert(
+        schemas.OverviewAnswer,
+        found,
+        now=view.now,
+        missing=missing,
+        store=rows.StoreInfo(
+            location=store.location,
+            read_from=_read_from(replica=replica),
+            prefix=store.keys.prefix,
+            version=view.version,
+            retention={str(p): samples for p, samples in view.retention.items()},
+            histograms={str(p): samples for p, samples in view.histograms.items()},
+        ),
+        numbers=serialize.of_numbers(found.numbers),
+        expected=_expected(found.chart[0]) if counted else None,
+        pages=convert(
+            schemas.OverviewPages,
+            found.pages,
+            values_start=found.values_start,
+            values_precision=found.values_precision,
+        ),
+        messages=convert(
+            schemas.OverviewMessages,
+            found.messages,
+            changes=[serialize.of_change(change, view.now) for change in found.messages.changes],
+            frequent=[serialize.of_frequency(one, view.now) for one in found.messages.frequent],
+        ),
+        counters=convert(
+            schemas.OverviewCounters, found.counters, rows=_counter_rows(found.counters.rows)
+        ),
+        health=convert(
+            schemas.OverviewHealth,
+            found.health,
+            level="fail" if lacking else found.health.level,
+            findings=[*lacking, *found.health.findings][:PANEL],
+        ),
+    )
 
 
 def _together(message: str, fix: str) -> HTTPError:

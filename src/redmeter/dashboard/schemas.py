@@ -1,56 +1,47 @@
-"""The shapes of what the API answers, one per endpoint. Types alone.
+"""The answers of the API, one per endpoint: frozen dataclasses.
 
-tools/openapi.py makes the schemas of openapi.json from them, and the page its own types from that
-file, so that neither can say something else than this one. Times are Unix seconds by the store's
-clock, durations seconds, shares 0 to 1; null stands for what is not known, since JSON has no NaN.
+A shape is declared once: here, or in rows.py. serialize.py derives its JSON, tools/openapi.py its
+schema in openapi.json, and the page derives its TypeScript types from that file.
 """
 
-import sys
+from dataclasses import dataclass
 from typing import Literal
 
-if sys.version_info >= (3, 12):
-    from typing import TypedDict
-else:  # of which the tool can make a schema there
-    from typing_extensions import TypedDict
+from redmeter.dashboard.rows import (
+    Change,
+    Cleaner,
+    CounterRow,
+    Curve,
+    Finding,
+    Forecast,
+    Frequency,
+    Label,
+    LabelledSeries,
+    Logger,
+    Mark,
+    Message,
+    Numbers,
+    Page,
+    Problem,
+    RankedRow,
+    Sibling,
+    StoreInfo,
+    Summary,
+    Window,
+    Writer,
+)
 
 
-class Answer(TypedDict):
-    """What every answer has."""
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The fields of every answer."""
 
     now: float
-    #: What it was made without, as sentences: "127.0.0.1:7003 does not answer".
+    #: Why a part is missing, as sentences: "127.0.0.1:7003 does not answer".
     missing: list[str]
 
 
-class Series(TypedDict):
-    """Samples, the oldest first, without holes: null where a gauge was not set."""
-
-    name: str
-    kind: Literal["counter", "gauge", "histogram"]
-    #: Width of a slice, seconds.
-    precision: int
-    #: Start of the slice of the first value; the end of the window where there are no values.
-    start: int
-    values: list[float | None]
-    #: Whether the newest value is of a slice that is still running.
-    partial: bool
-
-
-class Curve(Series):
-    """A series as a chart draws it: of observed values the p95."""
-
-    #: Of several series that were added up: how many were, and how many there are.
-    looked_at: int
-    of: int
-
-
-class LabelledSeries(Series):
-    """A series that may stand for a value of a label."""
-
-    #: The value; null for those without the label, and where no label was asked for.
-    label: str | None
-
-
+@dataclass(frozen=True, kw_only=True)
 class SeriesAnswer(Answer):
     """/api/series."""
 
@@ -63,6 +54,7 @@ class SeriesAnswer(Answer):
     of: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class NamesAnswer(Answer):
     """/api/names."""
 
@@ -71,16 +63,7 @@ class NamesAnswer(Answer):
     total: int
 
 
-class RankedRow(TypedDict):
-    """A row of a ranking."""
-
-    #: A label's value, or a name; null: without this label.
-    key: str | None
-    count: int
-    share: float
-    value: float
-
-
+@dataclass(frozen=True, kw_only=True)
 class TopAnswer(Answer):
     """/api/top."""
 
@@ -92,34 +75,7 @@ class TopAnswer(Answer):
     intervals: int
 
 
-class OverTime(TypedDict):
-    """A summary slice by slice; null where nothing was observed."""
-
-    start: int
-    partial: bool
-    count: list[int]
-    mean: list[float | None]
-    quantiles: dict[str, list[float | None]]
-
-
-class Summary(TypedDict):
-    """How observed values were spread within a window."""
-
-    name: str
-    count: int
-    total: float | None
-    mean: float | None
-    stddev: float | None
-    low: float | None
-    high: float | None
-    #: "0.95" -> what 95 % do not exceed.
-    quantiles: dict[str, float | None]
-    share_above: float | None
-    #: Lower edge, upper edge, how many: ascending.
-    buckets: list[tuple[float, float, int]]
-    over_time: OverTime | None
-
-
+@dataclass(frozen=True, kw_only=True)
 class SummaryAnswer(Answer):
     """/api/summary."""
 
@@ -129,46 +85,7 @@ class SummaryAnswer(Answer):
     summaries: list[Summary]
 
 
-class Frequency(TypedDict):
-    """How often the messages of one pattern come: in the last hour, and in the hour before."""
-
-    logger: str
-    severity: str
-    pattern: str
-    count: int
-    before: int
-    #: As many as the last hour would have by now at the rate of the hour before.
-    expected: float
-    #: Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC.
-    sliding: bool
-    first: float | None
-    last: float | None
-    sample: str
-
-
-class Change(Frequency):
-    """A pattern that is new, comes far more often than before, or stopped."""
-
-    what: Literal["new", "spiking", "gone"]
-
-
-class Message(TypedDict):
-    """One message."""
-
-    logger: str
-    severity: str
-    time: float | None
-    text: str
-
-
-class Logger(TypedDict):
-    """A logger and a severity that messages came with."""
-
-    logger: str
-    severity: str
-    last: float
-
-
+@dataclass(frozen=True, kw_only=True)
 class MessagesAnswer(Answer):
     """/api/messages."""
 
@@ -183,103 +100,34 @@ class MessagesAnswer(Answer):
     clock_hours: int
 
 
-class Mark(TypedDict):
-    """A moment that explains what is seen elsewhere."""
-
-    time: float
-    label: str
-
-
+@dataclass(frozen=True, kw_only=True)
 class MarksAnswer(Answer):
     """/api/marks."""
 
     marks: list[Mark]
 
 
-class Window(TypedDict):
-    """What an answer is about: [start, end)."""
-
-    precision: int
-    start: int
-    end: int
-    #: Whether the time before this window is kept as well, to be compared with.
-    before: bool
-    #: The precision that observed values are read at, and where their window starts.
-    histograms: int
-    histograms_start: int
-
-
-class Page(TypedDict):
-    """A route, and how its requests went."""
-
-    #: "" for requests without a route.
-    route: str
-    count: int
-    #: Within as long a time before; null where nothing keeps it.
-    before: int | None
-    per_second: float
-    #: Of all requests.
-    share: float
-    failed: int
-    #: Of the requests of this route.
-    failing: float
-    mean: float | None
-    p95: float | None
-    #: Count x mean, seconds; and its share of that of all routes.
-    total: float | None
-    total_share: float | None
-    #: Requests slice by slice, the newest last: of values_precision, from values_start on.
-    values: list[float | None]
-
-
+@dataclass(frozen=True, kw_only=True)
 class PagesAnswer(Answer):
     """/api/pages."""
 
     window: Window
     rows: list[Page]
-    #: Pages that there are, of those label sets that were looked at.
+    #: Number of routes among the label sets that were read.
     found: int
-    #: Label sets of requests that there are, and that were looked at.
+    #: Number of label sets of requests, and of those that were read.
     of: int
     looked_at: int
-    #: Series of durations, and those of which percentiles were read.
+    #: Number of series of durations, and of those with percentiles.
     timed: int
     timed_read: int
-    #: Whether durations are of a part of the requests.
+    #: Whether only some requests were timed.
     sampled: bool
     values_start: int
     values_precision: int
 
 
-class CounterRow(TypedDict):
-    """A series, or all label sets of a name, and what it did within the window."""
-
-    name: str
-    kind: Literal["counter", "gauge", "histogram"]
-    #: How many label sets it stands for.
-    series: int
-    #: Whether these are all: of a great many series, those of the last name may go on.
-    complete: bool
-    #: How often it happened within the window, and within as long a time before; of a gauge, how
-    #: many samples there are. null where nothing keeps what was before.
-    count: int
-    before: int | None
-    #: The mean of a histogram, the newest sample of a gauge.
-    value: float | None
-    #: The 95th percentile of a histogram within the window, and within as long a time before; null
-    #: for others, and where it was not read: a list reads 50 series at most, those rows first that
-    #: have the fewest.
-    p95: float | None
-    p95_before: float | None
-    #: By intervals: counts, samples of a gauge, or the 95th percentiles of a histogram, at most 24;
-    #: null for gaps.
-    values: list[float | None]
-    #: Start of the first interval, and the width of each, seconds.
-    start: int
-    precision: int
-    partial: bool
-
-
+@dataclass(frozen=True, kw_only=True)
 class CountersAnswer(Answer):
     """/api/counters."""
 
@@ -295,81 +143,23 @@ class CountersAnswer(Answer):
     ranked_at: float | None
 
 
-class LabelValue(TypedDict):
-    """A value of a label, and how often it came within the window."""
-
-    value: str
-    count: int
-    share: float
-
-
-class Label(TypedDict):
-    """A label, and its most frequent values."""
-
-    label: str
-    values: list[LabelValue]
-    #: How many values there are.
-    of: int
-
-
-class Sibling(TypedDict):
-    """A label set of the same name."""
-
-    name: str
-    count: int
-    share: float
-
-
-class ForecastPast(TypedDict):
-    """A slice that was, and what had been expected."""
-
-    start: int
-    value: float
-    low: float
-    mid: float
-    high: float
-    outside: bool
-
-
-class ForecastAhead(TypedDict):
-    """A slice to come."""
-
-    start: int
-    low: float
-    mid: float
-    high: float
-
-
-class Forecast(TypedDict):
-    """What is expected of a series."""
-
-    precision: int
-    method: str
-    #: Which part of the values the band is made to hold.
-    level: float
-    #: What the running slice holds so far, which is not judged.
-    running: float | None
-    past: list[ForecastPast]
-    ahead: list[ForecastAhead]
-    #: Why there is none; "" where there is.
-    reason: str
-
-
+@dataclass(frozen=True, kw_only=True)
 class ForecastAnswer(Forecast, Answer):
     """/api/forecast."""
 
     name: str
 
 
+@dataclass(frozen=True, kw_only=True)
 class DetailAnswer(Answer):
     """/api/detail."""
 
     name: str
-    #: "" where nothing is kept under this name; it may come yet.
+    #: "" if nothing is stored under this name yet.
     kind: Literal["counter", "gauge", "histogram", ""]
-    #: What its values are in, by its name: seconds, bytes …; "" where that does not say.
+    #: Unit of the values, by the end of the name: seconds, bytes …; "" if unknown.
     unit: str
-    #: Everything ever counted; null where that is not kept.
+    #: All-time total; null if that is not kept.
     total: float | None
     window: Window
     precisions: list[Curve]
@@ -378,55 +168,22 @@ class DetailAnswer(Answer):
     siblings: list[Sibling]
     siblings_of: int
     siblings_looked_at: int
-    #: Where the name stands for its label sets: how many were added up; else 0.
+    #: For a sum of label sets: how many were summed; else 0.
     added: int
     summary: Summary | None
     marks: list[Mark]
     forecast: Forecast | None
-    #: The samples of an hour each, for days and hours.
+    #: Hourly samples, for the matrix of days and hours.
     hours: Curve | None
 
 
-class Writer(TypedDict):
-    """A process that writes, and what it last told of itself."""
-
-    host: str
-    pid: int
-    seen: float
-    alive: bool
-    instance: int | None
-    last_flush: float | None
-    stored: int
-    buffered: int
-    dropped: int
-    #: Reason -> precision -> events.
-    lost: dict[str, dict[str, int]]
-    troubles: dict[str, int]
-    last_trouble: str
-
-
-class Finding(TypedDict):
-    """One thing that was looked at."""
-
-    level: Literal["ok", "warn", "fail"]
-    topic: str
-    text: str
-    fix: str
-
-
-class Cleaner(TypedDict):
-    """The cleaner."""
-
-    #: When its last pass ended.
-    ended: float | None
-
-
+@dataclass(frozen=True, kw_only=True)
 class HealthAnswer(Answer):
     """/api/health."""
 
     level: Literal["ok", "warn", "fail"]
     location: str
-    #: What the page asks; a replica may be some moments behind.
+    #: The server that is read; a replica may lag.
     read_from: Literal["master", "replica"]
     prefix: str
     server: str
@@ -439,7 +196,7 @@ class HealthAnswer(Answer):
     series: dict[str, int]
     #: Index entries of gauges and histograms, and loggers.
     others: dict[str, int]
-    #: By kind; null where the server does not tell.
+    #: By kind; null if the server does not report it.
     bytes: dict[str, int | None]
     estimated: bool
     writers: list[Writer]
@@ -447,92 +204,14 @@ class HealthAnswer(Answer):
     cleaner: Cleaner
 
 
-class StoreInfo(TypedDict):
-    """Which store this is, and what it keeps."""
-
-    location: str
-    #: What the page asks; a replica may be some moments behind.
-    read_from: Literal["master", "replica"]
-    prefix: str
-    version: str
-    retention: dict[str, int]
-    histograms: dict[str, int]
-
-
-class Hits(TypedDict):
-    """Requests or events a second."""
-
-    value: float | None
-    before: float | None
-    #: Events behind it, and behind what was before.
-    count: int
-    count_before: int | None
-    #: The counter that it is of.
-    name: str | None
-    sampled: bool
-
-
-class Share(TypedDict):
-    """The share of requests that failed."""
-
-    value: float | None
-    before: float | None
-    #: Requests that failed, and before.
-    count: int
-    count_before: int | None
-    #: Since when failures are known, Unix seconds; null: throughout the window.
-    since: int | None
-
-
-class Percentile(TypedDict):
-    """The p95 response time of all requests."""
-
-    value: float | None
-    before: float | None
-    #: Since when durations are known, Unix seconds; null: throughout the window.
-    since: int | None
-    #: Whether only some requests were timed.
-    sampled: bool
-
-
-class Slowest(TypedDict):
-    """The slowest page."""
-
-    value: float | None
-    before: float | None
-    route: str | None
-
-
-class Logged(TypedDict):
-    """Errors of the last hour, and of the hour before; of how many loggers, of how many."""
-
-    value: int | None
-    before: int | None
-    #: As many as the last hour would have by now at the rate of the hour before.
-    expected: float | None
-    #: Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC.
-    sliding: bool
-    looked_at: int
-    of: int
-
-
-class Numbers(TypedDict):
-    """The five numbers, each against the window before."""
-
-    hits: Hits
-    errors: Share
-    p95: Percentile
-    slowest: Slowest
-    logged: Logged
-
-
-class OverviewPages(TypedDict):
-    """The busiest pages."""
+@dataclass(frozen=True, kw_only=True)
+class OverviewPages:
+    """The busiest routes."""
 
     rows: list[Page]
-    #: Pages that there are, of those label sets that were looked at.
+    #: Number of routes among the label sets that were read.
     found: int
-    #: Label sets of requests that there are, and that were looked at.
+    #: Number of label sets of requests, and of those that were read.
     of: int
     looked_at: int
     sampled: bool
@@ -540,8 +219,9 @@ class OverviewPages(TypedDict):
     values_precision: int
 
 
-class OverviewMessages(TypedDict):
-    """What changed in the log, and what comes most often."""
+@dataclass(frozen=True, kw_only=True)
+class OverviewMessages:
+    """Changes in the log, and the most frequent patterns."""
 
     changes: list[Change]
     frequent: list[Frequency]
@@ -551,7 +231,8 @@ class OverviewMessages(TypedDict):
     clock_hours: int
 
 
-class OverviewCounters(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class OverviewCounters:
     """The busiest counters, all label sets of a name in one."""
 
     rows: list[CounterRow]
@@ -564,15 +245,17 @@ class OverviewCounters(TypedDict):
     ranked_at: float | None
 
 
-class OverviewHealth(TypedDict):
-    """Whether the store is well."""
+@dataclass(frozen=True, kw_only=True)
+class OverviewHealth:
+    """Health of the store."""
 
     level: Literal["ok", "warn", "fail"]
     findings: list[Finding]
-    #: How many processes write.
+    #: Number of writing processes.
     writers: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class OverviewAnswer(Answer):
     """/api/overview."""
 
@@ -580,7 +263,7 @@ class OverviewAnswer(Answer):
     window: Window
     numbers: Numbers
     chart: list[Curve]
-    #: What is expected of the first curve of the chart, where that is a counter.
+    #: The expected range of the first curve of the chart, if that is a counter.
     expected: Forecast | None
     marks: list[Mark]
     pages: OverviewPages
@@ -589,21 +272,15 @@ class OverviewAnswer(Answer):
     health: OverviewHealth
 
 
-class Problem(TypedDict):
-    """What was wrong, and what mends it."""
-
-    code: str
-    message: str
-    fix: str
-
-
-class ErrorAnswer(TypedDict):
-    """Any answer that is no 2xx."""
+@dataclass(frozen=True, kw_only=True)
+class ErrorAnswer:
+    """Every answer other than 2xx."""
 
     error: Problem
 
 
-class LivenessAnswer(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class LivenessAnswer:
     """/healthz."""
 
     status: Literal["ok", "unavailable"]

@@ -1,46 +1,111 @@
-"""Convert the results of readings to the schemas of the API."""
+"""JSON of the API: from results of readings to dataclasses, and from these to text.
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+`convert` copies the fields of a schema from the attributes of the same names, and follows its type
+hints into lists, mappings and other schemas. Only fields that have no attribute of their name are
+given by the handlers.
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from redmeter import types
 from redmeter.analysis.changes import passed_of
-from redmeter.dashboard import schemas
+from redmeter.dashboard import rows
 from redmeter.keys import HOUR
-from redmeter.reading import curves
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import spread as spreads
-from redmeter.reading.requested import Page
-from redmeter.reading.rows import Row
 
-#: What a name ends in -> what its values are in.
+#: End of a name -> unit of its values.
 _UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
 
-
-def of_series(series: types.Series[Any], kind: Any) -> schemas.Series:
-    """Word samples."""
-    return {
-        "name": series.name,
-        "kind": kind,
-        "precision": series.precision,
-        "start": series.start,
-        "values": list(series.values),
-        "partial": series.partial,
-    }
+T = TypeVar("T")
+_Converter = Callable[[Any], Any]
 
 
-def of_curve(curve: curves.Curve) -> schemas.Curve:
-    """Word a curve."""
-    return {
-        "name": curve.name,
-        "kind": curve.kind,  # type: ignore[typeddict-item]  # one of the three
-        "precision": curve.precision,
-        "start": curve.start,
-        "values": curve.values,
-        "partial": curve.partial,
-        "looked_at": curve.looked_at,
-        "of": curve.of,
-    }
+def as_json(value: Any) -> bytes:
+    """Return JSON of ASCII characters; null for numbers that are not finite."""
+    options: dict[str, Any] = {"allow_nan": False, "separators": (",", ":"), "default": _fields}
+    try:
+        return json.dumps(value, **options).encode()
+    except ValueError:
+        return json.dumps(_finite(value), **options).encode()
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} is no part of an answer")
+    return vars(value)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if dataclasses.is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value
+
+
+def convert(schema: type[T], source: object, **given: Any) -> T:
+    """Make a row of a schema.
+
+    Args:
+        source: has an attribute for each field; a row of the schema itself is returned as it is.
+        given: values of fields, instead of attributes.
+    """
+    if isinstance(source, schema):
+        return source
+    hashable: Any = schema
+    fields = {}
+    for name, converter in _converters(hashable):
+        value = given[name] if name in given else getattr(source, name)
+        fields[name] = value if converter is None else converter(value)
+    return schema(**fields)
+
+
+@cache
+def _converters(schema: Any) -> tuple[tuple[str, _Converter | None], ...]:
+    """Return the fields of a schema, each with the function that converts its value, if any."""
+    hints = get_type_hints(schema)
+    return tuple(
+        (field.name, _converter(hints[field.name])) for field in dataclasses.fields(schema)
+    )
+
+
+def _converter(hint: Any) -> _Converter | None:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return partial(convert, hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is list:
+        item = _converter(arguments[0])
+        return partial(_list, item) if item else list
+    if origin is dict:  # precisions are numbers, and keys of JSON are texts
+        return partial(_mapping, _converter(arguments[1]))
+    if NoneType in arguments:
+        (inner,) = (each for each in arguments if each is not NoneType)
+        item = _converter(inner)
+        return partial(_optional, item) if item else None
+    return None
+
+
+def _list(item: _Converter, values: Iterable[Any]) -> list[Any]:
+    return [item(value) for value in values]
+
+
+def _mapping(item: _Converter | None, mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): value if item is None else item(value) for key, value in mapping.items()}
+
+
+def _optional(item: _Converter, value: Any) -> Any:
+    return None if value is None else item(value)
 
 
 def of_summary(
@@ -49,211 +114,75 @@ def of_summary(
     threshold: float | None = None,
     *,
     over_time: bool,
-) -> schemas.Summary:
-    """Word a summary."""
-    slices = summary.over_time() if over_time else None
-    return {
-        "name": summary.name,
-        "count": summary.count,
-        "total": summary.total,
-        "mean": summary.mean,
-        "stddev": summary.stddev,
-        "low": summary.low,
-        "high": summary.high,
-        "quantiles": _quantiles(wanted, summary.quantiles(wanted)),
-        "share_above": None if threshold is None else summary.share_above(threshold),
-        "buckets": summary.buckets(),
-        "over_time": None if slices is None else _over_time(slices, wanted),
-    }
+) -> rows.Summary:
+    """Convert a summary, with the wanted quantiles."""
+    return convert(
+        rows.Summary,
+        summary,
+        quantiles=_quantiles(wanted, summary.quantiles(wanted)),
+        share_above=None if threshold is None else summary.share_above(threshold),
+        buckets=summary.buckets(),
+        over_time=_over_time(summary.over_time(), wanted) if over_time else None,
+    )
 
 
 def _over_time(
-    slices: types.Series[spreads.Spread | None], wanted: Sequence[float]
-) -> schemas.OverTime:
+    series: types.Series[spreads.Spread | None], wanted: Sequence[float]
+) -> rows.OverTime:
     columns = [
-        [None] * len(wanted) if one is None else one.quantiles(wanted) for one in slices.values
+        [None] * len(wanted) if one is None else one.quantiles(wanted) for one in series.values
     ]
-    return {
-        "start": slices.start,
-        "partial": slices.partial,
-        "count": [0 if one is None else one.count for one in slices.values],
-        "mean": [None if one is None else one.mean for one in slices.values],
-        "quantiles": {
-            f"{q:.15g}": [column[at] for column in columns] for at, q in enumerate(wanted)
-        },
-    }
-
-
-def _quantiles(wanted: Sequence[float], found: Sequence[float | None]) -> dict[str, float | None]:
-    return {f"{q:.15g}": value for q, value in zip(wanted, found, strict=True)}
-
-
-def of_frequency(one: types.Frequency, now: float) -> schemas.Frequency:
-    """Word how often messages come."""
-    return {
-        "logger": one.logger,
-        "severity": one.severity,
-        "pattern": one.pattern,
-        "count": one.count,
-        "before": one.before,
-        "expected": one.before * passed_of(one, now) / HOUR,
-        "sliding": one.sliding,
-        "first": one.first,
-        "last": one.last,
-        "sample": one.sample,
-    }
-
-
-def of_change(change: types.Change, now: float) -> schemas.Change:
-    """Word a change."""
-    what: Any = change.what
-    return {"what": what, **of_frequency(change.frequency, now)}
-
-
-def of_marks(marks: Sequence[types.Mark]) -> list[schemas.Mark]:
-    """Word marks."""
-    return [{"time": mark.time, "label": mark.label} for mark in marks]
-
-
-def of_span(window: reading_overview.Span) -> schemas.Window:
-    """Word a window."""
-    return {
-        "precision": window.precision,
-        "start": window.start,
-        "end": window.end,
-        "before": window.before,
-        "histograms": window.histograms,
-        "histograms_start": window.histograms_start,
-    }
-
-
-def of_page(page: Page) -> schemas.Page:
-    """Word a page."""
-    return {
-        "route": page.route,
-        "count": page.count,
-        "before": page.before,
-        "per_second": page.per_second,
-        "share": page.share,
-        "failed": page.failed,
-        "failing": page.failing,
-        "mean": page.mean,
-        "p95": page.p95,
-        "total": page.total,
-        "total_share": page.total_share,
-        "values": page.values,
-    }
-
-
-def of_row(row: Row) -> schemas.CounterRow:
-    """Word a row of a list."""
-    kind: Any = row.kind
-    return {
-        "name": row.name,
-        "kind": kind,
-        "series": row.series,
-        "count": row.count,
-        "before": row.before,
-        "value": row.value,
-        "p95": row.p95,
-        "p95_before": row.p95_before,
-        "complete": row.complete,
-        "values": row.values,
-        "start": row.start,
-        "precision": row.precision,
-        "partial": bool(row.values),
-    }
-
-
-def of_forecast(found: types.Forecast) -> schemas.Forecast:
-    """Word a forecast."""
-    return {
-        "precision": found.precision,
-        "method": found.method,
-        "level": found.level,
-        "running": found.running,
-        "past": [
-            {
-                "start": one.start,
-                "value": one.value,
-                "low": one.low,
-                "mid": one.mid,
-                "high": one.high,
-                "outside": one.outside,
-            }
-            for one in found.past
-        ],
-        "ahead": [
-            {"start": one.start, "low": one.low, "mid": one.mid, "high": one.high}
-            for one in found.ahead
-        ],
-        "reason": found.reason,
-    }
-
-
-def by_precision(found: Mapping[int, int]) -> dict[str, int]:
-    """Return a mapping as JSON has it."""
-    return {str(precision): number for precision, number in found.items()}
-
-
-def of_finding(finding: Any) -> schemas.Finding:
-    """Word a finding."""
-    return {
-        "level": finding.level,
-        "topic": finding.topic,
-        "text": finding.text,
-        "fix": finding.fix,
-    }
-
-
-def of_numbers(found: reading_overview.Numbers) -> schemas.Numbers:
-    """Word the five numbers."""
-    hits, errors, p95, slowest, logged = (
-        found.hits,
-        found.errors,
-        found.p95,
-        found.slowest,
-        found.logged,
+    return rows.OverTime(
+        start=series.start,
+        partial=series.partial,
+        count=[0 if one is None else one.count for one in series.values],
+        mean=[None if one is None else one.mean for one in series.values],
+        quantiles={f"{q:.15g}": [column[at] for column in columns] for at, q in enumerate(wanted)},
     )
-    return {
-        "hits": {
-            "value": hits.value,
-            "before": hits.before,
-            "count": hits.count,
-            "count_before": hits.count_before,
-            "name": hits.name or None,
-            "sampled": hits.sampled,
-        },
-        "errors": {
-            "value": errors.value,
-            "before": errors.before,
-            "count": errors.count,
-            "count_before": errors.count_before,
-            "since": errors.since,
-        },
-        "p95": {
-            "value": p95.value,
-            "before": p95.before,
-            "since": p95.since,
-            "sampled": p95.sampled,
-        },
-        "slowest": {
-            "value": slowest.value,
-            "before": slowest.before,
-            "route": None if slowest.value is None else slowest.name,
-        },
-        "logged": {
-            "value": None if logged.value is None else int(logged.value),
-            "before": logged.count_before,
-            "expected": logged.before,
-            "sliding": logged.sliding,
-            "looked_at": logged.looked_at,
-            "of": logged.of,
-        },
-    }
+
+
+def _quantiles(
+    wanted: Sequence[float], values: Sequence[float | None]
+) -> Mapping[str, float | None]:
+    return {f"{q:.15g}": value for q, value in zip(wanted, values, strict=True)}
+
+
+def of_frequency(one: types.Frequency, now: float) -> rows.Frequency:
+    """Convert the frequency of a pattern."""
+    return convert(rows.Frequency, one, expected=_expected(one, now))
+
+
+def of_change(change: types.Change, now: float) -> rows.Change:
+    """Convert a change."""
+    frequency = change.frequency
+    return convert(rows.Change, frequency, what=change.what, expected=_expected(frequency, now))
+
+
+def _expected(one: types.Frequency, now: float) -> float:
+    return one.before * passed_of(one, now) / HOUR
+
+
+def of_numbers(numbers: reading_overview.Numbers) -> rows.Numbers:
+    """Convert the five numbers of the overview."""
+    hits, slowest, logged = numbers.hits, numbers.slowest, numbers.logged
+    return convert(
+        rows.Numbers,
+        numbers,
+        hits=convert(rows.Hits, hits, name=hits.name or None),
+        slowest=convert(
+            rows.Slowest, slowest, route=None if slowest.value is None else slowest.name
+        ),
+        logged=convert(
+            rows.Logged,
+            logged,
+            value=None if logged.value is None else int(logged.value),
+            before=logged.count_before,
+            expected=logged.before,
+        ),
+    )
 
 
 def unit_of(name: str) -> str:
-    """Return what the values of a series are in, by the end of its name without labels."""
+    """Return the unit of the values of a series, by the end of its name without labels."""
     base = name.partition("{")[0]
     return next((unit for end, unit in _UNITS.items() if base.endswith(end)), "")

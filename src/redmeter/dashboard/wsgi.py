@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from a2wsgi import ASGIMiddleware
 
-from redmeter.dashboard.cache import as_json
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.guard import HEADERS
+from redmeter.dashboard.serialize import as_json
 
 if TYPE_CHECKING:
     from redmeter.dashboard.app import Dashboard
