@@ -1,4 +1,4 @@
-// The page: bar, banner, the view that the address names, and what a screen reader is told.
+// The page: bar, banner, the view that the address names, and announcements for screen readers.
 import { useEffect, useRef } from "preact/hooks";
 import { address } from "./api/client";
 import { Feed } from "./api/feed";

@@ -41,7 +41,7 @@ def test_an_event_is_on_the_page_soon(open_page: Open, site: Site) -> None:
 def test_the_first_event_of_a_series_appears_by_itself(open_page: Open, site: Site) -> None:
     """Until then its page says that nothing is kept, and what would fill it."""
     page = open_page("?view=series&name=sprouts&range=1")
-    expect(page.get_by_text("Nothing is kept under this name")).to_be_visible()
+    expect(page.get_by_text("Nothing is stored under this name")).to_be_visible()
     expect(page.get_by_text('Meter().count("sprouts")')).to_be_visible()
     with site.meter() as meter:
         meter.count("sprouts", 5)

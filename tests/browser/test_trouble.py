@@ -45,7 +45,7 @@ def test_the_store_goes_away_and_comes_back(
         expect(banner).to_have_count(0, timeout=30_000)
         expect(button).to_contain_text("Live")
         # A server that was started anew is empty, and that is shown, too.
-        expect(page.get_by_text("Nothing is kept under this name").or_(row)).to_be_visible()
+        expect(page.get_by_text("Nothing is stored under this name").or_(row)).to_be_visible()
         page.context.close()
     finally:
         home.close()
@@ -115,7 +115,7 @@ def test_a_series_that_vanishes_is_told_as_gone(open_page: Open, homes: Homes) -
     assert running is not None
     with redis.Redis(unix_socket_path=str(running.socket)) as client:
         client.delete(*client.scan_iter("redmeter:*brief*"), "redmeter:known:")
-    expect(page.get_by_text("Nothing is kept under this name")).to_be_visible()
+    expect(page.get_by_text("Nothing is stored under this name")).to_be_visible()
     expect(row).to_have_count(0)
     with site.meter() as meter:
         meter.count("brief", 8)

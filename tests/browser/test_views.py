@@ -172,7 +172,7 @@ def test_a_store_of_gauges_alone_lists_them(open_page: Open, homes: Homes) -> No
     expect(page.get_by_text("Nothing is counted yet")).to_have_count(0)
     page.goto(f"{gauges.url}?view=series&name=depth")
     expect(page.get_by_text("This is a gauge with labels")).to_be_visible()
-    expect(page.get_by_text("Nothing is kept under this name")).to_have_count(0)
+    expect(page.get_by_text("Nothing is stored under this name")).to_have_count(0)
     page.goto(f"{gauges.url}?series=depth")
     page.get_by_role("button", name="Show them in the chart").click()
     legend = page.get_by_role("region", name="Legend of Traffic")

@@ -3,7 +3,7 @@
 import type { ErrorAnswer } from "./types";
 
 /** Longest wait for an answer, milliseconds: longer than the server waits for its store, so that it is
- * the server that says what is away. */
+ * the server that names the unreachable part. */
 const PATIENCE = 30_000;
 
 /** An answer that is none. `status` 0: the server was not reached. */

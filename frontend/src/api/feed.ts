@@ -1,9 +1,9 @@
-// Asks one question again and again, and says what it knows. It waits longer after each failure and
-// recovers by itself; it rests while it is told to. One question is under way at a time, and the
+// Repeats one request, and publishes its state. It waits longer after each failure and
+// recovers by itself; it can be paused. One question is under way at a time, and the
 // answer of a question that is no longer asked is dropped.
 import { ask, Failure } from "./client";
 
-/** Milliseconds without an answer after which that is told. */
+/** Milliseconds without an answer after which that is reported. */
 const LATE = 3000;
 /** Milliseconds until it is tried again after the first, second … failure. */
 const BACK_OFF = [1000, 2000, 4000, 8000, 15_000] as const;
@@ -31,8 +31,8 @@ export class Feed<T> {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private under: AbortController | null = null;
 
-  /** `tell` is called with what is known, whenever that changes or was confirmed. */
-  constructor(private readonly tell: (known: Known<T>) => void) {}
+  /** `publish` is called with the state whenever that changes or was confirmed. */
+  constructor(private readonly publish: (known: Known<T>) => void) {}
 
   /** What to ask, and how many milliseconds from one question to the next. Another question is
    * asked at once, even at rest. */
@@ -78,7 +78,7 @@ export class Feed<T> {
     const late = setTimeout(() => {
       if (under.signal.aborted) return;
       this.known = { ...this.known, late: true };
-      this.tell(this.known);
+      this.publish(this.known);
     }, LATE);
     try {
       const answer = await ask<T>(path, this.etag, under.signal);
@@ -103,7 +103,7 @@ export class Feed<T> {
       clearTimeout(late);
     }
     this.under = null;
-    this.tell(this.known);
+    this.publish(this.known);
   }
 
   private next(wait: number, always = false): void {

@@ -1,5 +1,5 @@
 // Where the y axis of shares ends. It follows the values, so that a rise from 0.02 % to 0.13 % is seen,
-// but never shows less than ticks can be told apart by: percent() writes no digit beyond 0.01 %.
+// but never shows less than distinct ticks need: percent() writes no digit beyond 0.01 %.
 
 /** The least end of the axis, and its end where all values are zero. */
 const LEAST = 0.0005;

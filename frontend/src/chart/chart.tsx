@@ -8,11 +8,11 @@ import { hovering, palette } from "../state/page";
 import { columns, indexAt, type Line } from "./lines";
 import { options, type Live } from "./options";
 import { css } from "./palette";
-import { said } from "./said";
+import { describe } from "./describe";
 import { Tip, type Pointed } from "./tip";
 import type { Unit } from "../lib/units";
 
-export interface Band {
+export interface Expected {
   start: number;
   low: number;
   mid: number;
@@ -30,14 +30,14 @@ export interface ChartProps {
   height: number;
   from: number;
   to: number;
-  /** The present, where the running slice ends. */
+  /** The present, where the running interval ends. */
   now: number;
   /** What is older is kept no more; nothing is hatched without it. */
   kept?: number;
   marks?: readonly Mark[];
   /** Whether there is a lane above the plot for the labels of marks. */
   lane?: boolean;
-  band?: readonly Band[];
+  expectedRange?: readonly Expected[];
   outside?: readonly [number, number][];
   clock: Clock;
   log?: boolean;
@@ -50,10 +50,10 @@ const NONE: readonly never[] = [];
 
 /** What a chart draws: columns, in the order of the options' series. */
 function dataOf(props: ChartProps, log: boolean): uPlot.AlignedData {
-  const band = props.band ?? NONE;
+  const expectedRange = props.expectedRange ?? NONE;
   const { x, y } = columns(
     props.lines,
-    band.map((each) => each.start),
+    expectedRange.map((each) => each.start),
   );
   const hidden = props.hidden ?? NONE;
   const all = y.map((column, i) => {
@@ -91,13 +91,13 @@ export function Chart(props: ChartProps) {
     from: props.from,
     to: props.to,
     now: props.now,
-    band: props.band ?? NONE,
+    expectedRange: props.expectedRange ?? NONE,
     outside: props.outside ?? NONE,
     colour: (name: string) => css(name, palette.peek()),
   } satisfies Live);
 
   const lane = props.lane ?? false;
-  const data = useMemo(() => dataOf(props, log), [lines, hidden, props.band, log]);
+  const data = useMemo(() => dataOf(props, log), [lines, hidden, props.expectedRange, log]);
   const latest = useRef(data);
   latest.current = data;
   const count = lines.length;
@@ -143,7 +143,7 @@ export function Chart(props: ChartProps) {
     if (chart.current && width > 40 && chart.current.width !== width)
       chart.current.setSize({ width, height });
   }, [width]);
-  // Not with every rendering: fed with data, a chart tells where its cursor is, which is rendered.
+  // Not with every rendering: fed with data, a chart reports its cursor, which is rendered.
   useEffect(
     () => chart.current?.setData(data),
     [data, props.from, props.to, props.now, props.marks, props.outside, props.clock, props.precision],
@@ -165,7 +165,7 @@ export function Chart(props: ChartProps) {
         : {
             role: "group",
             tabIndex: 0,
-            "aria-label": `${props.title}. Arrow keys move through the slices, plus and minus zoom.`,
+            "aria-label": `${props.title}. Arrow keys move through the intervals, plus and minus zoom.`,
           })}
       style={{ height: `${height}px` }}
       onPointerEnter={(event) => event.pointerType === "mouse" && !small && (hovering.value = true)}
@@ -175,7 +175,16 @@ export function Chart(props: ChartProps) {
         const moment = steer(event, chart.current, props);
         if (moment === null) return;
         const shown = lines.filter((line) => !hidden.includes(line.key));
-        speak(said(moment, shown, props.precision, props.clock, props.marks ?? NONE, props.band ?? NONE));
+        speak(
+          describe(
+            moment,
+            shown,
+            props.precision,
+            props.clock,
+            props.marks ?? NONE,
+            props.expectedRange ?? NONE,
+          ),
+        );
       }}
       onBlur={() => {
         if (small) return;
@@ -192,7 +201,7 @@ export function Chart(props: ChartProps) {
           precision={props.precision}
           clock={props.clock}
           marks={props.marks ?? NONE}
-          band={props.band ?? NONE}
+          expectedRange={props.expectedRange ?? NONE}
         />
       )}
       {!small && (
@@ -204,13 +213,13 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/** The index of the slice that the cursor is in; -1: of none. */
+/** The index of the interval that the cursor is in; -1: of none. */
 function pointedAt(u: uPlot): number {
   const { left } = u.cursor;
   return left === undefined || left < 0 ? -1 : indexAt(u.data[0], u.posToVal(left, "x"));
 }
 
-/** The keyboard's way: a slice to the left or right, zoom in and out around it. The start of the slice
+/** The keyboard's way: a interval to the left or right, zoom in and out around it. The start of the interval
  * that it moved to, null where it did not. */
 function steer(event: KeyboardEvent, u: uPlot, props: ChartProps): number | null {
   const x = u.data[0];

@@ -1,9 +1,9 @@
-// What is drawn over and under the lines: what lies before the retention, what is expected, deploy
-// marks, the end of each line, and what fell outside its band.
+// Drawn over and under the lines: the time before the retention, the expected range, deploy marks,
+// the end of each line, and anomalies.
 import type uPlot from "uplot";
 import type { Mark } from "../api/types";
 import { plain } from "../lib/text";
-import type { Band } from "./chart";
+import type { Expected } from "./chart";
 import { lane } from "./lane";
 import { outline, shapeOf, type Shape } from "./palette";
 import { endOf } from "./steps";
@@ -47,14 +47,19 @@ export function drawUnknown(u: uPlot, before: number, colour: Colour): void {
   });
 }
 
-/** What is expected of each slice: a band, and its middle. */
-export function drawBand(u: uPlot, band: readonly Band[], width: number, colour: Colour): void {
-  if (band.length === 0) return;
+/** The expected range of each interval, and its middle. */
+export function drawExpectedRange(
+  u: uPlot,
+  expectedRange: readonly Expected[],
+  width: number,
+  colour: Colour,
+): void {
+  if (expectedRange.length === 0) return;
   clipped(u, (context) => {
     const x = (moment: number) => Math.round(u.valToPos(moment, "x", true));
     const y = (value: number) => u.valToPos(value, "y", true);
     context.fillStyle = colour("--expected") + "26";
-    for (const { start, low, high } of band) {
+    for (const { start, low, high } of expectedRange) {
       const left = x(start);
       context.fillRect(left, y(high), x(start + width) - left, y(low) - y(high));
     }
@@ -62,8 +67,8 @@ export function drawBand(u: uPlot, band: readonly Band[], width: number, colour:
     context.lineWidth = 1.25 * devicePixelRatio;
     context.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
     context.beginPath();
-    band.forEach(({ start, mid }, i) => {
-      if (i > 0 && band[i - 1]?.start === start - width) context.lineTo(x(start), y(mid));
+    expectedRange.forEach(({ start, mid }, i) => {
+      if (i > 0 && expectedRange[i - 1]?.start === start - width) context.lineTo(x(start), y(mid));
       else context.moveTo(x(start), y(mid));
       context.lineTo(x(start + width), y(mid));
     });
@@ -71,7 +76,7 @@ export function drawBand(u: uPlot, band: readonly Band[], width: number, colour:
   });
 }
 
-/** A line for each mark, where its slice begins: what it did cannot stand left of it. Labels lie in the
+/** A line for each mark, where its interval begins: what it did cannot stand left of it. Labels lie in the
  * lane above the plot, if there is one. */
 export function drawMarks(
   u: uPlot,
@@ -132,7 +137,7 @@ function shape(context: CanvasRenderingContext2D, kind: Shape, x: number, y: num
   context.closePath();
 }
 
-/** The shape of a line where its newest slice ends; `index` counts lines, each of which has two columns. */
+/** The shape of a line where its newest interval ends; `index` counts lines, each of which has two columns. */
 export function drawEnd(
   u: uPlot,
   index: number,
@@ -166,7 +171,7 @@ export function drawEnd(
   }
 }
 
-/** A ring around each value that fell outside the band. */
+/** A ring around each anomaly. */
 export function drawOutside(
   u: uPlot,
   points: readonly [number, number][],

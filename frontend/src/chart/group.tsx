@@ -8,10 +8,10 @@ import { seconds, type Unit } from "../lib/units";
 import { kept as keptRanges, set, state, store } from "../state/page";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
-import { Chart, type Band } from "./chart";
-import { BAND, Legend, OUTSIDE } from "./legend";
+import { Chart, type Expected } from "./chart";
+import { EXPECTED, Legend, OUTSIDE } from "./legend";
 import { together, type Line } from "./lines";
-import { keptSince } from "./kept";
+import { keptSince } from "./retention";
 import { HatchSwatch } from "./swatch";
 import { DataTable } from "./table";
 
@@ -30,7 +30,7 @@ interface Props {
   end: number;
   now: number;
   marks: readonly Mark[];
-  band?: readonly Band[];
+  expectedRange?: readonly Expected[];
   outside?: readonly [number, number][];
   series?: (line: Line) => string | null;
   actions?: ComponentChildren;
@@ -45,7 +45,7 @@ const UNITS = { "": "Count", seconds: "Time", bytes: "Bytes", ratio: "Share" } a
 /** Pixels: of the first chart, of others, and of a share. */
 const HEIGHTS = { high: 250, middle: 150, low: 110 } as const;
 
-/** Change the zoom: whole slices, at least two of them. */
+/** Change the zoom: whole intervals, at least two of them. */
 function zoomTo(precision: number, from: number, to: number): void {
   const since = Math.max(0, Math.floor(from / precision) * precision);
   const until = Math.max(since + 2 * precision, Math.ceil(to / precision) * precision);
@@ -56,22 +56,22 @@ export function ChartGroup(props: Props) {
   const { title, id, lines, precision, end, now, marks, empty } = props;
   const { since, until, log, hidden, tables, clock } = state.value;
   const zoomed = since !== null && until !== null;
-  const last = hidden.includes(BAND) ? undefined : props.band?.at(-1);
+  const last = hidden.includes(EXPECTED) ? undefined : props.expectedRange?.at(-1);
   const from = since ?? props.start;
   const to = until ?? Math.max(end, last ? last.start + precision : 0);
   const better = zoomed ? finest(keptRanges.value, since, now) : undefined;
   const groups = together(lines);
   const places = props.places ?? lines.map((_, i) => i);
-  // What is expected is told of the first chart.
+  // The first chart has the expected range.
   const seen = (start: number) => start >= from && start < to && start + precision <= now;
-  const expected = props.band
+  const expected = props.expectedRange
     ? {
-        known: props.band.filter((each) => seen(each.start)).length,
+        known: props.expectedRange.filter((each) => seen(each.start)).length,
         outside: (props.outside ?? []).filter(([start]) => seen(start)).length,
       }
     : null;
-  const beside = {
-    ...(props.band && !hidden.includes(BAND) ? { band: props.band } : {}),
+  const overlay = {
+    ...(props.expectedRange && !hidden.includes(EXPECTED) ? { expectedRange: props.expectedRange } : {}),
     ...(props.outside && !hidden.includes(OUTSIDE) ? { outside: props.outside } : {}),
   };
   const filled = lines.some((line) => line.values.length > 0);
@@ -118,10 +118,10 @@ export function ChartGroup(props: Props) {
           const { unit, lines: some } = group;
           const oldest = keptSince(group, store.value, now);
           const unknown = oldest !== null && from <= oldest - group.precision;
-          const told = groups.length > 1 || group.precision !== state.value.range || unknown;
+          const titled = groups.length > 1 || group.precision !== state.value.range || unknown;
           return (
             <figure key={`${unit} ${group.precision}`} class="figure-chart">
-              {told && (
+              {titled && (
                 <figcaption>
                   {props.captions?.[unit] ?? UNITS[unit]}
                   {group.precision !== state.value.range && ` by ${durationLabel(group.precision)}`}
@@ -153,7 +153,7 @@ export function ChartGroup(props: Props) {
                 clock={clock}
                 log={log && (unit === "seconds" || unit === "bytes")}
                 zoom={(a, b) => zoomTo(precision, a, b)}
-                {...(i === 0 ? beside : {})}
+                {...(i === 0 ? overlay : {})}
               />
             </figure>
           );

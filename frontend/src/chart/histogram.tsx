@@ -1,4 +1,4 @@
-// How observed values are spread, as bars.
+// The distribution of a histogram, as bars.
 import type { Summary } from "../api/types";
 import { number, value, type Unit } from "../lib/units";
 import { bins, logarithmic } from "./bins";

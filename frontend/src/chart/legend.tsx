@@ -1,4 +1,4 @@
-// The legend: a table whose check boxes switch lines on and off, and what is drawn beside them.
+// The legend: a table whose check boxes switch lines on and off, and the overlays.
 import type { ComponentChildren } from "preact";
 import { number, percent, value } from "../lib/units";
 import { T } from "../parts/text";
@@ -6,8 +6,8 @@ import { ToSeries } from "../parts/go";
 import { figuresOf, type Line } from "./lines";
 import { BandSwatch, RingSwatch, Swatch } from "./swatch";
 
-/** What stands in the address for what is no line. */
-export const BAND = ":band";
+/** The name of the expected range in the address. */
+export const EXPECTED = ":expected";
 export const OUTSIDE = ":outside";
 
 interface Props {
@@ -17,7 +17,7 @@ interface Props {
   hidden: readonly string[];
   from: number;
   to: number;
-  /** Of how many slices it is known what was expected of them, and how many were not so. */
+  /** Of how many intervals it is known what was expected of them, and how many were not so. */
   expected: { known: number; outside: number } | null;
   toggle: (key: string) => void;
   /** Whether lines lead to pages of their own; the name of the series of a line. */
@@ -75,7 +75,7 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
           })}
           {expected && (
             <>
-              <Beside off={hidden.includes(BAND)} toggle={() => toggle(BAND)} text="expected range">
+              <Beside off={hidden.includes(EXPECTED)} toggle={() => toggle(EXPECTED)} text="expected range">
                 <BandSwatch />
               </Beside>
               <Beside

@@ -1,4 +1,4 @@
-// Gaps, running slices and different precisions in columns.
+// Gaps, running intervals and different precisions in columns.
 import { expect, test } from "vitest";
 import { columns, figuresOf, indexAt, lineOf, together, valueAt } from "./lines";
 
@@ -15,7 +15,7 @@ test("a gap is null, and no zero", () => {
   });
 });
 
-test("the running slice is in the second column, together with the one before it", () => {
+test("the running interval is in the second column, together with the one before it", () => {
   const { y } = columns([series("a", [1, 2, 3], { partial: true })]);
   expect(y).toEqual([
     [1, 2, undefined],
@@ -23,7 +23,7 @@ test("the running slice is in the second column, together with the one before it
   ]);
 });
 
-test("wider slices leave holes that are no gaps", () => {
+test("wider intervals leave holes that are no gaps", () => {
   const { x, y } = columns([series("a", [1, 2, 3]), series("b", [7, 8], { precision: 20 })]);
   expect(x).toEqual([100, 110, 120]);
   expect(y[2]).toEqual([7, undefined, 8]);
@@ -40,7 +40,7 @@ test("figures are of what is in view", () => {
   expect(figuresOf(line, 0, 50)).toEqual({ last: null, running: null, low: null, high: null, sum: null });
 });
 
-test("the running slice is no drop: it is told apart, and counts for the sum alone", () => {
+test("the running interval is no drop: it is told apart, and counts for the sum alone", () => {
   const line = series("a", [9, 8, 1], { partial: true });
   expect(figuresOf(line, 100, 130)).toEqual({ last: 8, running: 1, low: 8, high: 9, sum: 18 });
   expect(figuresOf(line, 120, 130)).toEqual({ last: null, running: 1, low: null, high: null, sum: 1 });
@@ -50,12 +50,12 @@ test("what does not add up has no sum", () => {
   expect(figuresOf(series("g", [1, 2], { kind: "gauge" }), 0, 1000).sum).toBeNull();
 });
 
-test("the value at a moment is that of its slice", () => {
+test("the value at a moment is that of its interval", () => {
   const line = series("a", [1, 2]);
   expect([99, 100, 109.9, 119, 120].map((at) => valueAt(line, at))).toEqual([null, 1, 1, 2, null]);
 });
 
-test("a moment lies in the last slice that began before it", () => {
+test("a moment lies in the last interval that began before it", () => {
   expect([99, 100, 105, 110, 500].map((at) => indexAt([100, 110, 120], at))).toEqual([-1, 0, 0, 1, 2]);
   expect(indexAt([], 5)).toBe(-1);
 });
@@ -69,7 +69,7 @@ test("lines are grouped by unit in the order of the lines, and a histogram is ca
   ]);
 });
 
-test("slices of different widths are not drawn together", () => {
+test("intervals of different widths are not drawn together", () => {
   const groups = together([series("a", [1]), series("b", [1], { precision: 20 }), series("c", [1])]);
   expect(groups.map((group) => [group.precision, group.lines.length])).toEqual([
     [10, 2],

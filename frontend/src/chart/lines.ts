@@ -1,5 +1,5 @@
-// Series become columns for the chart. A slice without a value is a gap; a slice that another series
-// does not have, since its slices are wider, is none. The newest slice of a series is still running,
+// Series become columns for the chart. A interval without a value is a gap; a interval that another series
+// does not have, since its intervals are wider, is none. The newest interval of a series is still running,
 // so what leads to it is a column of its own, which is drawn dashed.
 import type { Series } from "../api/types";
 import { unitOf, type Unit } from "../lib/units";
@@ -24,7 +24,7 @@ export type Cell = number | null | undefined;
 
 export interface Columns {
   x: number[];
-  /** Two for each line: what has ended, and what leads to the running slice. */
+  /** Two for each line: what has ended, and what leads to the running interval. */
   y: Cell[][];
 }
 
@@ -69,9 +69,9 @@ export function columns(lines: readonly Line[], more: readonly number[] = []): C
 }
 
 export interface Figures {
-  /** Of the newest slice that has ended. */
+  /** Of the newest interval that has ended. */
   last: number | null;
-  /** Of the slice that still runs; null where there is none. */
+  /** Of the interval that still runs; null where there is none. */
   running: number | null;
   low: number | null;
   high: number | null;
@@ -79,8 +79,8 @@ export interface Figures {
   sum: number | null;
 }
 
-/** What the legend says of a line, of the slices that begin within [from, to). A slice that still runs
- * is a part: it is told beside the others, and is no minimum. It counts for the sum. */
+/** What the legend shows of a line, of the intervals that begin within [from, to). A interval that still runs
+ * is a part: it is shown next to the others, and is no minimum. It counts for the sum. */
 export function figuresOf(line: Line, from: number, to: number): Figures {
   const found: Figures = { last: null, running: null, low: null, high: null, sum: null };
   line.values.forEach((value, i) => {
@@ -98,13 +98,13 @@ export function figuresOf(line: Line, from: number, to: number): Figures {
   return found;
 }
 
-/** The value of a line in the slice that a moment lies in. */
+/** The value of a line in the interval that contains a moment. */
 export function valueAt(line: Line, moment: number): number | null {
   const index = Math.floor((moment - line.start) / line.precision);
   return line.values[index] ?? null;
 }
 
-/** The index of the slice that a moment lies in: of the last that begins no later; -1 before all. */
+/** The index of the interval that contains a moment: of the last that begins no later; -1 before all. */
 export function indexAt(starts: ArrayLike<number>, moment: number): number {
   let low = 0;
   let high = starts.length;
@@ -123,7 +123,7 @@ export interface Group {
   lines: Line[];
 }
 
-/** Lines of one unit and of slices of one width are drawn together, in the order of the lines. */
+/** Lines of one unit and of intervals of one width are drawn together, in the order of the lines. */
 export function together(lines: readonly Line[]): Group[] {
   const groups: Group[] = [];
   for (const line of lines) {

@@ -1,12 +1,12 @@
-// The options of a chart. It is made once and fed with data: whatever may change while it stands, is
+// The options of a chart. It is made once and fed with data: whatever may change while it exists, is
 // asked of `Live` when it is drawn.
 import uPlot from "uplot";
 import type { Mark } from "../api/types";
 import { tickOf, type Clock } from "../lib/time";
 import { value as written, type Unit } from "../lib/units";
 import { topOfShares } from "./axis";
-import type { Band } from "./chart";
-import { drawBand, drawEnd, drawMarks, drawOutside, drawUnknown, LANE } from "./draw";
+import type { Expected } from "./chart";
+import { drawExpectedRange, drawEnd, drawMarks, drawOutside, drawUnknown, LANE } from "./draw";
 import { colourOf } from "./palette";
 import { steps } from "./steps";
 
@@ -33,9 +33,9 @@ export interface Live {
   /** Window of the x axis. */
   from: number;
   to: number;
-  /** The present, where the running slice ends. */
+  /** The present, where the running interval ends. */
   now: number;
-  band: readonly Band[];
+  expectedRange: readonly Expected[];
   outside: readonly [number, number][];
   colour: (name: string) => string;
 }
@@ -61,7 +61,7 @@ function lines(shape: Shape, live: Live): uPlot.Series[] {
   for (let i = 0; i < shape.lines; i++) {
     const stroke = () => live.colour(colourOf(live.places[i] ?? i));
     const fill = (u: uPlot) => {
-      if (live.band.length > 0) return "transparent";
+      if (live.expectedRange.length > 0) return "transparent";
       const { top, height } = u.bbox;
       const gradient = u.ctx.createLinearGradient(0, top, 0, top + height);
       gradient.addColorStop(0, stroke() + "38");
@@ -79,7 +79,7 @@ function lines(shape: Shape, live: Live): uPlot.Series[] {
 function yRange(live: Live, log: boolean): uPlot.Range.Function {
   return (_, least, most) => {
     let [low, high] = [least, most];
-    for (const each of live.band) {
+    for (const each of live.expectedRange) {
       if (each.start + live.precision <= live.from || each.start >= live.to) continue;
       if (!log) low = Math.min(low ?? each.low, each.low);
       high = Math.max(high ?? each.high, each.high);
@@ -178,7 +178,7 @@ export function options(
       drawClear: [
         (u) => {
           drawUnknown(u, live.kept, live.colour);
-          drawBand(u, live.band, live.precision, live.colour);
+          drawExpectedRange(u, live.expectedRange, live.precision, live.colour);
         },
       ],
       draw: [

@@ -1,5 +1,5 @@
 // The colours and shapes of lines. Colours are custom properties of the style sheets, so that themes
-// are told there alone; shapes tell lines apart where colours do not.
+// are named there only; shapes distinguish lines if colours do not.
 
 /** How many colours there are: --c1 and on. */
 const COLOURS = 8;

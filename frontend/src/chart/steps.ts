@@ -1,13 +1,13 @@
-// The line of a series: a step as wide as its slice, so that what a slice tells of stands where it
-// happened, whatever the width of the slices beside it. The running slice ends at the present.
+// The line of a series: a step as wide as its interval, so a value is drawn where it was recorded,
+// whatever the width of the other intervals. The running interval ends at the present.
 import type uPlot from "uplot";
 
-/** Where a slice ends on the chart, Unix seconds. */
+/** Where a interval ends on the chart, Unix seconds. */
 export function endOf(start: number, width: number, now: number): number {
   return Math.max(start + width * 0.15, Math.min(start + width, now));
 }
 
-/** A builder of uPlot's paths. `width`: of a slice, seconds. */
+/** A builder of uPlot's paths. `width`: of a interval, seconds. */
 export function steps(
   dashed: boolean,
   width: () => number,
@@ -28,7 +28,7 @@ export function steps(
       const value = column[i];
       const start = x[i];
       if (value === undefined || start === undefined) continue;
-      // What lies beside the plot would show at its edges, as the rise to it.
+      // Values next to the plot would show at its edges, as the rise to it.
       if (value === null || start >= max || start + width() <= min) {
         open = false;
         continue;
@@ -37,7 +37,7 @@ export function steps(
       const end = Math.round(u.valToPos(endOf(start, width(), now()), "x", true));
       const right = Math.max(end, left + 2 * devicePixelRatio);
       const y = u.valToPos(value, "y", true);
-      // What leads to the running slice is there for the rise alone; it is drawn as what has ended.
+      // What leads to the running interval is there for the rise alone; it is drawn as what has ended.
       const leads =
         dashed && !open && i + 1 < x.length && column.slice(i + 1).some((next) => next !== undefined);
       if (leads) stroke.moveTo(right, y);

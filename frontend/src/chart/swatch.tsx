@@ -1,4 +1,4 @@
-// The colour and shape of a line, as the legend and the tip show it, and of what is drawn beside lines.
+// The colour and shape of a line, as the legend and the tip show it, and of overlays.
 import { colourOf, outline, shapeOf } from "./palette";
 
 export function Swatch({ place, off = false }: { place: number; off?: boolean }) {
@@ -18,7 +18,7 @@ export function Swatch({ place, off = false }: { place: number; off?: boolean })
   );
 }
 
-/** What is expected: a band and its middle. */
+/** What is expected: a expectedRange and its middle. */
 export function BandSwatch() {
   return (
     <svg class="swatch expected" viewBox="0 0 16 12" width="16" height="12" aria-hidden="true">

@@ -1,11 +1,11 @@
-// The tables behind a chart: the same values, the newest first; slices of one width in each table.
+// The tables behind a chart: the same values, the newest first; intervals of one width in each table.
 import type { Mark } from "../api/types";
 import { durationLabel } from "../lib/ranges";
-import { sliceOf, type Clock } from "../lib/time";
+import { intervalOf, type Clock } from "../lib/time";
 import { value } from "../lib/units";
 import { T } from "../parts/text";
 import { columns, valueAt, type Line } from "./lines";
-import { within } from "./said";
+import { within } from "./describe";
 
 interface Props {
   title: string;
@@ -73,7 +73,7 @@ function Slices({
           {moments.slice(0, MOST).map((at) => (
             <tr key={at}>
               <th scope="row">
-                {sliceOf(at, precision, clock)}
+                {intervalOf(at, precision, clock)}
                 {running && at === newest && <span class="faint"> running</span>}
               </th>
               {lines.map((line) => (

@@ -1,11 +1,11 @@
-// What the cursor points at: the slice, and the value of each line in it.
+// What the cursor points at: the interval, and the value of each line in it.
 import type { Mark } from "../api/types";
-import { momentOf, sliceOf, type Clock } from "../lib/time";
+import { momentOf, intervalOf, type Clock } from "../lib/time";
 import { value } from "../lib/units";
 import { T } from "../parts/text";
-import type { Band } from "./chart";
+import type { Expected } from "./chart";
 import { valueAt, type Line } from "./lines";
-import { within } from "./said";
+import { within } from "./describe";
 import { Swatch } from "./swatch";
 
 export interface Pointed {
@@ -23,18 +23,18 @@ interface Props {
   precision: number;
   clock: Clock;
   marks: readonly Mark[];
-  band: readonly Band[];
+  expectedRange: readonly Expected[];
 }
 
 /** Most lines that are listed. */
 const MOST = 12;
 
-export function Tip({ pointed, lines, places, hidden, precision, clock, marks, band }: Props) {
+export function Tip({ pointed, lines, places, hidden, precision, clock, marks, expectedRange }: Props) {
   const { moment, left, width } = pointed;
   const shown = lines.flatMap((line, i) =>
     hidden.includes(line.key) ? [] : [{ line, place: places[i] ?? i }],
   );
-  const expected = band.find((each) => each.start === moment);
+  const expected = expectedRange.find((each) => each.start === moment);
   const here = within(marks, moment, precision);
   const unit = lines[0]?.unit ?? "";
   const right = left > width / 2;
@@ -44,7 +44,7 @@ export function Tip({ pointed, lines, places, hidden, precision, clock, marks, b
       style={{ "--at": `${Math.round(left)}px` }}
       aria-hidden="true"
     >
-      <p class="tip-time">{sliceOf(moment, precision, clock)}</p>
+      <p class="tip-time">{intervalOf(moment, precision, clock)}</p>
       {shown.slice(0, MOST).map(({ line, place }) => (
         <p key={line.key}>
           <Swatch place={place} />{" "}

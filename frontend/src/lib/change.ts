@@ -26,7 +26,7 @@ export function beyondChance([now, before]: Counts): boolean {
   return Math.abs(now - before) > 3 * Math.sqrt(now + before + 1);
 }
 
-/** `counts`: the events behind both values, by which chance is told from change. */
+/** `counts`: the events behind both values, which decide whether a change is more than chance. */
 export function change(
   value: number | null,
   before: number | null,

@@ -1,6 +1,6 @@
 // Commands of `redmeter` to copy: they name the store, where it is not the one that is meant anyway.
 
-/** What stands before every key unless it is said otherwise. */
+/** The default prefix. */
 const USUAL_PREFIX = "redmeter:";
 /** The end of the address of the embedded server that is meant where no other is named. */
 const USUAL_STORE = "/redmeter/default";

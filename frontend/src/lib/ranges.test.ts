@@ -20,7 +20,7 @@ test("odd durations are rounded to one decimal", () => {
   expect([90, 5400, 7, 129_600].map(durationLabel)).toEqual(["90 s", "90 min", "7 s", "36 h"]);
 });
 
-test("slices cover whole slices, the running one among them", () => {
+test("intervals cover whole intervals, the running one among them", () => {
   expect(coverage(0, 3600, 119 * 3600 + 5)).toBe("5 d");
   expect(coverage(100, 5, 90)).toBe("5 s");
 });

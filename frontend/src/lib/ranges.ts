@@ -2,7 +2,7 @@
 // minute each. How often each is worth asking follows from its precision.
 
 export interface Range {
-  /** Width of a slice, seconds. */
+  /** Width of a interval, seconds. */
   precision: number;
   samples: number;
   /** What it covers, seconds. */
@@ -42,7 +42,7 @@ export function ranges(retention: Record<string, number>): Range[] {
     });
 }
 
-/** What slices from `start` to the running one cover: "5 d". */
+/** What intervals from `start` to the running one cover: "5 d". */
 export function coverage(start: number, precision: number, now: number): string {
   return durationLabel(Math.max(1, Math.floor((now - start) / precision) + 1) * precision);
 }

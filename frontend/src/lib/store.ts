@@ -1,4 +1,4 @@
-// What is said of the store in more than one place.
+// Texts about the store.
 
-/** Where the page asks a replica. */
+/** For a page that reads from a replica. */
 export const BEHIND = "Read from a replica: may be some moments behind.";

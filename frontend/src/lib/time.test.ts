@@ -1,6 +1,6 @@
 // Moments as text. Only UTC is compared, since local time is whatever the machine has.
 import { expect, test } from "vitest";
-import { ago, momentOf, sliceOf, tickOf } from "./time";
+import { ago, momentOf, intervalOf, tickOf } from "./time";
 
 const AT = Date.UTC(2026, 10, 21, 0, 3, 9) / 1000;
 
@@ -8,8 +8,8 @@ test("midnight is 00, not 24", () => {
   expect(momentOf(AT, "utc")).toBe("21 Nov 2026, 00:03:09");
 });
 
-test("a slice is told as exactly as its precision", () => {
-  expect([1, 60, 3600, 86_400].map((p) => sliceOf(AT, p, "utc"))).toEqual([
+test("a interval is told as exactly as its precision", () => {
+  expect([1, 60, 3600, 86_400].map((p) => intervalOf(AT, p, "utc"))).toEqual([
     "00:03:09",
     "00:03",
     "21 Nov, 00:03",
@@ -17,8 +17,8 @@ test("a slice is told as exactly as its precision", () => {
   ]);
 });
 
-test("slices of a day are UTC days whatever the clock", () => {
-  expect(sliceOf(AT - 189, 86_400, "local")).toBe("Sat 21 Nov");
+test("intervals of a day are UTC days whatever the clock", () => {
+  expect(intervalOf(AT - 189, 86_400, "local")).toBe("Sat 21 Nov");
 });
 
 test("midnight on an axis is the day", () => {

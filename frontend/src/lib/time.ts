@@ -42,8 +42,8 @@ export const momentOf = (at: number, clock: Clock) =>
     second: TWO,
   });
 
-/** The start of a slice, as exactly as its precision needs. Slices of a day are days of UTC. */
-export function sliceOf(at: number, precision: number, clock: Clock): string {
+/** The start of a interval, as exactly as its precision needs. Intervals of a day are days of UTC. */
+export function intervalOf(at: number, precision: number, clock: Clock): string {
   if (precision >= 86_400) return weekdayOf(at, "utc");
   if (precision >= 3600) return `${dayOf(at, clock)}, ${minuteOf(at, clock)}`;
   if (precision >= 60) return minuteOf(at, clock);

@@ -70,7 +70,7 @@ function scaled(value: number, letters: readonly string[], step: number): string
 
 export const bytes = (value: number) => scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
 
-/** Bytes of a server's memory, as servers tell and limit it: by 1024. */
+/** Bytes of a server's memory, as servers report and limit it: by 1024. */
 export const memory = (value: number) => scaled(value, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
 
 /** A rate, from events per second, in the unit in which it is not tiny: "12.3 per second",

@@ -1,5 +1,5 @@
-// Says that the store or the server is away, since when what is shown stands still, and tries again.
-// Where a part of the store is away, it says what is missing.
+// Reports that the store or the server is unreachable, and since when the data is old; retries.
+// If a part of the store is unreachable, it names the missing part.
 import { useEffect, useState } from "preact/hooks";
 import { timeOf } from "../lib/time";
 import { announce } from "../state/announce";

@@ -1,4 +1,4 @@
-// An empty panel says what would fill it, with a line to copy; or that the rest of it may be away.
+// An empty panel: what would fill it, with a line to copy; or that a part of it may be unreachable.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { link } from "../state/live";
@@ -9,12 +9,12 @@ export const MIDDLEWARE =
 
 /** A line of code or a command, and a button that copies it. */
 export function Code({ code }: { code: string }) {
-  const [copied, tell] = useState(false);
+  const [copied, setCopied] = useState(false);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(code);
-      tell(true);
-      setTimeout(() => tell(false), 2000);
+      setCopied(true);
+      setTimeout(() => setCopied(false), 2000);
     } catch {
       // No clipboard without a secure origin: the text can be selected.
     }

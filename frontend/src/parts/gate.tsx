@@ -1,4 +1,4 @@
-// What stands in for a view that has no answer: a question that was refused, or none yet.
+// Replaces a view without an answer: its request was refused, or is under way.
 import type { ComponentChildren } from "preact";
 import type { Fed } from "../state/live";
 import { T } from "./text";

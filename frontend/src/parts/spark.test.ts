@@ -1,4 +1,4 @@
-// Sparklines: gaps, lonely values and the running slice.
+// Sparklines: gaps, lonely values and the running interval.
 import { expect, test } from "vitest";
 import { paths } from "./spark";
 
@@ -8,7 +8,7 @@ test("a gap ends the line", () => {
   expect(running).toBe("");
 });
 
-test("the running slice is a path of its own", () => {
+test("the running interval is a path of its own", () => {
   const [ended, running] = paths([1, 1, 4], true, 3);
   expect(ended).toBe("M0.0 17.0L60.0 17.0");
   expect(running).toBe("M60.0 17.0L120.0 2.0");

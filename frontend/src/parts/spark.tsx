@@ -1,16 +1,16 @@
-// A small line of values without axes. The running slice is dashed, a gap is a gap.
+// A small line of values without axes. The running interval is dashed, a gap is a gap.
 
 interface Props {
   values: readonly (number | null)[];
   partial?: boolean;
-  /** How many slices the width stands for; fewer values are put to the right. */
+  /** The number of intervals in the width; fewer values are aligned to the right. */
   slots?: number;
 }
 
 const WIDTH = 120;
 const HEIGHT = 24;
 
-/** Two paths: what has ended, and what leads to the running slice. */
+/** Two paths: what has ended, and what leads to the running interval. */
 export function paths(values: readonly (number | null)[], partial: boolean, slots: number): [string, string] {
   const most = Math.max(...values.map((value) => value ?? 0), 0);
   const least = Math.min(...values.map((value) => value ?? 0), 0);

@@ -1,4 +1,4 @@
-// What a screen reader is told of its own accord: little, and rarely.
+// Announcements for screen readers: few, and rare.
 import { signal } from "@preact/signals";
 
 /** Least milliseconds between two announcements; what comes faster replaces what waits. */

@@ -1,4 +1,4 @@
-// The hook by which a view is told: it asks one question, at its pace, while the page is live. What
+// The hook of a view: it repeats one request, at its pace, while the page is live. What
 // became of it is known to all, for the banner.
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -48,7 +48,7 @@ export interface Fed<T> {
 }
 
 export function useFeed<T extends { now: number; missing: string[] }>(path: string, every: number): Fed<T> {
-  const [known, tell] = useState<Known<T>>(() => ({
+  const [known, setKnown] = useState<Known<T>>(() => ({
     data: (memory.get(path) as T | undefined) ?? null,
     path,
     now: null,
@@ -69,7 +69,7 @@ export function useFeed<T extends { now: number; missing: string[] }>(path: stri
         now: next.now ?? next.data?.now ?? link.peek().now,
         again: () => made.again(),
       };
-      tell((before) =>
+      setKnown((before) =>
         next.data === null && before.data ? { ...next, data: before.data, path: before.path } : next,
       );
     });

@@ -30,15 +30,15 @@ export function detailLines(answer: DetailAnswer): Line[] {
   ];
 }
 
-/** What a chart by `precision` shows of what is expected, of slices that begin before `until`; nothing
+/** What a chart by `precision` shows of what is expected, of intervals that begin before `until`; nothing
  * where that is not known. */
-export function bandOf(forecast: Forecast | null, precision: number, until = Infinity) {
+export function expectedRangeOf(forecast: Forecast | null, precision: number, until = Infinity) {
   if (forecast === null || forecast.precision !== precision) return {};
-  const band = [...forecast.past, ...forecast.ahead].filter((each) => each.start < until);
+  const expectedRange = [...forecast.past, ...forecast.ahead].filter((each) => each.start < until);
   const outside = forecast.past
     .filter((each) => each.outside)
     .map((each) => [each.start, each.value] as [number, number]);
-  return band.length > 0 ? { band, outside } : {};
+  return expectedRange.length > 0 ? { expectedRange, outside } : {};
 }
 
 /** What a small chart shows of one precision. */

@@ -16,7 +16,7 @@ interface Told {
   looked_at: number;
 }
 
-/** Where to look next, by what the answer told. */
+/** Links for an empty list, by the answer. */
 export function nextPlace(place: Place, filter: string, { found, total, looked_at }: Told): Place {
   if (filter === "" || isPattern(filter)) return place;
   if (place === "anywhere" && looked_at < total) return "beginning";

@@ -18,12 +18,12 @@ export function Gauges({
   chart?: boolean;
   children: ComponentChildren;
 }) {
-  const [found, tell] = useState<readonly string[]>([]);
+  const [found, setFound] = useState<readonly string[]>([]);
   const key = names.join("\n");
   useEffect(() => {
     const under = new AbortController();
-    tell([]);
-    gaugesOf(key === "" ? [] : key.split("\n"), under.signal).then(tell, () => undefined);
+    setFound([]);
+    gaugesOf(key === "" ? [] : key.split("\n"), under.signal).then(setFound, () => undefined);
     return () => under.abort();
   }, [key]);
   if (found.length === 0) return <>{children}</>;

@@ -98,8 +98,8 @@ function lostOf(writer: Writer): number {
 function Writers({ writers, now }: { writers: readonly Writer[]; now: number }) {
   if (writers.length === 0)
     return (
-      <Empty title="Nobody writes" code={'from redmeter import Meter; Meter().count("signups")'}>
-        A process that counts stands here within ten seconds.
+      <Empty title="No process writes" code={'from redmeter import Meter; Meter().count("signups")'}>
+        A process appears here within ten seconds of its first event.
       </Empty>
     );
   return (

@@ -4,7 +4,7 @@ import type { NamesAnswer } from "../api/types";
 
 /** Most names of a kind that are offered. */
 const OFFERED = 30;
-/** Most names that are told as similar. */
+/** Most similar names that are suggested. */
 const SIMILAR = 12;
 const KINDS = ["counters", "gauges", "histograms"] as const;
 
@@ -18,12 +18,12 @@ export function isPattern(text: string): boolean {
   return /[*?[\]]/.test(text);
 }
 
-/** A name without its labels: it stands for all label sets. */
+/** A name without its labels, for all label sets. */
 export function familyOf(name: string): string {
   return name.replace(/\{.*$/s, "");
 }
 
-/** What is offered: of each kind some; a name before its label sets, for which it stands. */
+/** Suggestions: some of each kind; a name before its label sets. */
 export function offered(kinds: readonly (readonly string[])[]): string[] {
   const all = kinds.flatMap((names) => names.flatMap((name) => [familyOf(name), name]));
   return [...new Set(all)].filter(Boolean).slice(0, kinds.length * OFFERED);
@@ -72,8 +72,8 @@ export async function similar(name: string, signal: AbortSignal): Promise<string
   return [];
 }
 
-/** Which names of a list an answer refused, by its message; all where it does not say. */
+/** The names that an answer refused, by its message; all if the message names none. */
 export function refusedOf(names: readonly string[], message: string): string[] {
-  const told = names.filter((name) => message.includes(name.slice(0, 40)));
-  return told.length > 0 ? told : [...names];
+  const refused = names.filter((name) => message.includes(name.slice(0, 40)));
+  return refused.length > 0 ? refused : [...names];
 }

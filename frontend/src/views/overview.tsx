@@ -16,7 +16,7 @@ import { announce } from "../state/announce";
 import { useFeed } from "../state/live";
 import { health, set, state, store } from "../state/page";
 import { CounterTable } from "./countertable";
-import { bandOf } from "./detaillines";
+import { expectedRangeOf } from "./detaillines";
 import { Findings } from "./findings";
 import { Gauges } from "./gauges";
 import { Changed, Frequent } from "./messagelists";
@@ -34,7 +34,7 @@ export function Overview() {
   const fed = useFeed<OverviewAnswer>(address("overview", { precision: range, series }), pollEvery(range));
   const { data, failure } = fed;
   useEffect(() => {
-    // A name that cannot be one is told beside the chart, and the rest of the page goes on.
+    // An invalid name is reported next to the chart; the rest of the page stays.
     if (failure && !failure.passing && series.length > 0)
       refuse([...refused, ...refusedOf(series, failure.message)]);
   }, [failure]);
@@ -70,7 +70,7 @@ function partly(chart: OverviewAnswer["chart"]): string {
     .join("; ");
 }
 
-/** What an empty chart says: why it is empty, and what fills it. */
+/** The text of an empty chart: why it is empty, and what fills it. */
 function Nothing({ answer }: { answer: OverviewAnswer }) {
   const { series } = state.value;
   if (series.length > 0)
@@ -100,7 +100,7 @@ function within({ window }: OverviewAnswer): string {
   return `in the last ${durationLabel(window.end - window.start)}`;
 }
 
-/** What the chart is of: where nothing tells of requests, the server chose the busiest counters. */
+/** The title of the chart: without requests, the server chose the busiest counters. */
 function titleOf(chart: OverviewAnswer["chart"]): string {
   const usual = chart.every((each) => !/^(hits|http_)/.test(each.name));
   return chart.length > 0 && usual && state.value.series.length === 0 ? "Busiest counters" : "Traffic";
@@ -126,7 +126,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
         now={now}
         marks={marks}
         series={(line) => traffic.series.get(line.key) ?? null}
-        {...bandOf(answer.expected, window.precision, window.end)}
+        {...expectedRangeOf(answer.expected, window.precision, window.end)}
         actions={<Picker refused={refused} />}
         note={[known, partly(chart)].filter(Boolean).join(" ")}
         empty={<Nothing answer={answer} />}

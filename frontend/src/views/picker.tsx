@@ -16,7 +16,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
   const [text, write] = useState("");
   const [found, offer] = useState<{ of: string; names: string[] }>({ of: "", names: [] });
   const [open, show] = useState(false);
-  const [hint, tell] = useState("");
+  const [hint, setHint] = useState("");
   useEffect(() => {
     if (!open) return;
     const under = new AbortController();
@@ -34,7 +34,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
     if (!series.includes(name)) set({ series: [...series, name] }, true);
     announce(`${plain(name, 80)} is on the chart.`);
     write("");
-    tell("");
+    setHint("");
     show(false);
   };
   /** The offers may be of an earlier entry: then it is asked for this one. */
@@ -42,7 +42,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
     const names = found.of === text ? found.names : await namesOf(patternOf(text), AbortSignal.timeout(5000));
     const name = meant(text, names);
     if (name !== null) add(name);
-    else if (text !== "") tell(names.length > 0 ? "Several match: pick one" : "No such metric");
+    else if (text !== "") setHint(names.length > 0 ? "Several match: pick one" : "No such metric");
   };
   return (
     <>
@@ -71,7 +71,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
         role="search"
         onSubmit={(event) => {
           event.preventDefault();
-          enter().catch(() => tell("Names cannot be asked for now"));
+          enter().catch(() => setHint("Names cannot be loaded now"));
         }}
       >
         <input
@@ -88,7 +88,7 @@ export function Picker({ refused }: { refused: readonly string[] }) {
           onInput={(event) => {
             const wanted = event.currentTarget.value;
             write(wanted);
-            tell("");
+            setHint("");
             show(true);
             if (
               event instanceof InputEvent &&

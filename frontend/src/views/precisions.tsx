@@ -13,7 +13,7 @@ export function Precisions({ answer }: { answer: DetailAnswer }) {
   const shown = kind === "histogram" ? window.histograms : window.precision;
   const kept = kind === "histogram" ? store.value?.histograms : store.value?.retention;
   return (
-    <Card title="All precisions" about={kind === "histogram" ? "the p95 of each slice" : undefined}>
+    <Card title="All precisions" about={kind === "histogram" ? "p95 per interval" : undefined}>
       <ul class="smalls">
         {precisions.map((series) => {
           const { precision, values, start } = series;

@@ -18,7 +18,7 @@ import { Name, T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { state, store } from "../state/page";
-import { bandOf, detailLines, percentile } from "./detaillines";
+import { expectedRangeOf, detailLines, percentile } from "./detaillines";
 import { Gauges } from "./gauges";
 import { similar } from "./names";
 import { patternOfLabel } from "./pagetable";
@@ -42,21 +42,21 @@ export function SeriesPage() {
 
 /** Nothing is there, or no longer: it is asked on, so that the first event appears by itself. */
 function Nowhere({ name }: { name: string }) {
-  const [names, tell] = useState<readonly string[]>([]);
+  const [names, setNames] = useState<readonly string[]>([]);
   useEffect(() => {
     const under = new AbortController();
-    similar(name, under.signal).then(tell, () => undefined);
+    similar(name, under.signal).then(setNames, () => undefined);
     return () => under.abort();
   }, [name]);
   return (
     <Card title="Values">
       <Gauges names={[name]}>
         <Empty
-          title="Nothing is kept under this name"
+          title="Nothing is stored under this name"
           code={`from redmeter import Meter; Meter().count(${quoted(name)})`}
         >
-          No counter, gauge or histogram has this name: it has not happened yet, or longer ago than anything
-          is kept. As soon as it happens, it stands here.
+          No counter, gauge or histogram has this name: nothing was recorded yet, or only before the
+          retention. It appears here with its first event.
         </Empty>
       </Gauges>
       {names.length > 0 && (
@@ -83,7 +83,7 @@ function Detail({ answer }: { answer: DetailAnswer }) {
   const unit = unitOf(name);
   const lines = detailLines(answer);
   const precision = kind === "histogram" ? window.histograms : window.precision;
-  const expected = kind === "histogram" ? {} : bandOf(forecast, precision);
+  const expected = kind === "histogram" ? {} : expectedRangeOf(forecast, precision);
   return (
     <>
       <ChartGroup

@@ -79,7 +79,7 @@ function Tile({
   );
 }
 
-/** Requests of which a twentieth is enough to tell whether the p95 moved. */
+/** Requests that are enough for a change of the p95 to be more than chance. */
 const TELLING = 400;
 
 /** About how many, of what is a part of another hour. */

@@ -1,10 +1,10 @@
 // What is older than the retention is told apart from what did not happen.
 import { expect, test } from "vitest";
-import { keptSince } from "./kept";
+import { keptSince } from "./retention";
 
 const store = { retention: { "60": 3, "3600": 120 }, histograms: { "3600": 2 } };
 
-test("as many slices as the store keeps, the running one among them", () => {
+test("as many intervals as the store keeps, the running one among them", () => {
   expect(keptSince({ kind: "counter", precision: 60 }, store, 605)).toBe(480);
 });
 

@@ -1,8 +1,8 @@
-// Since when slices are kept: each width for a time of its own, histograms for another than counters.
+// Since when intervals are kept: each width for a time of its own, histograms for another than counters.
 import type { StoreInfo } from "../api/types";
 import type { Group } from "./lines";
 
-/** The start of the oldest slice that is kept, Unix seconds; null where that is not known. */
+/** The start of the oldest interval that is kept, Unix seconds; null where that is not known. */
 export function keptSince(
   { kind, precision }: Pick<Group, "kind" | "precision">,
   store: Pick<StoreInfo, "retention" | "histograms"> | null,

@@ -1,37 +1,37 @@
-// What the cursor points at, as a sentence for a screen reader.
+// Describes the values at the cursor in a sentence, for screen readers.
 import type { Mark } from "../api/types";
-import { sliceOf, type Clock } from "../lib/time";
+import { intervalOf, type Clock } from "../lib/time";
 import { plain } from "../lib/text";
 import { value } from "../lib/units";
-import type { Band } from "./chart";
+import type { Expected } from "./chart";
 import { valueAt, type Line } from "./lines";
 
 /** Most lines that are read out. */
 const MOST = 8;
 
-export function said(
+export function describe(
   moment: number,
   lines: readonly Line[],
   precision: number,
   clock: Clock,
   marks: readonly Mark[],
-  band: readonly Band[],
+  expectedRange: readonly Expected[],
 ): string {
-  const told = lines.slice(0, MOST).map((line) => {
+  const parts = lines.slice(0, MOST).map((line) => {
     const last = line.start + (line.values.length - 1) * line.precision;
     const running = line.partial && moment >= last && moment < last + line.precision ? " so far" : "";
     const at = valueAt(line, moment);
     return `${plain(line.label, 60)} ${at === null ? "nothing measured" : value(at, line.unit) + running}`;
   });
-  if (lines.length > MOST) told.push(`${lines.length - MOST} more`);
-  const expected = band.find((each) => each.start === moment);
+  if (lines.length > MOST) parts.push(`${lines.length - MOST} more`);
+  const expected = expectedRange.find((each) => each.start === moment);
   const unit = lines[0]?.unit ?? "";
-  if (expected) told.push(`expected ${value(expected.low, unit)} to ${value(expected.high, unit)}`);
-  for (const mark of within(marks, moment, precision)) told.push(`mark ${plain(mark.label, 60)}`);
-  return `${sliceOf(moment, precision, clock)}: ${told.join(", ")}`;
+  if (expected) parts.push(`expected ${value(expected.low, unit)} to ${value(expected.high, unit)}`);
+  for (const mark of within(marks, moment, precision)) parts.push(`mark ${plain(mark.label, 60)}`);
+  return `${intervalOf(moment, precision, clock)}: ${parts.join(", ")}`;
 }
 
-/** Marks of a slice. */
+/** Marks of a interval. */
 export function within(marks: readonly Mark[], start: number, precision: number): Mark[] {
   return marks.filter((mark) => mark.time >= start && mark.time < start + precision);
 }
