@@ -6,7 +6,8 @@ few of them, so that a store that hangs can hold no more, and a queue, after whi
 Threads end when there is nothing to do: nothing is left of them in a fork or at the end.
 
 A body is compressed once for all, and has an ETag, over all but the time at which it was made: so
-what has not changed is not sent again.
+what has not changed is not sent again. Starlette's GZipMiddleware compresses each response anew and
+ignores `gzip;q=0`; its ETags are those of files.
 """
 
 import contextlib

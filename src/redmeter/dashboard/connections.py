@@ -5,6 +5,10 @@ the process may have open files: where there is one too many, the one goes that 
 without a request under way. One whose request does not come to its end is closed as well, and one
 that nobody reads from. What a server says of its lack of files goes into the log a few times a
 minute, and no more.
+
+Options of uvicorn do not replace this: `timeout_keep_alive` begins after the first response, so a
+client that never finishes a header stays; and at `limit_concurrency` every new client gets a 503, so
+idle connections lock everybody out. There is no timeout for clients that do not read.
 """
 
 import asyncio
