@@ -7,7 +7,7 @@ that nobody reads from. What a server says of its lack of files goes into the lo
 minute, and no more.
 
 Options of uvicorn do not replace this: `timeout_keep_alive` begins after the first response, so a
-client that never finishes a header stays; and at `limit_concurrency` every new client gets a 503, so
+client that never finishes a header stays; at `limit_concurrency` every new client gets a 503, so
 idle connections lock everybody out. There is no timeout for clients that do not read.
 """
 
