@@ -1,11 +1,11 @@
-"""What the store says of itself, in `meta:`: format, shards, retention and its version.
+"""The store's configuration, in `meta:`: format, shards, retention and its version.
 
-The store's retention holds for everyone, or one process would trim what another wants kept. Each
-batch therefore carries the version that it was made for, and the script applies no batch made
-for another one: a change of retention reaches every writer with its next write. The version is
-the Unix time of the change in microseconds (or one or two more than the last), so that a store
-wiped and made anew never repeats an old one; it is odd where somebody chose the retention. On a
-cluster each shard has a `meta:` of its own, and they may differ for as long as one is away.
+The retention is the store's, not a process's: otherwise one process would trim samples that another
+one keeps. Each batch therefore names the version that it was made for, and the script applies no
+batch made for another one, so a change reaches every writer with its next write. The version is
+the Unix time of the change in microseconds (or one or two more than the last), so a store that was
+wiped and created again never repeats one. It is odd if someone chose the retention. On a cluster
+each shard has its own `meta:`, and they may differ while a node is unreachable.
 """
 
 import logging
@@ -22,31 +22,31 @@ logger = logging.getLogger("redmeter")
 
 
 class StoreConfig(NamedTuple):
-    """What this process and the store agree on."""
+    """The configuration of a store, or of one of its shards."""
 
-    #: Of counters and gauges.
+    #: The retention of counters and gauges.
     retention: Retention
     histograms: Retention
-    #: Number of the retention; "" where the store does not exist yet.
+    #: Version of the retention; "" if the store does not exist yet.
     version: str
 
     @property
     def kept(self) -> Kept:
-        """What is kept."""
+        """Both retentions."""
         return Kept(self.retention, self.histograms)
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """See epoch_of()."""
+    def epoch(self) -> tuple[int, int]:
+        """The order among different configurations: the highest is valid."""
         return epoch_of(self.version)
 
 
 def epoch_of(version: str) -> tuple[int, int]:
-    """Return what tells which of two shards is right that keep something else each.
+    """Return the epoch of a version: of two shards that differ, the one with the higher is valid.
 
-    The one with the higher rank: what somebody chose is above what a shard began with. What was
-    chosen later is right; but what was there first, or a shard that has forgotten what it kept
-    would bring the others what some new process is configured for.
+    A retention that someone chose precedes a default. Of chosen ones the latest is valid, but of
+    defaults the first: otherwise a shard that has lost its configuration would replace the others'
+    with that of some new process.
     """
     number = int(version) if version.isdecimal() else 0
     if not number:
@@ -55,13 +55,13 @@ def epoch_of(version: str) -> tuple[int, int]:
 
 
 class WantedConfig:
-    """What this process would keep in a new store.
+    """The configuration that this process gives to a new store.
 
-    It warns once if the store keeps something else than was configured for this process. A process
-    for which nothing was configured adopts the store's retention silently.
+    It logs a warning once if the store's differs from what was configured for this process. A
+    process without such settings adopts the store's silently.
 
     Args:
-        configured: whether somebody chose the one, and the other.
+        configured: whether the retention, and that of histograms, was configured.
     """
 
     def __init__(
@@ -72,21 +72,21 @@ class WantedConfig:
     ) -> None:
         self.config = StoreConfig(retention, histograms, "")
         self._configured = configured
-        #: What some shard is known to keep, the one that is right of them: see epoch_of().
+        #: The valid configuration among those of the shards that were loaded.
         self.known: StoreConfig | None = None
         self._compared = False
 
-    def compare(self, found: StoreConfig) -> None:
-        """Log if the store's retention is used instead of the configured one."""
-        if self.known is None or found.rank > self.known.rank:
-            self.known = found
+    def compare(self, stored: StoreConfig) -> None:
+        """Log a warning if the store's retention replaces the configured one."""
+        if self.known is None or stored.epoch > self.known.epoch:
+            self.known = stored
         if self._compared:
             return
         self._compared = True
         counters, histograms = self._configured
         for configured, what, ours, theirs in (
-            (counters, "", self.config.retention, found.retention),
-            (histograms, " of histograms", self.config.histograms, found.histograms),
+            (counters, "", self.config.retention, stored.retention),
+            (histograms, " of histograms", self.config.histograms, stored.histograms),
         ):
             if configured and ours != theirs:
                 logger.warning(
@@ -97,28 +97,28 @@ class WantedConfig:
 
 
 def new_version(now: float, after: str = "", *, chosen: bool = False) -> str:
-    """Return a version that no earlier state of the store has had.
+    """Return a version that the store has never had before.
 
     Args:
         now: Unix seconds.
-        after: the version of the present state, "" where there is none.
-        chosen: whether somebody chose the retention: then it is odd, else even.
+        after: the current version, "" if there is none.
+        chosen: whether someone chose the retention: then the version is odd, else even.
     """
     version = max(int(now * 1e6), int(after or 0) + 1)
     return str(version + (version % 2 != chosen))
 
 
 def read_meta(fields: dict[bytes, bytes | None], shards: int) -> StoreConfig | None:
-    """Read `meta:`, given as field -> value.
+    """Parse the fields and values of `meta:`.
 
     Args:
-        shards: how many the store has to have.
+        shards: the number of shards that the store must have.
 
     Returns:
-        None where there is none.
+        None if there is no configuration.
 
     Raises:
-        IncompatibleStore: a format or a number of shards that this version does not know.
+        IncompatibleStore: this version does not know the format or the number of shards.
     """
     text = {
         key.decode(errors="replace"): (value or b"").decode(errors="replace")
@@ -145,30 +145,31 @@ def read_meta(fields: dict[bytes, bytes | None], shards: int) -> StoreConfig | N
 
 
 def bind(keys: Keys, wanted: StoreConfig, shards: int) -> Steps[StoreConfig]:
-    """Make a shard say what is wanted if it says nothing yet, and return what it says.
+    """Return the configuration of a shard, after writing the wanted one if it has none.
 
     Args:
-        wanted: with the version that a new shard shall have.
+        wanted: with the version for a new shard.
 
     Raises:
-        IncompatibleStore: see read_meta.
-        StoreError: the server cannot be reached or refuses.
+        IncompatibleStore: this version does not know the format or the number of shards.
+        StoreError: the server is unreachable or refuses.
     """
     assert wanted.version, "the caller makes one"
     kept = str(wanted.retention), str(wanted.histograms), wanted.version
     values = FORMAT, str(shards), *kept
     fields = raised((yield BIND.command(_named(keys), values)))
     config = read_meta(dict(zip(_FIELDS, fields, strict=True)), shards)
-    if config is None:  # a hash of somebody else's lies there
+    if config is None:  # another program's hash
         raise IncompatibleStore("format version", "", FORMAT)
     return config
 
 
 def retain(keys: Keys, seen: StoreConfig, wanted: StoreConfig) -> Steps[Reply]:
-    """Change what a shard keeps; the result is 0 where someone else just did, or an error.
+    """Change a shard's configuration; the result is 0 if another process just did, or an error.
 
     Args:
-        wanted: with the version that it shall have.
+        seen: the configuration that the change is based on.
+        wanted: with its new version.
     """
     args = str(wanted.retention), str(wanted.histograms), seen.version, wanted.version
     return (yield RETAIN.command(_named(keys), args))
@@ -177,7 +178,7 @@ def retain(keys: Keys, seen: StoreConfig, wanted: StoreConfig) -> Steps[Reply]:
 def _named(keys: Keys) -> list[str]:
     """Return the keys that a script names to write `meta:`.
 
-    With another one of the same store beside, a cluster's node that is taken for a server of its
-    own refuses it, as it will all batches, and nothing is left there.
+    There are two, in different slots: so a cluster node that is taken for a single server refuses
+    the script, as it refuses all batches, and nothing is stored on it.
     """
     return [keys.meta, keys.known]

@@ -1,4 +1,4 @@
-"""What the script that applies a batch answered, as an outcome: see lua/apply.lua."""
+"""Parses the reply of lua/apply.lua, the script that applies a batch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _STATES = {-3: "frozen", -4: "receiving", -5: "moved"}
 
 
 def outcome_of(batch: Batch, reply: Reply) -> Outcome:
-    """Read what the script answered.
+    """Parse the script's reply to a batch.
 
     Raises:
         RetentionChanged, StoreError: see Shard.applying().

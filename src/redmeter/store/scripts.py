@@ -1,11 +1,10 @@
-"""The Lua scripts of lua/, and how to call one.
+"""The Lua scripts of lua/, and the runners of exchanges with them.
 
-What applies a batch is put together from lua/apply.lua and those files of lua/operations/ that the
-batch needs, so that adding to a counter does not pay for what histograms need.
+The script that applies a batch consists of lua/apply.lua and those files of lua/operations/ that
+the batch needs, so a counter does not pay for histograms.
 
-A script is called by its hash (EVALSHA) and sent whole only when the server does not know it:
-after a restart, a failover or SCRIPT FLUSH. NOSCRIPT means that nothing ran, so sending again is
-always safe.
+A script is called by its hash (EVALSHA). Its text is sent only if the server does not have it:
+after a restart, a failover or SCRIPT FLUSH. NOSCRIPT means that nothing ran, so a retry is safe.
 """
 
 import hashlib

@@ -1,11 +1,11 @@
 """Shard: apply a batch exactly once.
 
-A batch (producer, number, operations) is sent until the shard has answered. The script compares
-its number with the producer's watermark, so a batch whose answer was lost is sent again and counts
-once, whoever sends it again: we, the client library, a proxy.
+A batch (producer, sequence number, operations) is sent until the shard has replied. The script
+compares the number with the producer's watermark. So a batch whose reply was lost can be sent again
+and counts once, whether Redmeter, the client library or a proxy retries.
 
-A store on one server is one shard. On a cluster it has 64, each in a slot of its own, with
-producers, numbers and configuration of its own: see shards.py.
+A store on one server is one shard. On a cluster it has 64, each in its own slot, with its own
+producers, sequence numbers and configuration.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,23 +24,23 @@ from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
 from redmeter.types import Batch, Operations, Outcome
 
-#: A watermark outlives its producer's last batch by this, seconds: longer than fine slices do, so
-#: that a server that evicts what expires next takes those first. A batch that was first sent half
-#: as long ago is not applied any more unless its watermark is there.
+#: Seconds for which a watermark outlives its producer's last batch: longer than fine samples, so a
+#: server that evicts the keys that expire next evicts those first. A batch that was first sent half
+#: as long ago is applied only if its watermark exists.
 WATERMARK_SECONDS = 86400
 _WATERMARK = str(WATERMARK_SECONDS)
 
 
 class Shard:
-    """Where batches are applied: a whole store, or one shard of it.
+    """Applies batches: to a whole store on one server, or to one shard of it on a cluster.
 
     Args:
-        link: how to reach it.
+        link: exchanges commands with its server.
         keys: the names of its keys.
         wanted: what to keep, should it be new.
         shards: how many the store has.
-        timeout: how long a synchronous write is tried, seconds.
-        clock: where the producer's time comes from.
+        timeout: seconds for which a synchronous write is tried.
+        clock: the producer's time.
         sync_config: asks all shards what they keep, as far as they answer.
     """
 
@@ -63,34 +63,34 @@ class Shard:
         self._shards = shards
         self._sync_config = sync_config
         self._producers = Producers()
-        #: What it keeps, once that is known.
+        #: Its configuration, once loaded.
         self.config: StoreConfig | None = None
 
-    # What is kept
+    # Configuration
 
     @property
     def kept(self) -> Kept:
-        """What is kept, as far as it is known without asking."""
+        """The retention, as far as known without an exchange."""
         return (self.config or self._wanted.config).kept
 
     def load_config(self, version: str = "") -> Steps[StoreConfig]:
-        """Ask what the shard keeps, and write it down where it is new.
+        """Load the shard's configuration, which is created if the shard is new.
 
         Args:
-            version: that of a store that is new; "": one is made.
+            version: the version for a new store; "": a new one.
 
         Raises:
-            IncompatibleStore: it has another format.
-            StoreError: the server cannot be reached or refuses.
+            IncompatibleStore: the store has another format.
+            StoreError: the server is unreachable or refuses.
         """
-        known = [one for one in (self.config, self._wanted.known) if one is not None]
+        known = [config for config in (self.config, self._wanted.known) if config is not None]
         version = version or configs.new_version(self.clock.wall())
         new = self._wanted.config._replace(version=version)
-        wanted = max(known, key=lambda one: one.rank, default=new)
-        found = yield from configs.bind(self.keys, wanted, self._shards)
-        self._wanted.compare(found)
-        self.config = found
-        return found
+        wanted = max(known, key=lambda config: config.epoch, default=new)
+        stored = yield from configs.bind(self.keys, wanted, self._shards)
+        self._wanted.compare(stored)
+        self.config = stored
+        return stored
 
     # Writing
 
@@ -106,8 +106,8 @@ class Shard:
         """Write at once, as one batch, and return when the store has answered.
 
         Args:
-            build: makes the operations for what is kept; called again should it have changed.
-            kept: the caller's own; the store's `meta:` is then neither asked nor made.
+            build: makes the operations for a retention; called again if that has changed.
+            kept: the caller's own retention; then `meta:` is neither read nor created.
             refuse: leave out slices that are aged or far in the future.
             trim: remove what has left the retention.
             within: seconds in all, whatever a caller's client would wait for; None: each try

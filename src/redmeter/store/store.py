@@ -1,7 +1,7 @@
 """Store: all shards of a store, and reading in one round trip.
 
-Commands go out together with the two questions that every reading needs answered by the store
-itself: what time is it, and what is kept. What is written goes to a shard: see shard.py.
+Each reading sends its commands together with two more: the server's time and the store's
+configuration, by which the replies are understood. Writes go to one shard, in shard.py.
 """
 
 import contextlib
@@ -82,15 +82,15 @@ class Store:
     """One store: on one server, or spread over a cluster.
 
     Args:
-        link: how to reach it.
-        prefix: what stands before its keys.
-        retention: what to keep of counters and gauges, should the store be new.
-        histograms: what to keep of histograms, the same way.
-        configured: whether somebody chose either for this process, so that it is worth a warning
-            if the store keeps something else.
-        timeout: how long a synchronous write is tried, seconds.
-        clock: where the producer's time comes from.
-        reader: makes the store that readings ask; None: this one is.
+        link: exchanges commands with it.
+        prefix: the beginning of its keys.
+        retention: the retention of counters and gauges if the store is new.
+        histograms: the retention of histograms if the store is new.
+        configured: whether each of them was configured for this process; then a warning is logged
+            if the store has another one.
+        timeout: seconds for which a synchronous write is tried.
+        clock: the producer's time.
+        reader: makes the store for reads, on replicas; None: this store.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class Store:
         fork_guard.load()
         of_histograms = Retention(histograms or DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
         wanted = WantedConfig(retention, of_histograms, configured)
-        #: The names of its keys, for who reads.
+        #: The names of its keys, for readers.
         self.keys: Keys
-        #: How it is read.
+        #: Exchanges reads.
         self.link: Link
         if isinstance(link, ClusterLink):
             spread = ShardedKeys(prefix)
@@ -118,7 +118,7 @@ class Store:
         else:
             self.keys, self.link = Keys(prefix), link
             each = (self.keys,)
-        #: Where it is written: see shard.py.
+        #: Apply batches.
         self.shards = tuple(
             Shard(
                 link,
@@ -132,13 +132,13 @@ class Store:
             for keys in each
         )
         self.clock = clock
-        #: How long a synchronous write is tried, seconds.
+        #: Seconds for which a synchronous write is tried.
         self.timeout = timeout
         self._wanted = wanted
-        #: What the shards keep, as it was ranked last, and what is right of that.
+        #: The shards' configurations when they were last compared, and the valid one of them.
         self._ranked: tuple[list[StoreConfig], StoreConfig] = [], wanted.config
         self._seen: Kept | None = None
-        #: The store that this one is a part of: see best_effort().
+        #: The store whose best-effort view this is.
         self._origin: Store | None = None
         self._make_reader = reader
         self._reader: Store | None = None
@@ -148,12 +148,12 @@ class Store:
 
     @property
     def location(self) -> str:
-        """Where it is, without credentials."""
+        """The address, without credentials."""
         return self.link.location
 
     @property
     def reader(self) -> "Store":
-        """The store that readings ask: this one, or the same on a replica, see `read_from`.
+        """The store for reads: this one, or the same store on replicas if `read_from` is set.
 
         Raises:
             InvalidSetting: there are no replicas to read from.
@@ -171,11 +171,11 @@ class Store:
             self._reader.close()
 
     def shard_number(self, text: str) -> int:
-        """Return the number of the shard in which a series, or a logger, lies."""
+        """Return the number of the shard that has a series or a logger."""
         return shard_of(text) if len(self.shards) > 1 else 0
 
     def shard(self, text: str) -> Shard:
-        """Return that shard; that of "" has marks, and what writers tell."""
+        """Return the shard that has a series or a logger; for "", that of marks and reports."""
         return self.shards[self.shard_number(text)] if text else self.shards[0]
 
     def by_server(self) -> dict[str, list[int]]:
@@ -265,104 +265,104 @@ class Store:
         return View(now, kept.retention, kept.histograms, kept.version)
 
     def best_effort(self) -> "Store":
-        """Return the same store, of which what lies on servers that are away is left out.
+        """Return the same store for reads that continue without unreachable servers.
 
-        For who would rather see what there is, and is told what is missing: by skipped().
+        Data on such servers is left out; skipped() returns what is missing.
         """
         link = self.link.best_effort()
         if link is self.link:
             return self
-        found = copy(self)
-        found.link, found._origin = link, self
-        return found
+        store = copy(self)
+        store.link, store._origin = link, self
+        return store
 
     def skipped(self) -> list[str]:
-        """Return what it was read without, as sentences: "127.0.0.1:7003 does not answer"."""
+        """Return what best-effort reads left out, as sentences: "HOST:PORT does not answer"."""
         return self.link.skipped()
 
-    # What is kept
+    # Configuration
 
     @property
     def kept(self) -> Kept:
-        """What is kept, as far as it is known without asking."""
+        """The retention, as far as known without an exchange."""
         return self._known.kept
 
     @property
     def _known(self) -> StoreConfig:
-        bound = [part.config for part in self.shards if part.config is not None]
-        ranked, right = self._ranked
-        if len(bound) != len(ranked) or not all(map(is_, bound, ranked)):
-            right = max(bound, key=lambda one: one.rank, default=self._wanted.config)
-            self._ranked = bound, right
-        return right
+        loaded = [shard.config for shard in self.shards if shard.config is not None]
+        compared, valid = self._ranked
+        if len(loaded) != len(compared) or not all(map(is_, loaded, compared)):
+            valid = max(loaded, key=lambda config: config.epoch, default=self._wanted.config)
+            self._ranked = loaded, valid
+        return valid
 
     @property
     def seen(self) -> Kept:
-        """What is kept by the last reading; before the first, as far as it is known."""
+        """The retention at the last read; before the first, as far as known."""
         return self._seen or self.kept
 
     def config(self) -> StoreConfig:
-        """Return what the store keeps, writing it down where the store is new."""
-        if any(part.config is None for part in self.shards):
+        """Return the store's configuration, which is created if the store is new."""
+        if any(shard.config is None for shard in self.shards):
             self.load_config()
         return self._known
 
     def load_config(self) -> None:
-        """Ask all shards what they keep, and have all keep what was chosen last.
+        """Load the configuration of all shards, and make all have the one of the last change.
 
         Raises:
             IncompatibleStore: the store has another format.
-            StoreError: a server cannot be reached or refuses.
+            StoreError: a server is unreachable or refuses.
         """
         version = configs.new_version(self.clock.wall())
-        many = {number: part.load_config(version) for number, part in enumerate(self.shards)}
-        for found in run_pipelined(self.shards[0].link, many).values():
-            raised(found)
+        steps = {number: shard.load_config(version) for number, shard in enumerate(self.shards)}
+        for result in run_pipelined(self.shards[0].link, steps).values():
+            raised(result)
         newest = self._known
-        if any(part.config != newest for part in self.shards):
+        if any(shard.config != newest for shard in self.shards):
             self._retain(newest)
 
     def sync_config(self) -> None:
-        """Ask the shards what they keep of which nobody here knows, and see that they agree.
+        """Load configurations that this process has not loaded, and update outdated ones.
 
-        As far as they answer: it is not told what was wrong with others.
+        Errors of single shards are ignored; the next write to such a shard reports them.
         """
         self.load_configs(self.unloaded())
         if outdated := self.outdated():
             self.update_configs(outdated)
 
     def unloaded(self) -> list[int]:
-        """Return the shards of which nobody here knows what they keep."""
-        return [number for number, part in enumerate(self.shards) if part.config is None]
+        """Return the shards whose configuration this process has not loaded."""
+        return [number for number, shard in enumerate(self.shards) if shard.config is None]
 
     def load_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
-        """Ask some shards what they keep; return what was wrong with those that did not say."""
+        """Load the configuration of some shards; return the errors of those that failed."""
         version = configs.new_version(self.clock.wall())
-        many = {number: self.shards[number].load_config(version) for number in numbers}
-        found = run_pipelined(self.shards[0].link, many)
-        return {number: one for number, one in found.items() if isinstance(one, StoreError)}
+        steps = {number: self.shards[number].load_config(version) for number in numbers}
+        results = run_pipelined(self.shards[0].link, steps)
+        return {n: result for n, result in results.items() if isinstance(result, StoreError)}
 
     def outdated(self) -> list[int]:
-        """Return the shards that keep something else than was chosen last, as far as known."""
-        known, parts = self._known, enumerate(self.shards)
-        return [number for number, part in parts if part.config and part.config != known]
+        """Return the shards that lack the last change of the configuration, as far as known."""
+        known, shards = self._known, enumerate(self.shards)
+        return [number for number, shard in shards if shard.config and shard.config != known]
 
     def update_configs(self, numbers: Sequence[int]) -> dict[int, StoreError]:
-        """Have some shards keep what was chosen last; return what was wrong with others."""
+        """Make some shards have the last change; return the errors of those that failed."""
         errors = self.load_configs(numbers)
-        with contextlib.suppress(StoreError):  # with the next occasion
+        with contextlib.suppress(StoreError):  # the next call tries again
             self._retain(self._known, numbers)
         return errors
 
     def _retain(self, wanted: StoreConfig, numbers: Sequence[int] | None = None) -> bool:
-        """Have all, or some, keep something else; tell whether nobody else did the same."""
-        many = {}
+        """Change the configuration of all or some shards; return whether no other process did."""
+        steps = {}
         for number in range(len(self.shards)) if numbers is None else numbers:
-            part = self.shards[number]
-            if part.config is not None and part.config != wanted:
-                many[number] = configs.retain(part.keys, part.config, wanted)
+            shard = self.shards[number]
+            if shard.config is not None and shard.config != wanted:
+                steps[number] = configs.retain(shard.keys, shard.config, wanted)
         changed = True
-        for number, reply in run_pipelined(self.shards[0].link, many).items():
+        for number, reply in run_pipelined(self.shards[0].link, steps).items():
             if raised(reply):
                 self.shards[number].config = wanted
             else:
@@ -372,19 +372,19 @@ class Store:
     def change_retention(
         self, changes: Sequence[tuple[int, int]], *, histograms: bool = False
     ) -> Retention:
-        """Change what is kept, for every process that uses this store.
+        """Change the retention for every process that uses this store.
 
         Args:
-            changes: (precision, samples) pairs; 0 samples: no longer kept.
-            histograms: of histograms, instead of counters and gauges.
+            changes: (precision, samples) pairs; 0 samples removes the precision.
+            histograms: change that of histograms instead of that of counters and gauges.
 
         Returns:
             The retention from now on.
 
         Raises:
             InvalidSetting: out of range; nothing was changed.
-            StoreError: a server cannot be reached or refuses. On a cluster some shards may have
-                been changed; the others follow when the store is used again.
+            StoreError: a server is unreachable or refuses. On a cluster some shards may have been
+                changed; the others follow when the store is used again.
         """
         while True:
             self.load_config()
@@ -403,15 +403,15 @@ class Store:
     # Writers
 
     def publish(self, producer: str, report: str, *, instance: bool, ended: bool) -> int | None:
-        """Store what a producer tells of itself, and give it a number where it needs one.
+        """Store the report of a producer, and assign an instance number if it needs one.
 
         Safe to repeat, and repeated once where the first exchange broke.
 
         Args:
             producer: 128 random bits, in hexadecimal.
             report: JSON, see docs/stored-format.md.
-            instance: it needs a number; it keeps the one that it has.
-            ended: this is its last report, and its number may go to another one.
+            instance: it needs a number; a producer that has one keeps it.
+            ended: this is its last report, and its number may be assigned again.
 
         Returns:
             The number it holds: 0, 1, 2 …; None where it holds none.

@@ -1,11 +1,12 @@
-"""What each producer tells of itself, in the store for everyone to see, and its small number.
+"""Reports of writers, and their instance numbers.
 
-`writers:` says who published when, by the server's clock; `reports:` what they said; `instances:`
-which of the processes each is: 0, 1, 2 …, for what is kept per process. A number is unique among
-those who hold one, and given again once its holder has ended, or been silent for INSTANCE_SECONDS.
+`writers:` has the time of each producer's last report, by the server's clock; `reports:` the
+reports; `instances:` a small number for each process, 0, 1, 2 …, which labels its own series. No
+two live processes have the same number. It is assigned again once its process has ended, or
+published nothing for INSTANCE_SECONDS.
 
-A report is kept for a day after it was published, but among the newest KEPT ones only, unless its
-producer is alive: programs that start every second must not fill the store.
+A report is kept for a day, but only among the newest KEPT ones unless its producer is alive, so
+programs that start every second do not fill the store.
 """
 
 from redmeter.keys import Keys
@@ -13,21 +14,25 @@ from redmeter.store.link import Link
 from redmeter.store.replies import raised
 from redmeter.store.scripts import PUBLISH
 
-#: A producer is alive while it has published within so many seconds.
+#: A producer is alive if it has published within so many seconds.
 INSTANCE_SECONDS = 180
-#: A report is kept for so many seconds.
+#: Seconds for which a report is kept.
 WRITER_SECONDS = 86400
-#: Reports kept; those of producers that are alive are kept anyway.
+#: Reports kept, in addition to those of live producers.
 KEPT = 1000
 
 
 def publish(
     link: Link, keys: Keys, producer: str, report: str, *, instance: bool, ended: bool
 ) -> int | None:
-    """Store a report; see Store.publish.
+    """Store a report, and return the producer's instance number; None if it has none.
+
+    Args:
+        instance: the producer needs a number; one that has a number keeps it.
+        ended: this is its last report, and its number may be assigned again.
 
     Raises:
-        StoreError: the server cannot be reached or refuses.
+        StoreError: the server is unreachable or refuses.
     """
     numbers = int(instance), int(ended), INSTANCE_SECONDS, WRITER_SECONDS, KEPT
     reply = PUBLISH.run(
