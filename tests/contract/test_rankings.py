@@ -102,6 +102,22 @@ def test_shares_are_of_counts_or_of_totals(client: Any, open_meter: OpenMeter) -
     assert [row[0] for row in shares("p95")] == ["b", "a"]
 
 
+def test_totals_past_the_largest_double_are_not_ranked(client: Any, open_meter: OpenMeter) -> None:
+    """Nor means of them: no number is better than a cut one; the shares are those of the others."""
+    newest = slice_start(server_time(client), 60)
+    huge = [(newest, 1.5e308), (newest, 1.7e308)]
+    put_observed(client, {"huge": huge, "a": [(newest, 1.5e308)], "b": [(newest, 0.5e308)]})
+    memory = MemoryMeter()
+    for name, value in (("huge", 1.5e308), ("huge", 1.7e308), ("a", 1.5e308), ("b", 0.5e308)):
+        memory.observe(name, value)
+    for meter in (open_meter(), memory):
+        for order, shares in (("total", [0.75, 0.25]), ("mean", [0.25, 0.25])):
+            rows = meter.top(precision=60, order=order)
+            assert [(row.key, row.value) for row in rows] == [("a", 1.5e308), ("b", 0.5e308)]
+            assert [row.share for row in rows] == shares
+            assert (rows.groups, rows.looked_at, rows.complete) == (3, 2, False)
+
+
 def test_equal_ones_are_ranked_by_name(client: Any, open_meter: OpenMeter) -> None:
     """Whatever is ranked by; what has no label comes first, as the empty text would."""
     newest = slice_start(server_time(client), 60)

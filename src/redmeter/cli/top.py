@@ -350,6 +350,8 @@ def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> N
 def _compared(rows: Ranking, order: str, limit: int) -> str:
     """Return the note for a ranking that compared a part of the groups."""
     text = f"compared the {order} of {rows.looked_at:,} of {rows.groups:,}"
+    if order in ("total", "mean"):
+        return f"{text}: the sums of the others may exceed 1.8e308, the largest number"
     if rows.complete:
         return f"{text}: by mean and spread, none of the others can rank above these"
     text += ", those that can be highest by mean and spread; others may be higher"

@@ -178,10 +178,14 @@ class Group:
     sums: Sums = field(default_factory=Sums)
     series: list[str] = field(default_factory=list)
 
-    def value(self, order: Order) -> float:
-        """Return the value that the group is ranked by, if that is no percentile."""
+    def value(self, order: Order) -> float | None:
+        """Return the value that the group is ranked by, if that is no percentile.
+
+        None for a total or a mean whose sum may have been cut: see Sums.exact_total.
+        """
         sums = self.sums
-        return {"count": sums.count, "total": sums.total, "mean": sums.mean}[order.word]
+        values = {"count": sums.count, "total": sums.exact_total, "mean": sums.exact_mean}
+        return values[order.word]
 
 
 def grouped_sums(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Group]:
@@ -195,21 +199,26 @@ def grouped_sums(sums: Mapping[str, Sums], wanted: Top) -> dict[str | None, Grou
 
 
 def rank_values(
-    groups: Mapping[str | None, Group], values: Mapping[str | None, float], wanted: Top
+    groups: Mapping[str | None, Group], values: Mapping[str | None, float | None], wanted: Top
 ) -> Ranking:
-    """Rank groups by values; some groups may lack one.
+    """Rank groups by values; groups that lack one are left out, and not compared.
 
-    The share of a group is its part of the count, or of the total if that is ranked.
+    The share of a group is its part of the count, or of the total of the others if that is ranked.
     """
     count = sum(group.sums.count for group in groups.values())
-    total = sum(group.sums.total for group in groups.values()) if wanted.order == "total" else 0.0
+    known = {key: value for key, value in values.items() if value is not None}
+    # By the largest, so that no sum is infinite.
+    largest = max(map(abs, known.values()), default=0.0) or 1.0
+    total = sum(value / largest for value in known.values()) if wanted.order == "total" else 0.0
     rows = []
-    for key, value in values.items():
+    for key, value in known.items():
         share = groups[key].sums.count / count
         if wanted.order == "total":
-            share = value / total if total else 0.0
+            share = value / largest / total if total else 0.0
         rows.append(Ranked(key, groups[key].sums.count, share, value))
-    return _sorted(rows, wanted.limit, len(groups), len(values))
+    ranking = _sorted(rows, wanted.limit, len(groups), len(known))
+    ranking.complete = len(known) == len(values)
+    return ranking
 
 
 def bound(sums: Sums, q: float) -> float:
@@ -258,7 +267,7 @@ def choose(
 
 def rank_percentiles(
     groups: Mapping[str | None, Group],
-    values: Mapping[str | None, float],
+    values: Mapping[str | None, float | None],
     left_out: Iterable[str | None],
     q: float,
     wanted: Top,
