@@ -28,6 +28,7 @@ import dashboard  # noqa: E402
 import forecasting  # noqa: E402
 import measures  # noqa: E402
 import messages  # noqa: E402
+import migrate  # noqa: E402
 import observing  # noqa: E402
 import recording  # noqa: E402
 import totals  # noqa: E402
@@ -154,6 +155,7 @@ ROWS = {
     **forecasting.ROWS,
     **dashboard.ROWS,
     **clustering.ROWS,
+    **migrate.ROWS,
 }
 
 
