@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import logging
+import re
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
@@ -16,7 +18,7 @@ from django.test import override_settings  # type: ignore[import-untyped]
 from flask import Flask
 
 from redmeter import InvalidSetting, Meter, settings
-from redmeter.integrations import asgi, wsgi
+from redmeter.integrations import asgi, interface, wsgi
 from redmeter.integrations import logging as of_logging
 from redmeter.integrations.django import meter as project_meter
 from redmeter.integrations.flask import Redmeter
@@ -206,3 +208,13 @@ def test_names_that_look_like_settings_are_told() -> None:
     assert list(strangers(framework, ("REDMETER_X",))) == [
         "REDMETER_URLS is no setting of Redmeter"
     ]
+
+
+def test_integrations_use_no_private_attribute_of_a_meter() -> None:
+    """But for the one module that is the interface."""
+    folder = Path(interface.__file__).parent
+    files = [file for file in folder.rglob("*.py") if file.name != "interface.py"]
+    assert len(files) > 20
+    for file in files:
+        found = re.findall(r"(?:meter|chosen)\._\w+", file.read_text(encoding="utf-8"))
+        assert not found, file

@@ -6,6 +6,7 @@ import threading
 
 from redmeter import Meter, cleaning
 from redmeter.errors import RedmeterError
+from redmeter.integrations.interface import Instrumentation
 
 logger = logging.getLogger("redmeter")
 
@@ -17,14 +18,14 @@ class Cleaner:
     """
 
     def __init__(self, meter: Meter) -> None:
-        self._meter = meter
+        self._meter = Instrumentation(meter)
         #: Set by stop(). Not an Event: a fork may copy its lock while it is held.
         self.stopped = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Start it, unless it runs."""
-        if self._meter._store is None or (self._thread and self._thread.is_alive()):
+        if self._meter.store is None or (self._thread and self._thread.is_alive()):
             return
         self.stopped = False
         self._thread = threading.Thread(target=self._run, name="redmeter-cleaner", daemon=True)
@@ -34,17 +35,17 @@ class Cleaner:
             logger.error("redmeter cannot start a thread for its cleaner: %s", error)
             self._thread = None
         else:
-            self._meter._helpers = (*self._meter._helpers, self)
+            self._meter.add_helper(self)
 
     def stop(self, timeout: float = 1.0) -> None:
         """End it, and wait at most so many seconds for that."""
         self.stopped = True
-        self._meter._helpers = tuple(each for each in self._meter._helpers if each is not self)
+        self._meter.remove_helper(self)
         if self._thread is not None:
             self._thread.join(timeout)
 
     def _run(self) -> None:
-        store = self._meter._store
+        store = self._meter.store
         assert store is not None, "start() looks"
         try:
             cleaning.run(store, quit=lambda: self.stopped)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from redmeter import Meter
 from redmeter.errors import RedmeterError, StoreError
+from redmeter.integrations.interface import Instrumentation
 from redmeter.integrations.meters import shared_meter
 
 _log = logging.getLogger("redmeter")
@@ -40,7 +41,7 @@ def record_error(meter: Meter, kind: str, error: BaseException) -> None:
     """
     if not isinstance(error, StoreError):
         with contextlib.suppress(Exception):  # an error that has no text
-            meter._recorder.record_error(kind, f"{kind}: {type(error).__name__}: {error}")
+            Instrumentation(meter).record_error(kind, f"{kind}: {type(error).__name__}: {error}")
 
 
 class Names:

@@ -16,12 +16,12 @@ does. With Meter(sync=True) a message is stored at once, by whoever logs it.
 
 import time
 from contextlib import suppress
-from typing import Protocol
 
 from redmeter import Meter
 from redmeter.errors import StoreError
 from redmeter.format.message import logger_of, severity_of
 from redmeter.integrations.hooks import meter_for
+from redmeter.integrations.interface import Instrumentation, MessageSink
 from redmeter.keys import MAX_TIME
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.recorder import is_storing
@@ -35,14 +35,6 @@ SINKS = 1000
 _OWN = "redmeter"
 
 
-class Sink(Protocol):
-    """What takes the messages of one logger and severity."""
-
-    def put_message(self, pattern: Fingerprint, text: str, time: float) -> None:
-        """Add a message. See Recorder.log()."""
-        ...
-
-
 class Intake:
     """Takes messages in.
 
@@ -53,7 +45,7 @@ class Intake:
     def __init__(self, meter: Meter | None) -> None:
         self.meter = meter
         #: What takes the messages of a logger's name and a level; None of the library's own.
-        self.sinks: dict[tuple[object, object], Sink | None] = {}
+        self.sinks: dict[tuple[object, object], MessageSink | None] = {}
         self._in_vain = False
 
     def put(
@@ -75,7 +67,7 @@ class Intake:
             with suppress(StoreError):  # of a meter that stores at once, and counts what it loses
                 sink.put_message(pattern, text if type(text) is str else text_of(text), at)
 
-    def _sink(self, logger: object, level: object) -> Sink | None:
+    def _sink(self, logger: object, level: object) -> MessageSink | None:
         if type(logger) is not str:
             logger = text_of(logger)
         if type(level) is not int:
@@ -88,7 +80,7 @@ class Intake:
             return None
         name = logger_of(logger)
         own = logger == _OWN or logger.startswith(f"{_OWN}.")
-        found = None if own else meter._recorder.sink(name, severity_of(level))
+        found = None if own else Instrumentation(meter).message_sink(name, severity_of(level))
         if len(self.sinks) < SINKS:
             self.sinks[key] = found
         return found
@@ -97,7 +89,7 @@ class Intake:
         """Write down that a message could not be made into text."""
         if self.meter is not None:
             kind = type(error).__name__
-            self.meter._recorder.record_error("format", f"formatting a message: {kind}")
+            Instrumentation(self.meter).record_error("format", f"formatting a message: {kind}")
 
     def _made(self) -> Meter | None:
         if not self._in_vain:

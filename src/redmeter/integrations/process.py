@@ -30,6 +30,7 @@ from redmeter import Meter
 from redmeter.errors import InvalidSetting
 from redmeter.extras import needs
 from redmeter.integrations.hooks import meter_for
+from redmeter.integrations.interface import Instrumentation
 
 CPU, MEMORY = "process_cpu_ratio", "process_memory_bytes"
 #: Seconds from one look to the next.
@@ -103,4 +104,4 @@ def install(meter: Meter | None = None, *, every: float = EVERY) -> None:
     with _installing:
         if chosen not in _watched:
             _watched.add(chosen)
-            chosen._recorder.before_flush(_Process(chosen, every).look)
+            Instrumentation(chosen).before_flush(_Process(chosen, every).look)

@@ -50,6 +50,7 @@ from typing import Any
 from redmeter import Meter, settings
 from redmeter.errors import InvalidName, StoreError
 from redmeter.integrations.cleaner import Cleaner
+from redmeter.integrations.interface import Instrumentation
 from redmeter.integrations.meters import METER_SETTINGS, meter_of
 from redmeter.integrations.options import Arguments, Options
 from redmeter.integrations.spent import DATABASE, Spent
@@ -64,7 +65,6 @@ from redmeter.names import (
 )
 from redmeter.recording.messages.fingerprint import Fingerprint, with_place
 from redmeter.recording.messages.tracebacks import describe_error
-from redmeter.recording.sync import SyncRecorder
 
 #: Also of other files: integrations find all they need of requests here.
 __all__ = [
@@ -183,9 +183,10 @@ class Requests:
         self.meter = meter
         self.options = options = options or Options()
         #: Whether anything is recorded at all: not by a meter whose URL is `off`.
-        self.on = not _is_off(meter)
+        self.on = not Instrumentation(meter).is_off
         #: Seconds by the meter's clock, for durations.
-        self.now: Callable[[], float] = meter._monotonic
+        self._instrumentation = Instrumentation(meter)
+        self.now: Callable[[], float] = self._instrumentation.monotonic
         self._include = _matcher(options.include_paths)
         self._ignore = _matcher(options.ignore_paths)
         self._all = self.on and self._include is None and self._ignore is None
@@ -203,8 +204,7 @@ class Requests:
         self._observe_hit: Callable[[float], None] = lambda _: None
         self._paths: list[tuple[Callable[[str], object], Callable[[], None]]] = []
         if self.on:
-            hits = meter.counter(HITS)
-            hits._zero_series = HITS_FAILED
+            hits = self._instrumentation.counter(HITS, zero_series=HITS_FAILED)
             self._count_hit = hits.inc
             self._count_failed = meter.counter(HITS_FAILED).inc
             self._observe_hit = meter.histogram(HITS_SECONDS, labels=self._timed).observe
@@ -296,7 +296,7 @@ class Requests:
         """Count that something went wrong, and log it once a minute. Never raises."""
         try:
             if not isinstance(error, StoreError):
-                self.meter._recorder.record_error(
+                self._instrumentation.record_error(
                     "web", f"{doing}: {type(error).__name__}: {error}"
                 )
             now = time.monotonic()
@@ -340,7 +340,7 @@ class Requests:
         key = key or (method, route, status)
         if key in self._handles:
             return self._handles[key]
-        recorder = self.meter._recorder
+        recorder = self._instrumentation
         labels = {"method": method, "route": _route(route)}
         outcome = self._status(status)
         found = (
@@ -393,17 +393,13 @@ class Requests:
             self._log("warning", what, f"{what}: {seconds:.3f} s{database}, path {path}")
 
     def _log(self, severity: str, pattern: Fingerprint, text: str) -> None:
-        meter = self.meter
-        meter._recorder.sink(LOGGER, severity).put_message(pattern, text, meter._now())
+        meter = self._instrumentation
+        meter.message_sink(LOGGER, severity).put_message(pattern, text, meter.now())
 
 
 def _database(spent: Spent) -> str:
     count = spent.statements
     return f"database {spent[DATABASE]:.3f} s in {count} statement{'s' * (count != 1)}"
-
-
-def _is_off(meter: Meter) -> bool:
-    return meter._store is None and type(meter._recorder) is SyncRecorder
 
 
 def _matcher(patterns: str) -> Callable[[str], object] | None:
