@@ -375,7 +375,7 @@ class Recorder:
         except BaseException as error:  # of code that is not ours: see messages.py
             if not isinstance(error, Exception) and not in_background():
                 raise
-            self.record_error(kind, f"{kind}: {type(error).__name__}: {error}")
+            self.record_error(kind, f"before a flush: {type(error).__name__}: {error}")
 
     # Forks and exits
 
