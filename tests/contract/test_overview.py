@@ -13,13 +13,12 @@ from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
 from redmeter.reading.curves import Curve
 from redmeter.reading.detail import read_detail
+from redmeter.reading.http import MAX_REQUESTS, read_routes
 from redmeter.reading.label_sets import MAX_MERGED
 from redmeter.reading.listing import MAX_LISTED, Listing, listing
 from redmeter.reading.overview import PANELS_SECONDS, Watch, read_overview
-from redmeter.reading.pages import read_pages
+from redmeter.reading.routes import MAX_READ
 from redmeter.reading.talk import read_talk
-from redmeter.reading.timed import MAX_READ
-from redmeter.reading.traffic import MAX_REQUESTS
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run
@@ -273,7 +272,7 @@ def test_two_round_trips_whatever_is_shown(
     with exchanges(monkeypatch) as seen:
         found = read_overview(store, precision)
         assert len(seen) == 2
-        pages = read_pages(store, precision, order="p95")
+        pages = read_routes(store, precision, order="p95")
         assert len(seen) == 4
         read_detail(store, "http_requests", precision)
         assert len(seen) == 6
@@ -307,7 +306,7 @@ def test_the_slowest_page_is_found_among_many_that_are_busier(
     given = {durations(f"/{n}"): [(now, 0.1)] * 5 for n in range(3 * MAX_READ)}
     given[durations("/slow")] = [(now, 9.0)]
     put_observed(client, given)
-    found = read_pages(open_store(), 60, order="p95", limit=3)
+    found = read_routes(open_store(), 60, order="p95", limit=3)
     assert found.rows[0].route == "/slow"
     assert near(found.rows[0].p95, 9.0)
     assert (found.timed, found.timed_read) == (3 * MAX_READ + 1, MAX_READ)
@@ -318,7 +317,7 @@ def test_where_only_some_requests_are_timed_the_total_is_an_estimate(
 ) -> None:
     """By the share that the label tells."""
     put_observed(client, {durations("/", sampled="0.1"): [(server_time(client), 2.0)]})
-    found = read_pages(open_store(), 60)
+    found = read_routes(open_store(), 60)
     assert found.sampled
     assert found.rows[0].total == pytest.approx(20.0)
 
@@ -329,7 +328,7 @@ def test_times_past_the_largest_double_are_none(client: Any, open_store: OpenSto
     put_observed(
         client, {durations("/huge"): [(now, 1.5e308), (now, 1.7e308)], durations("/"): [(now, 2.0)]}
     )
-    pages = {page.route: page for page in read_pages(open_store(), 60).rows}
+    pages = {page.route: page for page in read_routes(open_store(), 60).rows}
     told = {route: (page.mean, page.total, page.total_share) for route, page in pages.items()}
     assert told == {"/huge": (None, None, None), "/": (2.0, 2.0, None)}
 
@@ -340,7 +339,7 @@ def test_another_programs_keys_are_left_out(client: Any, open_store: OpenStore) 
     count_all(store, {requests("/"): {now: 3}, requests("/x"): {now: 4}})
     for precision in PRECISIONS:
         client.set(store.keys.count(precision, requests("/x")), "a text")
-    assert [(page.route, page.count) for page in read_pages(store, 60).rows] == [("/", 3)]
+    assert [(page.route, page.count) for page in read_routes(store, 60).rows] == [("/", 3)]
     client.set(store.keys.count(60, "hits"), "a text")
     assert [page.route for page in read_overview(store, 60).pages.rows] == ["/"]
 
@@ -368,16 +367,16 @@ def test_pages_come_in_the_order_that_is_asked_for(
             durations("/count"): [(now, 0.01)] * 50,
         },
     )
-    assert read_pages(store, 60, order=order).rows[0].route == f"/{order}"
+    assert read_routes(store, 60, order=order).rows[0].route == f"/{order}"
 
 
 def test_orders_and_limits_are_checked(open_store: OpenStore) -> None:
     """Before anything is asked."""
     store = open_store()
     with pytest.raises(InvalidValue):
-        read_pages(store, 60, order="beauty")
+        read_routes(store, 60, order="beauty")
     with pytest.raises(LimitExceeded):
-        read_pages(store, 60, limit=1000)
+        read_routes(store, 60, limit=1000)
     with pytest.raises(LimitExceeded):
         read_overview(store, 60, series=["x"] * 21)
     with pytest.raises(UnknownPrecision):
@@ -467,12 +466,12 @@ def test_pages_go_on_and_are_narrowed_down_by_what_routes_contain(
     """Each part has its curves."""
     store, now = open_store(), int(server_time(client))
     count_all(store, {requests(f"/{word}/{n}"): {now: 50 - n} for n in range(20) for word in "ab"})
-    whole = read_pages(store, 60, limit=100)
-    first, second = (read_pages(store, 60, limit=15, offset=offset) for offset in (0, 15))
+    whole = read_routes(store, 60, limit=100)
+    first, second = (read_routes(store, 60, limit=15, offset=offset) for offset in (0, 15))
     assert [page.route for page in first.rows + second.rows] == [p.route for p in whole.rows[:30]]
     assert (first.found, whole.found) == (40, 40)
     assert all(page.values for page in second.rows)
-    some = read_pages(store, 60, containing="/b/1")
+    some = read_routes(store, 60, containing="/b/1")
     assert {page.route for page in some.rows} == {"/b/1", *(f"/b/{n}" for n in range(10, 20))}
     assert some.found == 11
 
@@ -483,7 +482,7 @@ def test_ordered_by_failures_only_pages_that_fail_are_told(
     """The others would come in no order."""
     store, now = open_store(), int(server_time(client))
     count_all(store, {requests("/"): {now: 9}, requests("/x", "5xx"): {now: 1}})
-    assert [page.route for page in read_pages(store, 60, order="failing").rows] == ["/x"]
+    assert [page.route for page in read_routes(store, 60, order="failing").rows] == ["/x"]
 
 
 def test_a_name_whose_label_sets_were_not_all_looked_at_says_so(

@@ -12,9 +12,8 @@ from redmeter.integrations.web import Requests
 from redmeter.keys import slice_start
 from redmeter.names import canonical
 from redmeter.reading.curves import Curve
+from redmeter.reading.http import MAX_REQUESTS, read_routes
 from redmeter.reading.overview import read_overview
-from redmeter.reading.pages import read_pages
-from redmeter.reading.traffic import MAX_REQUESTS
 from redmeter.store import Store
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time
@@ -78,7 +77,7 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
     assert {row.name for row in found.counters.rows} >= {"hits"}
     assert "hits_failed" not in {row.name for row in found.counters.rows}
 
-    table = read_pages(store, 60, limit=200)
+    table = read_routes(store, 60, limit=200)
     assert (table.found, table.looked_at, table.of) == (ROUTES, 6 * ROUTES, 6 * ROUTES)
     assert (table.timed, [page.route for page in table.rows]) == (
         2 * ROUTES,
@@ -87,7 +86,7 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
     rows = [
         page
         for at in range(0, ROUTES, 200)
-        for page in read_pages(store, 60, limit=200, offset=at).rows
+        for page in read_routes(store, 60, limit=200, offset=at).rows
     ]
     assert {page.route: [page.count, page.failed] for page in rows} == wanted
     assert sum(page.share for page in rows) == pytest.approx(1)

@@ -14,10 +14,9 @@ from redmeter.dashboard.serialize import convert
 from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writer_findings import PANEL
-from redmeter.reading import catalogue, curves, gauges, listing
+from redmeter.reading import catalogue, curves, gauges, http, listing
 from redmeter.reading import detail as reading_detail
 from redmeter.reading import overview as reading_overview
-from redmeter.reading import pages as reading_pages
 from redmeter.reading.forecasts import expecting
 from redmeter.reading.labelled import by_label, summaries_of
 from redmeter.reading.marks import read_marks_now
@@ -26,7 +25,7 @@ from redmeter.reading.rows import Row
 from redmeter.reading.series import Grid, read_hashes
 from redmeter.reading.talk import talk
 from redmeter.reading.top import top as rank
-from redmeter.reading.windows import histogram_window, whole_window
+from redmeter.reading.windows import histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run
 from redmeter.types import Top
@@ -204,7 +203,7 @@ def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
 
 def pages(store: Store, values: Values) -> schemas.PagesAnswer:
     """Answer /api/pages."""
-    now, found = reading_pages.read_pages_now(
+    now, found = http.read_routes_now(
         store,
         values["precision"],
         order=values["order"],
@@ -241,7 +240,7 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> schemas.Cou
         found,
         now=view.now,
         missing=store.skipped(),
-        window=reading_overview.span_of(window, observed, view.now),
+        window=span_of(window, observed, view.now),
         rows=_counter_rows(found.rows),
     )
 

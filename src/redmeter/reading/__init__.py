@@ -15,8 +15,8 @@ Each takes the time and the retention from the store, in the same round trip as 
 What a page shows is a query of many parts that takes two round trips: see store/query.py, join.py
 and windows.py.
 
-    overview.py    the first page: traffic.py, listing.py and talk.py together
-    pages.py       pages of a web application; traffic.py reads them, by requested.py and timed.py
+    overview.py    the first page: http.py, listing.py and talk.py together
+    http.py        requests and response times by route (routes.py), with their totals (totals.py)
     listing.py     series of one kind as rows (rows.py), each with a small curve (rowcurves.py);
                    very many are ranked in the background (rowrankings.py)
     detail.py      one series, at every precision, and its label sets

@@ -9,11 +9,9 @@ by the server: nothing in a name can widen the match.
 import fnmatch
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from redmeter.errors import LimitExceeded
 from redmeter.keys import Keys, entry
-from redmeter.reading.label_sets import LabelSets
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
 from redmeter.store.replies import Reply, raised
@@ -59,46 +57,6 @@ def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[st
     for precision, reply in zip(kept, store.ask(reads), strict=True):
         found.update(_names_of(reply, precision))
     return view, sorted(matching(found, pattern))
-
-
-class Candidates(NamedTuple):
-    """Names that have an entry at a precision."""
-
-    view: View
-    counters: Sequence[str]
-    histograms: Sequence[str]
-
-
-def candidates(
-    store: Store, precision: int, *, base: str | None = None, pattern: str = "*"
-) -> Candidates:
-    """Return the names that have an entry at a precision, in one round trip.
-
-    Whether the precision is kept is for the caller to check, by what he looks for.
-
-    Args:
-        base: only this name without labels and all its label sets.
-        pattern: where there is no base: only names that match, see read_names.
-
-    Raises:
-        LimitExceeded, StoreError: see read_names.
-    """
-    width = precision if isinstance(precision, int) else 0
-    keys, reads = store.keys, list[Read]()
-    for index in (keys.known, keys.hists):
-        if base is None:
-            reads.append(_matching_range(keys, index, width, pattern))
-        else:
-            reads += LabelSets(keys, index, width, base).names(MAX_NAMES)
-    view, replies = store.read(reads)
-    half = len(replies) // 2
-    found = []
-    for index, part in ((keys.known, replies[:half]), (keys.hists, replies[half:])):
-        if base is None:
-            found.append(matching(_names_of(part[0], width), pattern))
-        else:
-            found.append(LabelSets(keys, index, width, base).found(part, MAX_NAMES))
-    return Candidates(view, *found)
 
 
 def matching(names: Iterable[str], pattern: str) -> Sequence[str]:

@@ -29,10 +29,16 @@ from redmeter.reading.label_sets import (
     histogram_counts,
     histogram_reads,
 )
-from redmeter.reading.overview import Span, span_of
 from redmeter.reading.series import whole
 from redmeter.reading.spread import Summary
-from redmeter.reading.windows import Window, histogram_window, whole_window, window_of
+from redmeter.reading.windows import (
+    Span,
+    Window,
+    histogram_window,
+    span_of,
+    whole_window,
+    window_of,
+)
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, Reply

@@ -1,6 +1,6 @@
 """Everything that the first page shows, in two round trips.
 
-The panels are questions of their own: traffic.py, listing.py, talk.py. Here they are put together,
+The panels are questions of their own: http.py, listing.py, talk.py. Here they are put together,
 with five numbers that sum them up and the curves of the main chart.
 """
 
@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from redmeter.errors import LimitExceeded
-from redmeter.keys import Kept, Keys, slice_start
+from redmeter.keys import Kept, Keys
 from redmeter.names import HITS_FAILED, REQUESTS
 from redmeter.reading import marks as marking
 from redmeter.reading.curves import Curve, curves
 from redmeter.reading.foreign_keys import there
+from redmeter.reading.http import requests
 from redmeter.reading.listing import Listing, listing, redrawn
-from redmeter.reading.requested import Page, Traffic
+from redmeter.reading.routes import Route, RouteTable
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row, RowRanking
 from redmeter.reading.talk import Talk, talk
 from redmeter.reading.totals import Totals
-from redmeter.reading.traffic import traffic
-from redmeter.reading.windows import Window, histogram_window, whole_window
+from redmeter.reading.windows import Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run, together
 from redmeter.types import Change, Frequency, Mark
@@ -82,25 +82,11 @@ class Numbers:
 
 
 @dataclass(slots=True)
-class Span:
-    """The time that is shown, Unix seconds."""
+class RoutesPanel:
+    """The busiest routes."""
 
-    precision: int
-    start: int
-    end: int
-    #: Slice width of the histograms that belong to it, and where they begin.
-    histograms: int
-    histograms_start: int
-    #: Whether anything keeps what was before.
-    before: bool
-
-
-@dataclass(slots=True)
-class PagesPanel:
-    """The busiest pages."""
-
-    rows: list[Page]
-    #: Pages that there are, of those label sets that were looked at.
+    rows: list[Route]
+    #: Routes that there are, of those label sets that were looked at.
     found: int
     #: Label sets of requests that there are, and that were looked at.
     of: int
@@ -140,7 +126,7 @@ class Overview:
     numbers: Numbers
     chart: list[Curve]
     marks: list[Mark]
-    pages: PagesPanel
+    pages: RoutesPanel
     values_start: int
     values_precision: int
     messages: MessagesPanel
@@ -249,7 +235,7 @@ def overview(
     observed = histogram_window(kept.histograms, window)
     questions: list[Query[Any]] = [
         _now(),
-        traffic(keys, window, observed, limit=PAGES),
+        requests(keys, window, observed, limit=PAGES),
         curves(keys, series, window, observed),
     ]
     if panels is None:
@@ -290,7 +276,7 @@ def overview(
         _numbers(all_requests, pages, said, window),
         chart if series else _usual(all_requests, busiest),
         [mark for mark in panels.marks if mark.time >= span.start],
-        PagesPanel(pages.pages, pages.found, pages.of, pages.looked_at, pages.sampled),
+        RoutesPanel(pages.routes, pages.found, pages.of, pages.looked_at, pages.sampled),
         pages.values_start,
         pages.values_precision,
         MessagesPanel(
@@ -313,19 +299,7 @@ def overview(
     return found, panels
 
 
-def span_of(window: Window, observed: Window, now: float) -> Span:
-    """Return the time that windows of counters and of histograms have."""
-    return Span(
-        window.fine,
-        window.start(now),
-        slice_start(now, window.fine) + window.fine,
-        observed.fine,
-        observed.start(now),
-        bool(window.earlier),
-    )
-
-
-def _numbers(all_requests: Totals, pages: Traffic, said: Talk, window: Window) -> Numbers:
+def _numbers(all_requests: Totals, pages: RouteTable, said: Talk, window: Window) -> Numbers:
     numbers = Numbers()
     seconds = max(window.before, 1)
     if pages.hits_name:

@@ -61,6 +61,32 @@ class Window:
         return _cover(end - self.before, end, self.earlier)
 
 
+@dataclass(slots=True)
+class Span:
+    """The time that is shown, Unix seconds."""
+
+    precision: int
+    start: int
+    end: int
+    #: Slice width of the histograms that belong to it, and where they begin.
+    histograms: int
+    histograms_start: int
+    #: Whether anything keeps what was before.
+    before: bool
+
+
+def span_of(window: Window, observed: Window, now: float) -> Span:
+    """Return the time that windows of counters and of histograms have."""
+    return Span(
+        window.fine,
+        window.start(now),
+        slice_start(now, window.fine) + window.fine,
+        observed.fine,
+        observed.start(now),
+        bool(window.earlier),
+    )
+
+
 def window_of(kept: Mapping[int, int], precision: int, count: int) -> Window:
     """Return the window of the newest slices of a precision.
 

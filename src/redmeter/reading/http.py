@@ -1,35 +1,34 @@
-"""The pages of a web application: how often each is asked for, how slow it is, how often it fails.
+"""Requests and response times by route, with the totals of all requests (totals.py).
 
-From `http_requests{method,route,status}` and `http_request_seconds{method,route}`, together with
-the totals of all requests, see totals.py. Two round trips: counts and moments of label sets, up to
-a number of them; then the histograms of the routes whose percentiles are shown. Which routes these
-are depends on the moments: the busiest, and those that may be the slowest, see ranking.py.
-
-Where more label sets are wanted than one round trip reads, each further one reads as many more.
+Two round trips: counts and moments of label sets, up to a limit; then the histograms of the routes
+whose percentiles are shown: the busiest, and those that may be the slowest (see ranking.py). More
+label sets than one round trip reads take further ones.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.keys import Keys
 from redmeter.names import HITS, REQUESTS, SECONDS
 from redmeter.reading.curves import asked_counts
 from redmeter.reading.join import Ask, Joined, of_before, of_window
 from redmeter.reading.label_sets import LabelSets
-from redmeter.reading.requested import Requested, Traffic
+from redmeter.reading.routes import Route, RouteCounts, RouteDurations, RouteTable
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
-from redmeter.reading.timed import Timed
 from redmeter.reading.totals import Totals, totals
-from redmeter.reading.windows import Window
-from redmeter.store.query import Query, Read, together
+from redmeter.reading.windows import Span, Window, histogram_window, span_of, whole_window
+from redmeter.store import Store
+from redmeter.store.query import Query, Read, run, together
 from redmeter.store.replies import Reply
 
 #: Label sets that one round trip reads: of requests, and of their durations.
 MAX_REQUESTS, MAX_SECONDS = 1_000, 500
 
 
-def traffic(
+def requests(
     keys: Keys,
     window: Window,
     observed: Window,
@@ -40,14 +39,14 @@ def traffic(
     containing: str = "",
     durations: bool = True,
     label_sets: int = MAX_REQUESTS,
-) -> Query[tuple[Totals, Traffic]]:
-    """Read totals and pages.
+) -> Query[tuple[Totals, RouteTable]]:
+    """Read totals and routes.
 
     Args:
         window: of counters.
         observed: of histograms.
-        order, limit, offset, containing: which pages are returned, see pages.py.
-        durations: read those of all requests together, too.
+        order, limit, offset, containing: which routes are returned: see read_routes().
+        durations: read the durations of all requests, too.
         label_sets: how many label sets of requests are read at most; of durations half as many.
     """
     questions: list[Query[Any]] = [
@@ -56,7 +55,7 @@ def traffic(
     ]
     everything, (found, pages, now) = yield from together(questions)
     _compare(found, everything, window, now)
-    pages.tell(found)
+    pages.set_shares(found)
     return everything, found
 
 
@@ -69,27 +68,27 @@ def _routes(
     offset: int,
     containing: str,
     label_sets: int,
-) -> Query[tuple[Traffic, Requested, float]]:
-    """Read pages; return also when that was, Unix seconds."""
+) -> Query[tuple[RouteTable, RouteCounts, float]]:
+    """Read routes; return also the server's time, Unix seconds."""
     counts = _asks(keys.count_of(""), window)
     moments = _asks(keys.moments_of(""), observed, before=False)
-    requests = _Pages(
+    requests = _LabelSetPages(
         LabelSets(keys, keys.known, window.fine, REQUESTS), counts, MAX_REQUESTS, label_sets
     )
-    seconds = _Pages(
+    seconds = _LabelSetPages(
         LabelSets(keys, keys.hists, observed.fine, SECONDS), moments, MAX_SECONDS, label_sets // 2
     )
     waiting = [requests, seconds]
     _, replies = yield [one.read() for one in waiting] + [one.number for one in waiting]
-    found = Traffic([], of=whole(replies[2]), timed=whole(replies[3]))
+    found = RouteTable([], of=whole(replies[2]), timed=whole(replies[3]))
     while waiting:
         for one, reply in zip(waiting, replies, strict=False):
             one.take(reply)
         waiting = [one for one in waiting if one.more]
         if waiting:
             _, replies = yield [one.read() for one in waiting]
-    pages, timings = Requested(found, window, requests.joined), Timed(seconds.joined)
-    timings.tell_sums(found, pages.by_route)
+    pages, timings = RouteCounts(found, window, requests.joined), RouteDurations(seconds.joined)
+    timings.set_sums(found, pages.by_route)
 
     now = seconds.joined[0].now
     chosen = timings.chosen()
@@ -107,14 +106,14 @@ def _routes(
         parts = [[next(answers) for _ in some] for some in asked]
     spreads = slices_answered(chosen, fields, parts[0], needed=False)
     spreads_before = slices_answered(chosen, before, parts[1], needed=False) if before else {}
-    timings.tell_percentiles(found, pages.by_route, spreads, spreads_before)
+    timings.set_percentiles(found, pages.by_route, spreads, spreads_before)
     pages.draw(found, window, drawn, parts[2], now)
     ordered = pages.ordered(order, containing)
-    found.pages, found.found = ordered[offset : offset + limit], len(ordered)
+    found.routes, found.found = ordered[offset : offset + limit], len(ordered)
     return found, pages, now
 
 
-class _Pages:
+class _LabelSetPages:
     """Reads the label sets of a name page by page.
 
     Args:
@@ -145,7 +144,7 @@ class _Pages:
         return full and len(self.joined) * self._size < self._most
 
 
-def _compare(found: Traffic, totals: Totals, window: Window, now: float) -> None:
+def _compare(found: RouteTable, totals: Totals, window: Window, now: float) -> None:
     """Write down how many requests there were in all, before, and within how many seconds."""
     started = totals.hits.start if totals.hits.values else found.oldest
     if totals.exist:
@@ -169,3 +168,98 @@ def _asks(family: str, window: Window, *, before: bool = True) -> list[Ask]:
     if before and window.earlier:
         asks.append(of_before(family, window))
     return asks
+
+
+# --- As a list ----------------------------------------------------------------------------
+
+#: Most rows.
+MAX_ROWS = 200
+#: Label sets of requests that are read at most, MAX_REQUESTS in each round trip.
+MAX_LABEL_SETS = 10_000
+
+ORDERS = ("count", "p95", "failing", "total")
+
+
+@dataclass(slots=True)
+class Routes:
+    """The highest first."""
+
+    window: Span
+    rows: list[Route]
+    #: Routes that there are, of those that were asked for.
+    found: int
+    #: Label sets of requests that there are, and that were looked at.
+    of: int
+    looked_at: int
+    #: Series of durations, and those of which percentiles were read.
+    timed: int
+    timed_read: int
+    sampled: bool
+    values_start: int
+    values_precision: int
+
+
+def read_routes(
+    store: Store,
+    precision: int,
+    *,
+    order: str = "count",
+    limit: int = 50,
+    offset: int = 0,
+    containing: str = "",
+) -> Routes:
+    """Read the routes of a web application.
+
+    In two round trips, and one more for each 1,000 label sets of requests beyond the first.
+
+    Args:
+        precision: slice width, seconds; its samples are the window.
+        order: `count`, `p95`, `failing` (failed requests; routes without any are left out),
+            or `total`: the time that all requests of a route take in all, count x mean.
+        limit, offset: which rows.
+        containing: only routes that contain this text.
+
+    Raises:
+        InvalidValue: there is no such order.
+        UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.top.top.
+    """
+    return read_routes_now(
+        store, precision, order=order, limit=limit, offset=offset, containing=containing
+    )[1]
+
+
+def read_routes_now(
+    store: Store, precision: int, *, order: str, limit: int, offset: int, containing: str
+) -> tuple[float, Routes]:
+    """Return the routes, and the server's clock, Unix seconds: see read_routes()."""
+    if order not in ORDERS:
+        raise InvalidValue(order, f"order by one of {', '.join(ORDERS)}")
+    if not 1 <= limit <= MAX_ROWS:
+        raise LimitExceeded("rows", limit, MAX_ROWS, "ask for 1 or more, up to the limit")
+    view, (_, found) = run(
+        store,
+        lambda kept: requests(
+            store.keys,
+            window := whole_window(kept.series, precision),
+            histogram_window(kept.histograms, window),
+            order=order,
+            limit=limit,
+            offset=offset,
+            containing=containing,
+            durations=False,
+            label_sets=MAX_LABEL_SETS,
+        ),
+    )
+    window = whole_window(view.retention, precision)
+    return view.now, Routes(
+        span_of(window, histogram_window(view.histograms, window), view.now),
+        found.routes,
+        found.found,
+        found.of,
+        found.looked_at,
+        found.timed,
+        found.timed_read,
+        found.sampled,
+        found.values_start,
+        found.values_precision,
+    )
