@@ -1,12 +1,12 @@
-"""Windows: the newest so many slices of a precision, and what is read for them.
+"""Windows: the newest intervals of a precision, and the intervals that are read for them.
 
-Everything on the page is about one window. Its curves have the precision that was chosen, its sums
-are read from fewer slices: coarser ones as far as they fit, finer ones for the rest, so that they
-are those of exactly this window. What came right before it is kept by coarser precisions alone;
-therefore the time before is about as long, and may end by less than one of these slices earlier.
+Everything on the page covers the same window. Curves have the precision that was chosen. Sums are
+read from fewer intervals: coarser ones as far as they fit, finer ones for the rest, so they cover
+exactly this window. Only coarser precisions keep the time before the window. So the previous period
+has about the same length, and may end up to one of these intervals earlier.
 
-Histograms have precisions of their own. For those the finest is taken that is no finer than the
-one that was chosen and reaches as far back; or that which reaches farthest, which is told.
+Histograms have their own precisions. A window of histograms uses the finest precision that is not
+finer than the chosen one and reaches as far back; or the one that reaches farthest.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ PIECES = 10
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The newest slices of a precision, the running one included."""
+    """The newest intervals of a precision, the current one included."""
 
-    #: Width of its slices, seconds, and how many there are.
+    #: Width of its intervals, seconds, and how many there are.
     fine: int
     count: int
-    #: What it is read from: `fine`, and multiples of that and of each other, ascending.
+    #: The widths that it is read from: `fine`, and multiples of that and of each other, ascending.
     widths: tuple[int, ...]
-    #: The same of the time before it, and how long that is, seconds; nothing where nobody keeps it.
+    #: The same of the previous period, and its length, seconds; empty if no precision keeps it.
     earlier: tuple[int, ...] = ()
     before: int = 0
 
@@ -37,7 +37,7 @@ class Window:
 
     @property
     def length(self) -> int:
-        """How long it is, seconds, the rest of the running slice included."""
+        """How long it is, seconds, the rest of the current interval included."""
         return self.fine * self.count
 
     def seconds(self, now: float) -> float:
@@ -49,12 +49,12 @@ class Window:
         return max((w for w in self.widths if w * pieces <= self.length), default=self.fine)
 
     def slices(self, now: float) -> dict[int, list[int]]:
-        """Return what is read for it: precision -> starts, as lua/join.lua does."""
+        """Return the intervals that are read for it: precision -> starts, as lua/join.lua does."""
         coarsest = self.widths[-1]
         return _cover(self.start(now), slice_start(now, coarsest) + coarsest, self.widths)
 
     def slices_before(self, now: float) -> dict[int, list[int]]:
-        """Return the same of the time before; nothing where nobody keeps it."""
+        """Return the same of the previous period; empty if no precision keeps it."""
         if not self.earlier:
             return {}
         end = slice_start(self.start(now), self.earlier[0])
@@ -68,10 +68,10 @@ class Span:
     precision: int
     start: int
     end: int
-    #: Slice width of the histograms that belong to it, and where they begin.
+    #: Interval width of the histograms that belong to it, and where they begin.
     histograms: int
     histograms_start: int
-    #: Whether anything keeps what was before.
+    #: Whether a precision keeps the previous period.
     before: bool
 
 
@@ -88,15 +88,15 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
 
 
 def window_of(kept: Mapping[int, int], precision: int, count: int) -> Window:
-    """Return the window of the newest slices of a precision.
+    """Return the window of the newest intervals of a precision.
 
     Args:
         kept: precision -> samples; the precision is one of them.
-        count: how many slices.
+        count: how many intervals.
     """
     length = precision * count
     widths = _nested(kept, precision, length, 0)
-    # Twice the window, and what it may lie earlier.
+    # Twice the window, and by how much it may be earlier.
     able = (p for p in kept if precision <= p <= length and _reaches(kept, p, 2 * length + p))
     finest = min(able, default=None)
     if finest is None:
@@ -139,12 +139,12 @@ def _nested(kept: Mapping[int, int], finest: int, length: int, ago: int) -> tupl
 
 
 def _reaches(kept: Mapping[int, int], precision: int, seconds: int) -> bool:
-    """Tell whether the samples of a precision reach so far back at any time."""
+    """Return whether the samples of a precision always reach that far back."""
     return (kept[precision] - 1) * precision >= seconds - precision
 
 
 def _cover(start: int, end: int, widths: tuple[int, ...]) -> dict[int, list[int]]:
-    """Return the slices that cover a time, the coarsest that fit: precision -> starts."""
+    """Return the coarsest intervals that cover a time: precision -> starts."""
     *finer, width = widths
     first, last = -(-start // width) * width, end // width * width
     if not finer:
