@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = $(BIN)/python -m compileall -q src tests/support && $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help up stop test nightly quick check format bench matrix mutants fuzz soak build clean
+.PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ nightly: $(READY) $(PAGE) fuzz ## what takes too long for `make test`: a short s
 	export REDMETER_TEST_SERVERS=redis-8.2,valkey-8.1; \
 		$(PYTEST) -m "not nightly" -k 'redis-8.2 or valkey-8.1'
 
+clocks: $(READY) ## unit and contract tests with the clocks shifted to midnight, a month's end, 29 February, DST
+	tools/clocks
+
 quick: WORKERS = 2
 quick: check $(PAGE) ## checks, unit and contract tests: one server, few examples, no clusters, nothing slow
 	export REDMETER_TEST_SERVERS=valkey-9.1; $(PYTEST) -q -m "not slow and not nightly" --hypothesis-profile=quick \
@@ -66,9 +69,16 @@ quick: check $(PAGE) ## checks, unit and contract tests: one server, few example
 		--ignore-glob='*/test_sentinel*'
 
 check: $(READY) ## formatting, lint, types, docs
+	@$(MAKE) --no-print-directory -j 2 .types .style
+
+# The two halves of `make check`.
+.PHONY: .types .style
+.types:
+	$(BIN)/mypy
+
+.style:
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy
 	$(BIN)/python tools/docs.py --check
 	$(BIN)/python tools/openapi.py --check
 	$(BIN)/python tools/words.py --check

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 #: The targets that a user may ask for.
 TARGETS = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[1].split()  # type: ignore[index]
-SCRIPTS = (".ci/run", ".ci/smoke", ".ci/installed", "tools/matrix", "tools/npm")
+SCRIPTS = (".ci/run", ".ci/smoke", ".ci/installed", "tools/clocks", "tools/matrix", "tools/npm")
 
 
 def make(*words: str) -> str:

@@ -424,6 +424,7 @@ CUT = ("token {}… (1 more)", 'token="{}', "token: {}\\")
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", LONG_PIECES)
 def test_a_long_hostile_text_is_masked_in_linear_time(piece: str) -> None:
     """What needs steps by the square of the length would run into the tests' time limit."""
@@ -432,6 +433,7 @@ def test_a_long_hostile_text_is_masked_in_linear_time(piece: str) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("around", CUT)
 def test_a_long_hostile_text_that_is_cut_is_masked_in_linear_time(around: str) -> None:
     """All of them one after the other, within the limit of one test."""

@@ -11,7 +11,7 @@ from redmeter.recording.node_workers import NodeTask, NodeWorkers
 from support.waiting import eventually
 
 #: Seconds after which nobody waits for an task of these tests any more.
-PATIENCE = 0.05
+PATIENCE = 0.4
 
 
 @pytest.fixture

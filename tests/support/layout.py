@@ -13,7 +13,7 @@ from support.waiting import eventually
 SLOTS = 16384
 
 #: Seconds for a cluster to agree, or to choose another master.
-AGREE_TIMEOUT = 30.0
+AGREE_TIMEOUT = 90.0
 
 #: Slots, first and last included.
 Ranges = tuple[tuple[int, int], ...]

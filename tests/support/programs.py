@@ -21,7 +21,7 @@ from support.waiting import eventually
 SOURCES = Path(redmeter.__file__).parents[1]
 
 #: Seconds that any program may take.
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 _FOREIGN = ("REDMETER_", "PYTHON")
 

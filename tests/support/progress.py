@@ -15,7 +15,7 @@ from support.nodes import Node
 from support.waiting import eventually
 
 #: Seconds until a shard that is in order has to have more.
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 def slot_of(shard: int) -> int:

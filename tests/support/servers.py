@@ -31,7 +31,7 @@ from support.lifetimes import Started
 from support.waiting import eventually
 
 #: Seconds a server has to answer its first PING, and to end when asked to.
-START_TIMEOUT, STOP_TIMEOUT = 30.0, 5.0
+START_TIMEOUT, STOP_TIMEOUT = 60.0, 20.0
 
 #: Ports to choose from. The cluster bus of port P is P + 10000, still below 32768.
 PORTS = range(11000, 22000)

@@ -17,7 +17,7 @@ ROOM = {60: 1.0, 3600: 5.0}
 SLOW_ROOM = {60: 3.0, 3600: 20.0}
 
 
-def eventually(predicate: Callable[[], T], timeout: float = 5.0, what: str = "") -> T:
+def eventually(predicate: Callable[[], T], timeout: float = 30.0, what: str = "") -> T:
     """Call the predicate until it returns something true, and return that.
 
     Args:

@@ -102,7 +102,7 @@ class Writer:
         if self._raised:
             raise self._raised[0]
 
-    def finish(self, timeout: float = 30.0) -> Ledger:
+    def finish(self, timeout: float = 90.0) -> Ledger:
         """Stop, store what is left, and tell all."""
         self.stop()
         assert self.meter.flush(timeout), self.meter.health()
@@ -145,7 +145,7 @@ class WriterProcess:
         assert self._child.stdout is not None
         assert self._child.stdout.readline() == "recording\n"
 
-    def finish(self, timeout: float = 60.0) -> Ledger:
+    def finish(self, timeout: float = 120.0) -> Ledger:
         """Have it stop and store what is left; return what it tells."""
         out, _ = self._child.communicate("stop\n", timeout)
         assert self._child.returncode == 0
