@@ -149,8 +149,11 @@ class Meter(Queries):
 
     def _next_store(self, url: str, options: Mapping[str, Any]) -> NextStore | None:
         """Return the store to go on with once this one has moved; reads then go there as well."""
-        if not url or urls.parse(url).kind == "off":
-            return None
+        try:
+            if not url or urls.parse(url).kind == "off":
+                return None
+        except InvalidSetting as error:
+            raise InvalidSetting("next_url", error.reason) from None
         meter = weakref.ref(self)
 
         def open_next() -> Store:

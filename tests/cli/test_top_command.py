@@ -431,7 +431,7 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
         ("depth", "depth is a gauge, and gauges are not ranked; see redmeter series depth"),
         (
             "requests --by route --where methd=GET",
-            "no series of requests has the label methd; values: route, status",
+            "no series of requests has the label methd; labels: route, status",
         ),
         (
             "requests --by route --where status=9xx",
@@ -440,7 +440,7 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
         ("hits --where status=9xx", "hits has no labels; omit --where"),
         (
             "requests --by route --failing statsu=5xx",
-            "no series of requests has the label statsu; values: route, status",
+            "no series of requests has the label statsu; labels: route, status",
         ),
         (
             "requests --failing status=5xx",

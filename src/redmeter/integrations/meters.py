@@ -85,8 +85,19 @@ def shared_meter(given: Mapping[str, Any], framework: Mapping[str, Any] | None =
     key = tuple(map(str, found.values()))
     meter = _made.get(key)
     if meter is None:
-        meter = _made.setdefault(key, Meter(**found))
+        meter = _made.setdefault(key, _open_meter(found))
     return meter
+
+
+def _open_meter(found: Mapping[str, Any]) -> Meter:
+    """Open a meter; an invalid `next_url`, which matters only after a move, is logged."""
+    try:
+        return Meter(**found)
+    except InvalidSetting as error:
+        if error.setting != "next_url":
+            raise
+        logger.error("redmeter ignores a setting: %s", error)
+        return Meter(**{**found, "next_url": ""})
 
 
 def off_meter() -> Meter:
