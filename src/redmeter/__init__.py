@@ -24,7 +24,7 @@ from redmeter.errors import (
     UnknownPrecision,
 )
 from redmeter.meter import Meter
-from redmeter.reading.spread import Spread, Summary
+from redmeter.reading.spread import Spread, Summary, SummaryGroup
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.scopes import CountedExceptions, InProgress
 from redmeter.recording.timer import Timer
@@ -37,6 +37,7 @@ from redmeter.types import (
     ForecastCheck,
     ForecastPoint,
     Frequency,
+    Group,
     HourlyStats,
     LogSource,
     Mark,
@@ -47,6 +48,7 @@ from redmeter.types import (
     Sample,
     Series,
     Statistics,
+    TotalGroup,
 )
 
 __version__ = "0.1.0"
@@ -66,6 +68,7 @@ __all__ = [
     "ForecastPoint",
     "Frequency",
     "Gauge",
+    "Group",
     "Histogram",
     "HourlyStats",
     "InProgress",
@@ -92,7 +95,9 @@ __all__ = [
     "StoreRefused",
     "StoreUnavailable",
     "Summary",
+    "SummaryGroup",
     "Timer",
+    "TotalGroup",
     "UnknownPrecision",
     "__version__",
 ]

@@ -5,13 +5,14 @@ the rest.
 """
 # ruff: noqa: ARG002 - the empty backend ignores its arguments
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import TypeVar
 
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.keys import Keys
 from redmeter.reading import (
+    aggregates,
     catalogue,
-    forecasts,
-    gauges,
     marks,
     messages,
     ranking,
@@ -20,8 +21,11 @@ from redmeter.reading import (
     top,
 )
 from redmeter.reading import series as reading
+from redmeter.reading.forecasts import either
+from redmeter.reading.selection import GroupKey, name_of
 from redmeter.reading.spread import Summary
 from redmeter.store import Store
+from redmeter.store.query import Query, run
 from redmeter.types import (
     Changes,
     Forecast,
@@ -31,31 +35,52 @@ from redmeter.types import (
     Message,
     Period,
     Ranking,
+    Selector,
     Series,
     Statistics,
     Top,
 )
 
+T = TypeVar("T")
+
+#: A result for each group of a selector.
+Groups = list[tuple[GroupKey, T]]
+
 
 class Backend:
     """The backend of a meter that is off: every query returns an empty result."""
 
-    def series(self, names: list[str], period: Period) -> dict[str, Series[int]]:
+    def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
+        """Return the samples of counters by group; one group if the selector has no `by`."""
+        empty = Series[int](name_of(selector), period.precision, 0, (), partial=False)
+        return [] if selector.by else [((), empty)]
+
+    def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         return {name: Series(name, period.precision, 0, (), partial=False) for name in names}
 
-    def gauge(self, name: str, period: Period) -> Series[float | None]:
-        return Series(name, period.precision, 0, (), partial=False)
+    def gauges(
+        self, selector: Selector, period: Period, aggregate: str | None
+    ) -> Groups[Series[float | None]]:
+        """Return the samples of gauges by group; see series()."""
+        aggregates.check_aggregate(aggregate)
+        empty = Series[float | None](name_of(selector), period.precision, 0, (), partial=False)
+        return [] if selector.by else [((), empty)]
 
-    def forecast(self, name: str, precision: int, ahead: int | None) -> Forecast:
+    def forecast(
+        self, selector: Selector, precision: int, ahead: int | None, aggregate: str | None
+    ) -> Forecast:
         period = Period(precision)
-        return forecasts.either(self.series([name], period)[name], self.gauge(name, period), ahead)
+        ((_, counter),) = self.series(selector, period)
+        gauge = counter or self.gauges(selector, period, aggregate)[0][1]
+        return either(counter, gauge, ahead)
+
+    def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
+        """Return the distribution of histograms by group; see series()."""
+        empty = Summary(Distribution(), name_of(selector), period.precision, 0, 0, partial=False)
+        return [] if selector.by else [((), empty)]
 
     def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
-        return {name: self.merged(name, None, period) for name in names}
-
-    def merged(self, base: str, labels: Mapping[str, str] | None, period: Period) -> Summary:
-        """Answer for all series of a name without labels that have these, as of one."""
-        return Summary(Distribution(), base, period.precision, 0, 0, partial=False)
+        return {name: self.summary(Selector(name), period)[0][1] for name in names}
 
     def statistics(self, name: str) -> Statistics:
         return Statistics(name, None, None)
@@ -76,8 +101,9 @@ class Backend:
     def changes(self, logger: str | None) -> Changes:
         return Changes()
 
-    def total(self, name: str) -> int:
-        return 0
+    def totals(self, selector: Selector) -> dict[GroupKey, int]:
+        """Return everything ever counted by group; nothing if nothing was."""
+        return {}
 
     def names(self, pattern: str, kind: str) -> list[str]:
         return []
@@ -93,22 +119,35 @@ class StoreBackend(Backend):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def series(self, names: list[str], period: Period) -> dict[str, Series[int]]:
-        precision, since, until, _ = period
-        return reading.read_series(self._store, names, precision, since=since, until=until)
+    def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
+        return self._run(lambda keys: aggregates.read_counter(keys, selector, period))
 
-    def gauge(self, name: str, period: Period) -> Series[float | None]:
-        precision, since, until, _ = period
-        return gauges.read_gauges(self._store, [name], precision, since=since, until=until)[name]
+    def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
+        precision, since, until, _, last = period
+        return reading.read_series(
+            self._store, names, precision, since=since, until=until, last=last
+        )
 
-    def forecast(self, name: str, precision: int, ahead: int | None) -> Forecast:
-        return forecasts.read_forecast(self._store, name, precision, ahead=ahead)
+    def gauges(
+        self, selector: Selector, period: Period, aggregate: str | None
+    ) -> Groups[Series[float | None]]:
+        return self._run(lambda keys: aggregates.read_gauge(keys, selector, period, aggregate))
+
+    def forecast(
+        self, selector: Selector, precision: int, ahead: int | None, aggregate: str | None
+    ) -> Forecast:
+        return self._run(
+            lambda keys: aggregates.read_forecast(keys, selector, precision, ahead, aggregate)
+        )
+
+    def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
+        return self._run(lambda keys: aggregates.read_summary(keys, selector, period))
 
     def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
         return summaries.read_summaries(self._store, names, **period._asdict())
 
-    def merged(self, base: str, labels: Mapping[str, str] | None, period: Period) -> Summary:
-        return summaries.read_merged(self._store, base, labels=labels, **period._asdict())
+    def _run(self, query: Callable[[Keys], Query[T]]) -> T:
+        return run(self._store, lambda _: query(self._store.keys))[1]
 
     def statistics(self, name: str) -> Statistics:
         return statistics.read_statistics(self._store, name)
@@ -128,8 +167,8 @@ class StoreBackend(Backend):
     def changes(self, logger: str | None) -> Changes:
         return messages.read_changes(self._store, logger)
 
-    def total(self, name: str) -> int:
-        return reading.read_totals(self._store, [name])[name]
+    def totals(self, selector: Selector) -> dict[GroupKey, int]:
+        return self._run(lambda keys: aggregates.read_total(keys, selector))
 
     def names(self, pattern: str, kind: str) -> list[str]:
         return catalogue.read_names(

@@ -2,11 +2,23 @@
 
 Stored times are Unix seconds (UTC) of the wall clock. Durations, waits and ages are measured with
 the monotonic clock, which nobody sets. Code that needs either takes a Clock, so that a test can
-control the time. Imports no other module of Redmeter.
+control the time. Durations can be text: "5m". Imports no other module of Redmeter.
 """
 
+import re
 import time
 from typing import Protocol
+
+#: Seconds of the units of a duration.
+UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def seconds_of(text: str) -> int | None:
+    """Return the seconds of a duration, such as 60, 60s, 1m, 1min, 5h or 1d; None if it is none."""
+    found = re.fullmatch(r"([0-9]{1,9})\s*([a-z]*)", text.strip())
+    if found is None or found[2] not in UNITS:
+        return None
+    return int(found[1]) * UNITS[found[2]]
 
 
 class Clock(Protocol):

@@ -4,33 +4,42 @@ Backends execute the queries: of a store, in backends.py; in memory, in testing/
 method here and in each backend. The recording half of a Meter is in meter.py.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from math import ceil
+from typing import TYPE_CHECKING, overload
 
-from redmeter.errors import InvalidName, InvalidValue
+from redmeter.clock import seconds_of
+from redmeter.errors import InvalidValue
 from redmeter.format.message import check_logger, check_severity, severity_of
-from redmeter.keys import check_times
-from redmeter.names import canonical
-from redmeter.reading.spread import Summary
+from redmeter.keys import MAX_TIME, check_times
+from redmeter.names import canonical, check_text, parse_name
+from redmeter.reading.spread import Summary, SummaryGroup
 from redmeter.store import Store
 from redmeter.types import (
     RANKED_ROWS,
     Changes,
     Forecast,
     Frequency,
+    Group,
     LogSource,
     Mark,
     Message,
     Period,
     Ranking,
+    Selector,
     Series,
     Statistics,
     Top,
+    TotalGroup,
 )
 
 if TYPE_CHECKING:
     from redmeter.backends import Backend
+
+#: Unix seconds, or a datetime with a time zone.
+Time = float | datetime
 
 #: What names() tells apart.
 KINDS = ("counters", "gauges", "histograms")
@@ -65,151 +74,295 @@ class Queries:
 
         return Backend() if self._store is None else StoreBackend(self._store.reader)
 
+    @overload
     def series(
         self,
         name: str,
         *,
-        precision: int,
-        labels: Mapping[str, str] | None = None,
-        since: float | None = None,
-        until: float | None = None,
-    ) -> Series[int]:
-        """Return the kept samples of a counter, oldest first.
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> Series[int]: ...
+    @overload
+    def series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> list[Group[int]]: ...
+    def series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        exact: bool = False,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> Series[int] | list[Group[int]]:
+        """Return the stored samples of a counter, oldest first, summed over its label sets.
+
+            meter.series("orders", precision="1m")                          # all label sets
+            meter.series("orders", precision="1m", labels={"plan": "pro"})  # those that match
+            meter.series("orders", precision="1m", by="plan")               # one group per plan
+            meter.series("orders", precision="1m", exact=True)              # one stored series
+
+        Takes one round trip for up to 50 label sets, and two for more.
 
         Args:
-            name: see count().
-            precision: slice width, seconds; one of those kept.
-            labels: see count().
-            since, until: leave out slices that end before or start after, Unix seconds.
+            name: the counter's name. Labels in braces, `orders{plan="pro"}`, are a filter.
+            precision: interval width: seconds, or text such as "1s", "5m", "1h", "1d".
+            labels: only label sets that have these labels; values are converted with str().
+            by: a label, or several; the result has a group for each of their values.
+            exact: read the one series that is stored under `name` and `labels`, without the index.
+            since, until: leave out intervals that end before or start after; Unix seconds, or a
+                datetime with a time zone.
+            last: the newest intervals that this time holds, the current one included: seconds, or
+                text such as "2h". Excludes `since` and `until`.
+
+        Returns:
+            A Series; with `by` a list of Group, the one with the most events first.
 
         Raises:
-            UnknownPrecision: not kept; the error lists those that are.
-            InvalidName, StoreError: see count().
+            UnknownPrecision: the store does not keep it; the error lists those it keeps.
+            LimitExceeded: over 2,000 label sets.
+            InvalidName: the name or a label is not allowed.
+            InvalidValue: a time or a combination of arguments cannot be used.
+            StoreError: the store is unreachable or refuses.
         """
-        wanted = canonical(name, labels)
-        return self.series_of([wanted], precision=precision, since=since, until=until)[wanted]
+        selector = select(name, labels, by, exact=exact)
+        found = self._backend.series(selector, _period(precision, since, until, last=last))
+        if by is None:
+            return found[0][1]
+        return [Group(_labels_of(selector, key), series) for key, series in found]
 
     def series_of(
         self,
         names: list[str],
         *,
-        precision: int,
-        since: float | None = None,
-        until: float | None = None,
+        precision: int | str,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
     ) -> dict[str, Series[int]]:
-        """Return the kept samples of many counters, in one round trip. See series().
+        """Return the stored samples of many counters, each read exactly, in one round trip.
 
         Names under whose keys another program keeps something else are left out, with a warning in
-        the log; where there is nothing else, that is a StoreRefused.
+        the log; if nothing else is left, that is a StoreRefused.
+
+        Args:
+            names: series with their labels, each spelled as names() returns it or in another
+                order.
+            precision, since, until, last: see series().
 
         Raises:
             LimitExceeded: over 5,000 names.
-            TypeError: the names are a text.
+            TypeError: the names are a str.
+            UnknownPrecision, InvalidName, InvalidValue, StoreError: see series().
         """
-        return self._backend.series(spellings(names), _period(precision, since, until))
+        period = _period(precision, since, until, last=last)
+        return self._backend.series_of(spellings(names), period)
 
+    @overload
     def gauge_series(
         self,
         name: str,
         *,
-        precision: int,
-        labels: Mapping[str, str] | None = None,
-        since: float | None = None,
-        until: float | None = None,
-    ) -> Series[float | None]:
-        """Return the kept samples of a gauge, oldest first; None where it was not set.
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        aggregate: str | None = ...,
+        exact: bool = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> Series[float | None]: ...
+    @overload
+    def gauge_series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        aggregate: str | None = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+    ) -> list[Group[float | None]]: ...
+    def gauge_series(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        aggregate: str | None = None,
+        exact: bool = False,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+    ) -> Series[float | None] | list[Group[float | None]]:
+        """Return the stored samples of a gauge, oldest first; None where it was not set.
 
-        Args, Raises: see series().
+        A gauge is summed over its label `instance`, which tells processes apart: an interval sums
+        the processes that set it within the interval. If label sets differ in another label, choose
+        `by`, `labels` or `aggregate`, since a sum of temperatures means nothing.
+
+        Args:
+            aggregate: "sum", "min", "max" or "mean" of the label sets.
+            name, precision, labels, by, exact, since, until, last: see series().
+
+        Returns:
+            A Series; with `by` a list of Group, in order of the labels.
+
+        Raises:
+            InvalidValue: the gauge has labels other than `instance` that none of `by`, `labels` and
+                `aggregate` covers; also if there is only one label set. See also series().
+            UnknownPrecision, LimitExceeded, InvalidName, StoreError: see series().
         """
-        return self._backend.gauge(canonical(name, labels), _period(precision, since, until))
+        selector = select(name, labels, by, exact=exact)
+        period = _period(precision, since, until, last=last)
+        found = self._backend.gauges(selector, period, aggregate)
+        if by is None:
+            return found[0][1]
+        return [Group(_labels_of(selector, key), series) for key, series in found]
 
     def forecast(
         self,
         name: str,
         *,
-        precision: int,
-        labels: Mapping[str, str] | None = None,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        exact: bool = False,
+        aggregate: str | None = None,
         ahead: int | None = None,
     ) -> Forecast:
-        """Return what is to be expected of a counter or a gauge: a band of the next slices.
+        """Return the expected range of the next intervals of a counter or a gauge.
 
-        And of each one that is kept, what was expected of it before it began. By level and trend;
-        from slices of an hour on by the time of day, of days by the day of the week as well. The
-        running slice is not judged: it is the first of those ahead. The page "Forecast" of the
-        docs describes the method and its measured error.
+        It is the forecast of the sum of all label sets. It also has each stored interval with the
+        range that was expected before the interval began. The method uses level and trend; for
+        hours also the time of day, for days also the day of the week. The current interval is not
+        judged: it is the first of those ahead. The page "Forecast" of the docs describes the method
+        and its measured error.
 
         Args:
-            name, labels: see series(). Where there is no such counter, a gauge is looked for.
-            precision: slice width, seconds; one of those kept.
-            ahead: how many slices, at most 48. If not given, 24 of hours, 14 of days, else 12.
+            name, labels, exact: see series(). If there is no such counter, a gauge is read.
+            precision: interval width; see series().
+            aggregate: of a gauge; see gauge_series().
+            ahead: how many intervals, 1 to 48. Default: 24 hours, 14 days, else 12.
 
         Returns:
-            Without bands and with a `reason` where too little is kept.
+            Without ranges and with a `reason` if too little is stored.
 
         Raises:
-            LimitExceeded: more slices than 48, or none.
-            TypeError: their number is no whole one.
-            UnknownPrecision, InvalidName, StoreError: see series().
+            LimitExceeded: fewer than 1 or more than 48 intervals; over 2,000 label sets.
+            TypeError: `ahead` is not an int.
+            UnknownPrecision, InvalidName, InvalidValue, StoreError: see gauge_series().
         """
-        return self._backend.forecast(canonical(name, labels), precision, ahead)
+        selector = select(name, labels, None, exact=exact)
+        return self._backend.forecast(selector, _seconds(precision), ahead, aggregate)
 
+    @overload
     def summary(
         self,
         name: str,
         *,
-        precision: int,
-        labels: Mapping[str, str] | None = None,
-        all_labels: bool = False,
-        since: float | None = None,
-        until: float | None = None,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+        slices: int | None = ...,
+    ) -> Summary: ...
+    @overload
+    def summary(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+        slices: int | None = ...,
+    ) -> list[SummaryGroup]: ...
+    def summary(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        exact: bool = False,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
         slices: int | None = None,
-    ) -> Summary:
-        """Return how observed values were spread: count, mean, percentiles, over time as well.
+    ) -> Summary | list[SummaryGroup]:
+        """Return the distribution of a histogram's values: count, mean, percentiles, over time.
 
-        Percentiles are within 2.17 % of the exact ones, over any window and whatever is merged.
+        Label sets are merged. Percentiles are within 2.17 % of the exact ones, over any window and
+        however many label sets are merged.
 
         Args:
-            name: see observe().
-            precision: slice width, seconds; one of those kept of histograms.
-            labels: see count().
-            all_labels: merge all label sets of the name; with `labels`, all that have these.
-            since, until: leave out slices that end before or start after, Unix seconds.
-            slices: no more than so many of the newest, the running one included.
+            name, labels, by, exact, since, until, last: see series().
+            precision: interval width, one that is kept of histograms; see series().
+            slices: no more than so many of the newest intervals, the current one included.
+
+        Returns:
+            A Summary; with `by` a list of SummaryGroup, the one with the most values first.
 
         Raises:
             UnknownPrecision: not kept of histograms; the error lists those that are.
-            LimitExceeded: more slices than are kept, or over 2,500 label sets.
-            TypeError: the number of slices is none.
-            InvalidName, StoreError: see count().
+            LimitExceeded: over 500 label sets, or more intervals than are kept.
+            TypeError: `slices` is not an int.
+            InvalidName, InvalidValue, StoreError: see series().
         """
-        period = _period(precision, since, until, slices)
-        if not all_labels:
-            wanted = canonical(name, labels)
-            return self._backend.summaries([wanted], period)[wanted]
-        base = canonical(name)
-        if "{" in base:
-            raise InvalidName(name, "with all_labels, labels are given beside the name")
-        canonical(base, labels)
-        return self._backend.merged(base, labels, period)
+        selector = select(name, labels, by, exact=exact)
+        period = _period(precision, since, until, slices, last)
+        found = self._backend.summary(selector, period)
+        if by is None:
+            return found[0][1]
+        return [SummaryGroup(_labels_of(selector, key), summary) for key, summary in found]
 
     def summaries(
         self,
         names: list[str],
         *,
-        precision: int,
-        since: float | None = None,
-        until: float | None = None,
+        precision: int | str,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
         slices: int | None = None,
     ) -> dict[str, Summary]:
-        """Return the summaries of many series, in one round trip. See summary().
+        """Return the summaries of many histograms, each read exactly, in one round trip.
 
-        See series_of() for names that cannot be read.
+        Args:
+            names: see series_of(), also for names that cannot be read.
+            precision, since, until, last, slices: see summary().
 
         Raises:
-            LimitExceeded: over 500 names.
-            TypeError: the names are a text.
+            LimitExceeded: over 500 names, or more intervals than are kept.
+            TypeError: the names are a str.
+            UnknownPrecision, InvalidName, InvalidValue, StoreError: see summary().
         """
-        return self._backend.summaries(spellings(names), _period(precision, since, until, slices))
+        period = _period(precision, since, until, slices, last)
+        return self._backend.summaries(spellings(names), period)
 
     def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
         """Return count, ends, mean and spread of what was observed, by the hour.
@@ -221,17 +374,19 @@ class Queries:
         """
         return self._backend.statistics(canonical(name, labels))
 
-    def marks(self, *, since: float | None = None, until: float | None = None) -> list[Mark]:
+    def marks(self, *, since: Time | None = None, until: Time | None = None) -> list[Mark]:
         """Return what was noted by mark(), the oldest first, the newest 1,000 at most.
 
         Args:
-            since, until: Unix seconds.
+            since, until: Unix seconds, or a datetime with a time zone.
 
         Raises:
-            StoreError: see count().
+            InvalidValue: a time cannot be used.
+            StoreError: the store is unreachable or refuses.
         """
-        check_times(since, until)
-        return self._backend.marks(since, until)
+        first, last = _time(since), _time(until)
+        check_times(first, last)
+        return self._backend.marks(first, last)
 
     def recent(
         self, logger: str, *, severity: int | str | None = None, limit: int = 100
@@ -284,13 +439,50 @@ class Queries:
         """
         return self._backend.changes(None if logger is None else check_logger(logger))
 
-    def total(self, name: str, *, labels: Mapping[str, str] | None = None) -> int:
-        """Return everything ever counted of a series, also what no slice holds any more.
+    @overload
+    def total(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+    ) -> int: ...
+    @overload
+    def total(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+    ) -> list[TotalGroup]: ...
+    def total(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        exact: bool = False,
+    ) -> int | list[TotalGroup]:
+        """Return everything ever counted of a counter, also events that no interval holds any more.
+
+        Takes one round trip for each 5,000 totals of the store, with `exact` one in all.
+
+        Args:
+            name, labels, by, exact: see series().
+
+        Returns:
+            A number, 0 if nothing was counted; with `by` a list of TotalGroup, the highest first.
 
         Raises:
-            InvalidName, StoreError: see count().
+            InvalidName, InvalidValue, StoreError: see series().
         """
-        return self._backend.total(canonical(name, labels))
+        selector = select(name, labels, by, exact=exact)
+        found = self._backend.totals(selector)
+        if by is None:
+            return sum(found.values())
+        rows = sorted(found.items(), key=lambda row: (-row[1], [value or "" for value in row[0]]))
+        return [TotalGroup(_labels_of(selector, key), total) for key, total in rows]
 
     def names(self, pattern: str = "*", *, kind: str = "counters") -> list[str]:
         """Return the names of all counters that match, sorted, or of another kind.
@@ -313,15 +505,16 @@ class Queries:
         self,
         name: str = "*",
         *,
-        precision: int,
+        precision: int | str,
         by: str | None = None,
         slices: int | None = None,
         limit: int = RANKED_ROWS,
         order: str = "count",
-        where: Mapping[str, str] | None = None,
-        failing: Mapping[str, str] | None = None,
-        since: float | None = None,
-        until: float | None = None,
+        labels: Mapping[str, object] | None = None,
+        failing: Mapping[str, object] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
     ) -> Ranking:
         """Return what happened most often, took longest or failed most within a window.
 
@@ -338,9 +531,9 @@ class Queries:
             limit: how many rows, at most 1,000.
             order: `count`; of observed values also `total` (count x mean: what takes most time in
                 all), `mean`, or a percentile: `p95`, `p99.9`; of counters also `failing`.
-            where: only series that have these labels.
+            labels: only series that have these labels; values are converted with str().
             failing: for that order, the labels of what failed: `{"status": "5xx"}`.
-            since, until: leave out slices that end before or start after, Unix seconds.
+            since, until, last: see series().
 
         Raises:
             UnknownPrecision, LimitExceeded, InvalidValue, TypeError, StoreError: see
@@ -349,17 +542,108 @@ class Queries:
         _check_text("a name or a pattern", name)
         if by is not None:
             _check_text("a label", by)
-        check_times(since, until)
+        period = _period(precision, since, until, slices, last)
+        if period.last is not None:
+            slices = max(1, ceil(period.last / period.precision))
         return self._backend.top(
-            Top(name, precision, by, slices, limit, order, where, failing, since, until)
+            Top(
+                name,
+                period.precision,
+                by,
+                slices,
+                limit,
+                order,
+                _filter("labels", labels),
+                _filter("failing", failing),
+                period.since,
+                period.until,
+            )
         )
 
 
+def select(
+    name: str,
+    labels: Mapping[str, object] | None = None,
+    by: str | Sequence[str] | None = None,
+    *,
+    exact: bool = False,
+) -> Selector:
+    """Return what a name and its options select; see Queries.series().
+
+    Raises:
+        InvalidName: the name or a label is not allowed.
+        InvalidValue: `exact` and `by` together.
+    """
+    wanted = (by,) if isinstance(by, str) else tuple(by or ())
+    for label in wanted:
+        canonical("x", {label: ""})
+    if exact:
+        if by is not None:
+            raise InvalidValue(by, "exact=True reads one series, which has no groups: leave out by")
+        if labels is None:
+            return Selector(check_text(name), exact=True)
+        return Selector(canonical(name, label_values(labels)), exact=True)
+    parsed = parse_name(canonical(name, label_values(labels)))
+    return Selector(parsed.base, dict(parsed.labels), wanted)
+
+
+def label_values(labels: Mapping[str, object] | None) -> Mapping[str, str] | None:
+    """Return labels with their values converted to str, as they are when events are recorded."""
+    if not isinstance(labels, Mapping):
+        return labels
+    return {label: str(value) for label, value in labels.items()}
+
+
+def _filter(what: str, labels: Mapping[str, object] | None) -> Mapping[str, str] | None:
+    if labels is not None and not isinstance(labels, Mapping):
+        kind = type(labels).__name__
+        raise TypeError(f'{what} takes labels and their values, e.g. {{"plan": "pro"}}, not {kind}')
+    for label in labels or ():
+        canonical("x", {label: ""})
+    return label_values(labels)
+
+
+def _labels_of(selector: Selector, key: Sequence[str | None]) -> dict[str, str | None]:
+    return dict(zip(selector.by, key, strict=True))
+
+
+def _seconds(precision: int | str) -> int:
+    """Read an interval width; whether it is kept is for the backend to check."""
+    if not isinstance(precision, str):
+        return precision
+    found = seconds_of(precision)
+    if found is None:
+        raise InvalidValue(precision, 'a precision is in seconds, or text: "5s", "1m", "1h"')
+    return found
+
+
+def _time(given: Time | None) -> float | None:
+    """Read a time, Unix seconds."""
+    if not isinstance(given, datetime):
+        return given
+    if given.tzinfo is None:
+        raise InvalidValue(given, "a datetime needs a time zone, e.g. datetime.now(UTC)")
+    return given.timestamp()
+
+
 def _period(
-    precision: int, since: float | None, until: float | None, slices: int | None = None
+    precision: int | str,
+    since: Time | None,
+    until: Time | None,
+    slices: int | None = None,
+    last: float | str | None = None,
 ) -> Period:
-    check_times(since, until)
-    return Period(precision, since, until, slices)
+    start, end = _time(since), _time(until)
+    check_times(start, end)
+    if last is None:
+        return Period(_seconds(precision), start, end, slices)
+    if since is not None or until is not None or slices is not None:
+        raise InvalidValue(last, "last is the whole window: leave out since, until and slices")
+    length = seconds_of(last) if isinstance(last, str) else last
+    number = isinstance(length, int | float) and not isinstance(length, bool)
+    if length is None or not number or not 0 < length < MAX_TIME:
+        raise InvalidValue(last, 'last is a number of seconds above 0, or text as "2h"')
+    return Period(_seconds(precision), last=length)
 
 
 def _check_text(what: str, given: object) -> None:

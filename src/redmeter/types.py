@@ -63,6 +63,24 @@ class Series(Sequence[Sample[V]], Generic[V]):
         return sum(self.values)
 
 
+@dataclass(frozen=True, slots=True)
+class Group(Generic[V]):
+    """Series of one name that have the same values of some labels, aggregated."""
+
+    #: The labels that the query split by; None for series without the label.
+    labels: Mapping[str, str | None]
+    series: Series[V]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalGroup:
+    """Everything ever counted by series that have the same values of some labels."""
+
+    #: See Group.
+    labels: Mapping[str, str | None]
+    total: int
+
+
 class Ranked(NamedTuple):
     """One row of a ranking."""
 
@@ -216,16 +234,31 @@ class Mark(NamedTuple):
     label: str
 
 
-class Period(NamedTuple):
-    """Which slices are asked for: see Meter.summary()."""
+class Selector(NamedTuple):
+    """The stored series that a query reads: see redmeter.reading.selection."""
 
-    #: Their width, seconds.
+    #: A name without labels; if `exact`, the name as it is stored.
+    name: str
+    #: Only label sets that have these labels.
+    labels: Mapping[str, str] = MappingProxyType({})
+    #: Labels by whose values the result is split into groups.
+    by: tuple[str, ...] = ()
+    #: Only the series that is stored under this name.
+    exact: bool = False
+
+
+class Period(NamedTuple):
+    """The intervals that a query reads."""
+
+    #: Interval width, seconds.
     precision: int
-    #: Those that end before or start after are left out, Unix seconds.
+    #: Intervals that end before or start after are left out, Unix seconds.
     since: float | None = None
     until: float | None = None
     #: No more than so many of the newest.
     slices: int | None = None
+    #: Only the newest that so many seconds hold, the current one included.
+    last: float | None = None
 
 
 #: Of a ranking: how many of the newest slices it covers by default, or all that are kept; how many

@@ -154,7 +154,7 @@ def test_series_are_json_for_programs(redmeter: Run, meter: Meter) -> None:
     start = slice_start(now, 86400)
     common = {"kind": "counter", "precision": 86400, "partial": True}
     assert json.loads(done.out)["series"] == [
-        {"name": name, **common, "total": n, "samples": [[start, n]]}
+        {"name": name, "labels": {}, **common, "total": n, "samples": [[start, n]]}
         for name, n in (("hits", 4), ('sales{a="1",b="2"}', 1))
     ]
 
@@ -188,15 +188,15 @@ def test_whatever_is_listed_can_be_asked_for(
         for row in json.loads(redmeter("names", "--prefix", prefix, "--json").out)["names"]
         if row["name"] == name
     ]
-    done = redmeter("series", listed, "--prefix", prefix, "--json")
+    done = redmeter("series", listed, "--exact", "--prefix", prefix, "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)["series"]
     assert [(one["name"], one["samples"][0][1]) for one in found] == [(name, 3)]
     shown = output.safe(name)
-    done = redmeter("forecast", listed, "--prefix", prefix)
+    done = redmeter("forecast", listed, "--exact", "--prefix", prefix)
     assert done.code == 1
     assert done.err.startswith(f"error: no forecast of {shown}: ")
-    done = redmeter("summary", listed, "--prefix", prefix)
+    done = redmeter("summary", listed, "--exact", "--prefix", prefix)
     assert done.code == 1
     assert done.err.startswith(f"error: no values under {shown} in this window; it is ")
 
@@ -231,22 +231,36 @@ def test_what_others_count_has_no_grand_total(
     assert {row["name"]: row["total"] for row in rows} == {"jobs": 2, "nothing": 0, "theirs": None}
 
 
-def test_a_name_without_its_labels_suggests_the_label_sets(redmeter: Run, meter: Meter) -> None:
-    """The counter with labels is another one than the one without."""
+def test_a_name_means_all_its_label_sets(redmeter: Run, meter: Meter) -> None:
+    """Filtered by --label, split by --by; a filter that matches nothing suggests what there is."""
     for labels in PLANS:
         meter.count("signups", labels=labels)
-    meter.count("signals")  # which is like it too
-    done = redmeter("series", "signups")
-    assert 'available: signups{plan="free"}, signups{plan="pro"}' in done.err
+
+    def shown(*options: str) -> dict[str, int]:
+        found = json.loads(redmeter("series", "signups", "-p", "1d", "--json", *options).out)
+        return {str(one["labels"].get("plan")): one["total"] for one in found["series"]}
+
+    assert shown() == {"None": len(PLANS)}
+    assert shown("--label", "plan=pro") == shown("--label", "plan=pro", "--exact") == {"None": 1}
+    assert shown("--by", "plan") == {"free": 1, "pro": 1}
+    rows = redmeter("series", "signups", "-p", "1d", "--by", "plan").out.splitlines()[1:]
+    assert sorted(row.split("\t")[0] for row in rows) == [
+        'signups{plan="free"}',
+        'signups{plan="pro"}',
+    ]
+    done = redmeter("series", "signups", "--label", "plan=team")
+    assert (done.code, 'available: signups{plan="free"}' in done.err) == (1, True)
+    for wrong in (["--label", "plan"], ["--exact", "--by", "plan"], ["--aggregate", "median"]):
+        assert redmeter("series", "signups", *wrong).code == 2
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("took", "it is a histogram: redmeter summary took"),
-        ("lasted", "it is a histogram: redmeter summary lasted --all-labels"),
+        ("lasted", "it is a histogram: redmeter summary lasted"),
         ('lasted{route="/"}', "it is a histogram: redmeter summary 'lasted{route=\"/\"}'"),
-        ("heat", 'available: heat{room="a"}'),
+        ('heat{room="b"}', 'available: heat{room="a"}'),
     ],
 )
 def test_what_is_stored_under_a_name_is_told(
@@ -262,13 +276,13 @@ def test_what_is_stored_under_a_name_is_told(
 
 
 def test_an_observed_name_is_told_before_names_that_are_alike(redmeter: Run, meter: Meter) -> None:
-    """With the option that adds up what has labels."""
+    """With the command that shows its distribution."""
     meter.count("http_requests")
     meter.observe("http_seconds", 1.0, labels={"route": "/"})
     for command in ("series", "forecast"):
         done = redmeter(command, "http_seconds")
         assert done.code == 1
-        assert done.err.endswith("it is a histogram: redmeter summary http_seconds --all-labels\n")
+        assert done.err.endswith("redmeter summary http_seconds\n")
 
 
 @pytest.mark.parametrize(
@@ -413,6 +427,7 @@ def test_a_gauge_is_json_with_null_for_a_gap(redmeter: Run, store: Store) -> Non
     assert json.loads(redmeter("series", "queue", "-p", "1d", "--json").out)["series"] == [
         {
             "name": "queue",
+            "labels": {},
             "kind": "gauge",
             "precision": 86400,
             "total": None,

@@ -105,17 +105,16 @@ def test_where_there_is_little_room_less_is_told_of_each_slice(
     assert lines[at + 1][2:] == ["7"] + ["4"] * (len(told.split()) - 1)
 
 
-def test_label_sets_are_merged_where_asked(redmeter: Run, client: Any) -> None:
-    """And where the bare name has nothing, the hint says so."""
+def test_label_sets_are_merged_or_split(redmeter: Run, client: Any) -> None:
+    """A name means all of them."""
     now = time.time()
     put_observed(client, {f'x{{a="{n}"}}': [(now, float(n))] for n in range(4)})
-    done = redmeter("summary", "x", "--all-labels", "-p", "1h", "--json")
+    done = redmeter("summary", "x", "-p", "1h", "--json")
     assert json.loads(done.out)["total"] == 6.0
-    bare = redmeter("summary", "x")
-    assert (bare.code, bare.out) == (1, "")
-    assert "it has label sets: redmeter summary x --all-labels" in bare.err
-    wrong = redmeter("summary", 'x{a="1"}', "--all-labels")
-    assert (wrong.code, wrong.err[:40]) == (2, "error: --all-labels: give the name witho")
+    done = redmeter("summary", "x", "--by", "a", "-p", "1h", "--json")
+    groups = json.loads(done.out)["groups"]
+    assert {one["labels"]["a"]: one["total"] for one in groups} == {str(n): n for n in range(4)}
+    assert redmeter("summary", "x", "--exact").code == 1
 
 
 def test_a_name_that_is_not_there_gets_a_hint(redmeter: Run, client: Any, meter: Meter) -> None:

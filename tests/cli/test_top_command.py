@@ -222,7 +222,7 @@ def test_a_ranking_names_groups_of_too_many_series(
     assert done.err == (
         "compared the p50 of 1 of 2, those that can be highest by mean and spread; "
         "others may be higher\n"
-        "omitted: 0: percentiles are computed for at most 15 series; add --where to select "
+        "omitted: 0: percentiles are computed for at most 15 series; add --label to select "
         "fewer\n"
     )
     found = json.loads(redmeter("top", "x", "--by", "a", "--by", "p50", "--json").out)
@@ -304,7 +304,7 @@ def test_what_failed_most_is_ranked(redmeter: Run, meter: Meter) -> None:
     assert redmeter(*words, "--failing", "status=5xx").out == (
         "ROUTE\tFAILED\tCOUNT\tSHARE\n/b\t2\t2\t100.0%\n/a\t1\t10\t10.0%\n"
     )
-    narrowed = redmeter(*words, "--failing", "status=5xx", "--where", "route=/a")
+    narrowed = redmeter(*words, "--failing", "status=5xx", "--label", "route=/a")
     assert narrowed.out == "ROUTE\tFAILED\tCOUNT\tSHARE\n/a\t1\t10\t10.0%\n"
 
 
@@ -376,7 +376,7 @@ def test_without_any_counter_nobody_knows_what_failed(redmeter: Run) -> None:
         (["--by", "failing"], "error: --by: name the failures instead, e.g. --failing"),
         (["--failing", "5xx"], "error: --failing: '5xx': give LABEL=VALUE once"),
         (["--failing", "a=1", "--failing", "a=2"], "error: --failing: 'a=2': give LABEL"),
-        (["--where", "=x"], "error: --where: '=x': give LABEL=VALUE"),
+        (["--label", "=x"], "error: --label: '=x': give LABEL=VALUE"),
         (["--by", "p95", "--failing", "a=1"], "error: --failing: ranks by failures; omit"),
         (["--by", "p95", "-p", "1d"], "error: precision 86400 is not kept of histograms; kept"),
     ],
@@ -403,7 +403,7 @@ def test_nothing_observed_says_what_to_do(redmeter: Run, client: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["both --by route", "both --by kind --by p95", "both --where route=/ -n 1 -p 1"]
+    "words", ["both --by route", "both --by kind --by p95", "both --label route=/ -n 1 -p 1"]
 )
 def test_what_is_counted_and_observed_has_the_labels_of_both(
     redmeter: Run, meter: Meter, words: str
@@ -430,14 +430,14 @@ def test_what_is_counted_and_observed_has_the_labels_of_both(
         ("took", "took has labels: redmeter top took --by route, or redmeter top 'took{*'"),
         ("depth", "depth is a gauge, and gauges are not ranked; see redmeter series depth"),
         (
-            "requests --by route --where methd=GET",
+            "requests --by route --label methd=GET",
             "no series of requests has the label methd; labels: route, status",
         ),
         (
-            "requests --by route --where status=9xx",
+            "requests --by route --label status=9xx",
             "no series of requests has status=9xx; values: 2xx, 5xx",
         ),
-        ("hits --where status=9xx", "hits has no labels; omit --where"),
+        ("hits --label status=9xx", "hits has no labels; omit --label"),
         (
             "requests --by route --failing statsu=5xx",
             "no series of requests has the label statsu; labels: route, status",

@@ -13,10 +13,10 @@ from redmeter import (
 )
 from redmeter.clock import ManualClock
 from redmeter.keys import slice_start
-from redmeter.reading import forecasts
-from redmeter.reading.forecasts import read_forecast
+from redmeter.reading.aggregates import read_forecast
 from redmeter.store.query import run, together
 from redmeter.testing import MemoryMeter
+from redmeter.types import Selector
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 HOUR = 3600
@@ -50,14 +50,15 @@ def test_a_forecast_takes_one_round_trip(
     store = open_store()
     store.read()
     with exchanges(monkeypatch) as seen:
-        assert read_forecast(store, "x", HOUR).ahead
+        _, one = run(store, lambda _: read_forecast(store.keys, Selector("x"), HOUR))
+        assert one.ahead
         assert len(seen) == 1
         _, found = run(
             store,
-            lambda _: together([forecasts.expecting(store.keys, "x", HOUR) for _ in range(3)]),
+            lambda _: together([read_forecast(store.keys, Selector("x"), HOUR) for _ in range(3)]),
         )
         assert len(seen) == 2
-    assert found == [read_forecast(store, "x", HOUR)] * 3
+    assert found == [one] * 3
 
 
 def test_a_gauge_is_forecast_where_there_is_no_such_counter(
@@ -83,9 +84,7 @@ def test_where_nothing_is_kept_the_reason_is_said(client: Any, open_meter: OpenM
     none = meter.forecast("x", precision=HOUR)
     assert (none.reason, none.ahead) == ("no finished slice of 1h is kept", ())
     put(client, slices=5)
-    assert meter.forecast("x", precision=HOUR).reason.startswith(
-        "4 finished intervals of 1h is too"
-    )
+    assert meter.forecast("x", precision=HOUR).reason.startswith("4 finished ")
     assert Meter("off").forecast("x", precision=HOUR) == none
 
 

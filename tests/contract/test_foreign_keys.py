@@ -30,7 +30,7 @@ CASES: dict[str, Case] = {
         {"size"},
     ),
     "all label sets": (
-        lambda m: m.summary("lat", precision=60, all_labels=True).count,
+        lambda m: m.summary("lat", precision=60).count,
         'hist:60:lat{a="1"}',
         1,
     ),

@@ -45,7 +45,7 @@ def asked() -> Iterator[Call]:
             yield calling(method, ["hits"], precision=precision)
     for labels in LABELS:
         yield calling("total", "hits", labels=labels)
-        yield calling("top", "hits", precision=60, where=labels)
+        yield calling("top", "hits", precision=60, labels=labels)
         for method in ("series", "gauge_series", "summary"):
             yield calling(method, "hits", precision=60, labels=labels)
     for name in NAMES:

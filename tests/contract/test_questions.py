@@ -21,13 +21,8 @@ CASES: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda m: m.summary("x", precision=60, slices=True), TypeError, "(int), not bool"),
     (lambda m: m.top("x", precision=60, limit=1.5), TypeError, "limit is a whole number"),
     (lambda m: m.top("x", precision=60, slices="5"), TypeError, "slices is a whole number"),
-    (lambda m: m.top("x", precision=60, where=[1]), TypeError, "where takes labels and their"),
-    (lambda m: m.top("x", precision=60, where={"a": 5}), TypeError, "where: 5 is of type int"),
-    (
-        lambda m: m.top("x", precision=60, order="failing", failing={"a": 5}),
-        TypeError,
-        "failing: 5 is of type int",
-    ),
+    (lambda m: m.top("x", precision=60, labels=[1]), TypeError, "labels takes labels and"),
+    (lambda m: m.top("x", precision=60, labels={5: "a"}), InvalidName, "label key 5 does not"),
     (lambda m: m.recent("app", limit=1.5), InvalidValue, "a limit is a whole number"),
 ]
 

@@ -282,7 +282,7 @@ def test_where_leaves_out_series_with_other_labels(client: Any, open_meter: Open
         meter.count(name.replace("took_seconds", "hits"), len(some))
     for name, order in (("hits", "count"), ("took_seconds", "count")):
         rows = meter.top(
-            name, by="route", precision=60, slices=120, order=order, where={"method": "POST"}
+            name, by="route", precision=60, slices=120, order=order, labels={"method": "POST"}
         )
         posts = {row.key: row.count for row in rows}
         assert posts == {f"/{n}": len(given[_post(n)]) for n in range(4)}
@@ -465,7 +465,7 @@ def test_every_ranking_has_the_same_default_window_and_the_same_limit_of_rows(
     assert (parameter.kind.schema["maximum"], parameter.default) == (1_000, 10)
     for name, order, value in (("hits", "count", 3), ("took", "p95", 2.0)):
         asked = {each.name: each.default for each in top.parameters}
-        asked |= {"name": name, "order": order, "where": [], "failing": []}
+        asked |= {"name": name, "order": order, "label": [], "failing": []}
         answer = handlers.top(store, asked)
         found = [rank(store, name, 60, order=order)]
         found += [meter.top(name, precision=60, order=order) for meter in (real, memory)]
@@ -592,12 +592,10 @@ def test_what_was_observed_and_counted_is_answered_alike_by_a_meter_in_memory(
         where = {"status": "5xx"}
         answers: list[dict[str, Any]] = []
         for one in (meter, memory):
-            summary = one.summary("took_seconds", precision=60, all_labels=True, until=now)
-            failed = one.summary(
-                "took_seconds", precision=60, all_labels=True, labels=where, until=now
-            )
+            summary = one.summary("took_seconds", precision=60, until=now)
+            failed = one.summary("took_seconds", precision=60, labels=where, until=now)
             rankings = [
-                one.top(name, by="route", precision=60, slices=120, order=order, where=given)
+                one.top(name, by="route", precision=60, slices=120, order=order, labels=given)
                 for name in ("took_seconds", "hits")
                 for order in ("count", "total", "mean", "p50", "p99")
                 for given in (None, where)

@@ -157,7 +157,7 @@ def test_a_precision_that_is_not_kept_is_an_error_that_lists_those_that_are(
     """By the store's own retention, not the one this process was configured for."""
     open_meter(retention={60: 5, 7: 5}).count("x")
     meter = open_meter()
-    for precision in (1, 0, -60, 10**30, "60", 60.0, True, None):
+    for precision in (1, 0, -60, 10**30, "61", 60.0, True, None):
         wrong: Any = precision
         for call in (
             lambda wrong=wrong: meter.series("x", precision=wrong),

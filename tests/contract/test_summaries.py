@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redmeter import InvalidName, InvalidValue, LimitExceeded, StoreRefused, UnknownPrecision
+from redmeter import InvalidValue, LimitExceeded, StoreRefused, UnknownPrecision
 from redmeter.keys import DEFAULT_HISTOGRAMS, HOUR, Retention, slice_start
-from redmeter.reading import summaries
+from redmeter.reading import selection
 from redmeter.reading.statistics import read_statistics
 from redmeter.reading.summaries import (
     cover,
     merged_slices,
-    read_merged,
     read_summaries,
     window_of,
 )
@@ -114,9 +113,9 @@ def test_a_summary_of_nothing_says_so(client: Any, open_meter: OpenMeter) -> Non
     """None where a number would mean something; and nothing is written by asking."""
     for found in (
         open_meter().summary("x", precision=60),
-        open_meter().summary("x", precision=60, all_labels=True),
+        open_meter().summary("x", precision=60),
         open_meter(url="off").summary("x", precision=60),
-        open_meter(url="off").summary("x", precision=60, all_labels=True),
+        open_meter(url="off").summary("x", precision=60),
     ):
         assert (found.count, found.total, found.mean, found.stddev) == (0, 0.0, None, None)
         assert (found.low, found.high, found.p99, found.share_above(1)) == (None,) * 4
@@ -191,11 +190,10 @@ def test_a_key_of_another_type_is_an_error_of_ours(client: Any, open_meter: Open
 def test_a_precision_not_kept_of_histograms_is_an_error(client: Any, open_meter: OpenMeter) -> None:
     """It lists those that are, not those of counters."""
     meter = open_meter()
-    text: Any = "60"
     calls: list[Callable[[], object]] = [
         lambda: meter.summary("x", precision=1),
-        lambda: meter.summary("x", precision=86400, all_labels=True),
-        lambda: meter.summary("x", precision=text),
+        lambda: meter.summary("x", precision=86400),
+        lambda: meter.summary("x", precision="1d"),
     ]
     for call in calls:
         with pytest.raises(UnknownPrecision) as caught:
@@ -209,17 +207,16 @@ def test_requests_have_their_limits(
     """Of series, of slices, of label sets that are merged, and of quantiles."""
     meter = open_meter()
     put_observed(client, {f'x{{a="{n}"}}': [(server_time(client), 1.0)] for n in range(6)})
-    monkeypatch.setattr(summaries, "MAX_MERGED", 5)
+    monkeypatch.setattr(selection, "MAX_HISTOGRAMS", 5)
+    monkeypatch.setattr(selection, "JOINED", 3)
     for call in (
         lambda: meter.summaries([f"s{n}" for n in range(501)], precision=60),
         lambda: meter.summary("x", precision=60, slices=0),
         lambda: meter.summary("x", precision=60, slices=121),
-        lambda: meter.summary("x", precision=3600, all_labels=True),
+        lambda: meter.summary("x", precision=3600),
     ):
         with pytest.raises(LimitExceeded):
             call()
-    with pytest.raises(InvalidName):
-        meter.summary('x{a="b"}', precision=60, all_labels=True)
     with pytest.raises(InvalidValue):
         meter.summary('x{a="0"}', precision=3600).quantile(1.1)
 
@@ -243,7 +240,7 @@ def test_fifty_series_are_one_round_trip(
 def test_label_sets_of_a_name_merge_into_one(
     client: Any, open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if all had been one series, in two round trips; of no other name, and by labels."""
+    """As if all had been one series, in one round trip; of no other name, and by labels."""
     rng, newest = random.Random(1), slice_start(server_time(client), 60)
     names = [f'x{{method="{m}",route="/{r}"}}' for m in ("GET", "POST") for r in range(20)]
     given = {
@@ -253,30 +250,17 @@ def test_label_sets_of_a_name_merge_into_one(
     put_observed(client, given | {"xy": [(newest, 1e9)], 'xy{method="GET"}': [(newest, 1e9)]})
     meter = open_meter()
     with exchanges(monkeypatch) as seen:
-        found = meter.summary("x", precision=60, all_labels=True)
-    assert len(seen) == 2
+        found = meter.summary("x", precision=60)
+    assert len(seen) == 1
     values = [value for some in given.values() for _, value in some]
     assert (found.name, found.count, found.high) == ("x", len(values), max(values))
     assert all(near(found.quantile(q), exact_quantile(values, q)) for q in QS)
     assert sum(s.value.count for s in found.over_time() if s.value) == len(values)
     posts = [v for name, some in given.items() if "POST" in name for _, v in some]
-    labelled = meter.summary("x", precision=60, all_labels=True, labels={"method": "POST"})
+    labelled = meter.summary("x", precision=60, labels={"method": "POST"})
     assert (labelled.count, labelled.low) == (len(posts), min(posts))
     one = meter.summary("x", precision=60, labels={"method": "GET", "route": "/3"})
     assert one.count == 30
-
-
-def test_more_label_sets_than_are_read_at_once_are_all_merged(
-    client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In one more round trip for each further lot."""
-    newest = slice_start(server_time(client), 3600)
-    put_observed(client, {f'x{{n="{n}"}}': [(newest, 2.0)] for n in range(7)})
-    monkeypatch.setattr(summaries, "MAX_SERIES", 3)
-    store = open_store()
-    with exchanges(monkeypatch) as seen:
-        assert read_merged(store, "x", 3600).total == 14.0
-    assert len(seen) == 4
 
 
 def test_a_window_as_a_whole_is_read_from_fewer_slices(

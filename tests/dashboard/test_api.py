@@ -30,7 +30,7 @@ QUESTIONS = {
         "?name=queue_length&kind=gauge&precision=5",
         "?name=http_requests&by=route",
         "?name=hostile&by=text&precision=3600",
-        "?name=http_requests&sum=1",
+        "?name=http_requests&label=method=GET",
         "?name=nothing&by=route",
     ],
     "/api/names": ["", "?pattern=h*", "?kind=gauges", "?kind=histograms&limit=1"],
@@ -40,12 +40,12 @@ QUESTIONS = {
         "?name=http_request_seconds&by=route&order=p95",
         "?name=http_request_seconds&by=route&order=total",
         "?order=p50",
-        "?name=http_requests&by=route&order=failing&failing=status=5xx&where=method=GET",
+        "?name=http_requests&by=route&order=failing&failing=status=5xx&label=method=GET",
     ],
     "/api/summary": [
         "?name=cart_value",
         "?name=cart_value&name=nothing&q=0.5&q=0.99&threshold=50&over_time=1",
-        "?name=http_request_seconds&all_labels=1&where=route=/cart",
+        "?name=http_request_seconds&label=route=/cart",
     ],
     "/api/messages": ["", "?logger=shop", "?severity=error", "?logger=shop&severity=info&limit=1"],
     "/api/marks": ["", "?since=0&until=4000000000"],
@@ -127,7 +127,7 @@ def test_series_have_what_was_counted(client: httpx.Client, filled: Meter) -> No
 def test_hostile_texts_come_back_as_they_are(client: httpx.Client, filled: Meter) -> None:
     """In every answer that has them, letter by letter, and as ASCII on the way."""
     answer = client.get("/api/series?name=hostile&by=text")
-    assert {series["label"] for series in answer.json()["series"]} == set(HOSTILE)
+    assert {series["labels"]["text"] for series in answer.json()["series"]} == set(HOSTILE)
     assert answer.json()["of"] == len(HOSTILE)
     assert answer.text.isascii()
     rows = client.get("/api/top?name=hostile&by=text").json()["rows"]
@@ -165,7 +165,7 @@ def test_rankings_and_summaries_are_those_of_the_meter(client: httpx.Client, fil
         ("name=h*&intervals=2", {"slices": 2}),
         ("name=hits&precision=5", {"precision": 5}),
         ("name=http_requests&by=status", {"by": "status"}),
-        ("name=http_requests&by=route&where=status=5xx", {"by": "route", "where": FAILED}),
+        ("name=http_requests&by=route&label=status=5xx", {"by": "route", "labels": FAILED}),
         (
             "name=http_requests&by=route&order=failing&failing=status=5xx",
             {"by": "route", "order": "failing", "failing": FAILED},

@@ -264,13 +264,11 @@ def _expected(meter: Meter) -> object:
 
 #: What a Meter is asked; each has an answer that is not empty.
 QUESTIONS: dict[str, Callable[[Meter], object]] = {
-    "total": lambda meter: meter.total("hits") == 12,
+    "total": lambda meter: meter.total("hits") > meter.total("hits", exact=True) == 12,
     "names": lambda meter: [meter.names(kind=k) for k in ("counters", "gauges", "histograms")],
     "series": lambda meter: meter.series("hits", precision=60).total,
     "gauge": lambda meter: meter.gauge_series("queue_length", precision=60).values,
-    "summary": lambda meter: (
-        meter.summary("http_request_seconds", precision=60, all_labels=True).count
-    ),
+    "summary": lambda meter: meter.summary("http_request_seconds", precision=60).count,
     "statistics": lambda meter: meter.statistics("cart_value").this,
     "marks": lambda meter: meter.marks(),
     "recent": lambda meter: meter.recent("shop"),

@@ -416,6 +416,44 @@ export interface components {
             last: number | null;
             sample: string;
         };
+        /** @description Series that have the same values of some labels, aggregated. */
+        GroupedSeries: {
+            name: string;
+            /** @enum {string} */
+            kind: "counter" | "gauge" | "histogram";
+            precision: number;
+            start: number;
+            values: (number | null)[];
+            partial: boolean;
+            /** @description The labels of `by`; null for series without the label. */
+            labels: {
+                [key: string]: string | null;
+            };
+        };
+        /** @description The summary of histograms that have the same values of some labels. */
+        GroupedSummary: {
+            name: string;
+            count: number;
+            total: number | null;
+            mean: number | null;
+            stddev: number | null;
+            low: number | null;
+            high: number | null;
+            quantiles: {
+                [key: string]: number | null;
+            };
+            share_above: number | null;
+            buckets: [
+                number,
+                number,
+                number
+            ][];
+            over_time: components["schemas"]["OverTime"] | null;
+            /** @description The labels of `by`; null for series without the label. */
+            labels: {
+                [key: string]: string | null;
+            };
+        };
         /** @description /api/health. */
         HealthAnswer: {
             now: number;
@@ -479,18 +517,6 @@ export interface components {
             value: string;
             count: number;
             share: number;
-        };
-        /** @description A series, perhaps of one value of a label. */
-        LabelledSeries: {
-            name: string;
-            /** @enum {string} */
-            kind: "counter" | "gauge" | "histogram";
-            precision: number;
-            start: number;
-            values: (number | null)[];
-            partial: boolean;
-            /** @description The value; null for series without the label, and without a label in the request. */
-            label: string | null;
         };
         /** @description /healthz. */
         LivenessAnswer: {
@@ -710,7 +736,7 @@ export interface components {
             /** @description The window: [start, end). */
             start: number;
             end: number;
-            series: components["schemas"]["LabelledSeries"][];
+            series: components["schemas"]["GroupedSeries"][];
             /** @description How many series there are, of which these are the busiest. */
             of: number;
         };
@@ -782,7 +808,9 @@ export interface components {
             precision: number;
             start: number;
             end: number;
-            summaries: components["schemas"]["Summary"][];
+            summaries: components["schemas"]["GroupedSummary"][];
+            /** @description How many there are; with `by`, the first 50 are listed. */
+            of: number;
         };
         /** @description /api/top. */
         TopAnswer: {
@@ -927,10 +955,14 @@ export interface operations {
                 since?: number;
                 /** @description Omit intervals that start after, Unix seconds. */
                 until?: number;
-                /** @description For one name without labels: one series per value of this label. */
-                by?: string;
-                /** @description 1: for one name without labels, the sum of all label sets. */
-                sum?: 0 | 1;
+                /** @description Only label sets with this label, LABEL=VALUE. */
+                label?: string[];
+                /** @description Split one name by the values of this label. */
+                by?: string[];
+                /** @description 1: only the series stored under the name, read without the index. */
+                exact?: 0 | 1;
+                /** @description How to aggregate the label sets of a gauge. */
+                aggregate?: "sum" | "min" | "max" | "mean";
                 /** @description Kind of the series. */
                 kind?: "counter" | "gauge";
             };
@@ -1101,8 +1133,8 @@ export interface operations {
                 intervals?: number;
                 /** @description Number of rows. */
                 limit?: number;
-                /** @description Only series with this label, LABEL=VALUE. */
-                where?: string[];
+                /** @description Only label sets with this label, LABEL=VALUE. */
+                label?: string[];
                 /** @description With order=failing: the label of failures, e.g. status=5xx. */
                 failing?: string[];
             };
@@ -1188,10 +1220,12 @@ export interface operations {
                 since?: number;
                 /** @description Omit intervals that start after, Unix seconds. */
                 until?: number;
-                /** @description 1: merge all label sets of each name. */
-                all_labels?: 0 | 1;
-                /** @description With all_labels: only these, LABEL=VALUE. */
-                where?: string[];
+                /** @description Only label sets with this label, LABEL=VALUE. */
+                label?: string[];
+                /** @description Split one name by the values of this label. */
+                by?: string[];
+                /** @description 1: only the series stored under the name, read without the index. */
+                exact?: 0 | 1;
                 /** @description Quantiles; else 0.5 and 0.95. */
                 q?: number[];
                 /** @description Also return the share of values above it. */
@@ -1690,6 +1724,10 @@ export interface operations {
                 name: string;
                 /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
+                /** @description Only label sets with this label, LABEL=VALUE. */
+                label?: string[];
+                /** @description 1: only the series stored under the name, read without the index. */
+                exact?: 0 | 1;
             };
             header?: never;
             path?: never;

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import logging
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -25,6 +24,7 @@ from redmeter.cli.failure import STORE as STORE
 from redmeter.cli.failure import USAGE as USAGE
 from redmeter.cli.failure import UsageError, failure_of
 from redmeter.cli.failure import fail as fail
+from redmeter.clock import seconds_of
 from redmeter.errors import EmbeddedServerError, InvalidSetting, StoreError, StoreRefused
 from redmeter.store import Store, urls
 from redmeter.store.retry import unready_reason
@@ -243,19 +243,16 @@ def fail_where_left_out(store: Store) -> None:
 
 
 #: Seconds.
-UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-
-
 def seconds(text: str) -> int:
     """Read a precision: 60, 60s, 1m, 1min, 5h or 1d.
 
     Raises:
         InvalidSetting: it is none of these.
     """
-    found = re.fullmatch(r"([0-9]{1,9})\s*([a-z]*)", text.strip())
-    if found is None or found[2] not in UNITS:
+    found = seconds_of(text)
+    if found is None:
         raise InvalidSetting("precision", f"{text!r:.40}: give seconds, or 5s, 1min, 5h, 1d")
-    return int(found[1]) * UNITS[found[2]]
+    return found
 
 
 def called() -> str:

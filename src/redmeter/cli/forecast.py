@@ -20,13 +20,15 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
+from redmeter.cli.selectors import Aggregate, Exact, Labels, selector_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.reading import catalogue
-from redmeter.reading.forecasts import check_ahead, read_forecast
-from redmeter.reading.series import read_totals
-from redmeter.resolve import resolve_name
+from redmeter.reading.aggregates import check_aggregate, read_forecast, read_total
+from redmeter.reading.forecasts import check_ahead
+from redmeter.reading.selection import selects
 from redmeter.store import Store
-from redmeter.types import Forecast, ForecastCheck, ForecastPoint
+from redmeter.store.query import run
+from redmeter.types import Forecast, ForecastCheck, ForecastPoint, Selector
 
 #: Lines that the chart takes.
 _HEIGHT = 12
@@ -42,7 +44,9 @@ _LISTED = 10
     "redmeter forecast hits --json",
 )
 def forecast(
-    name: Annotated[str, typer.Argument(help="A counter or a gauge, with its labels.")],
+    name: Annotated[
+        str, typer.Argument(help="A counter or a gauge; labels in braces are a filter.")
+    ],
     precision: Precision = "3600",
     ahead: Annotated[
         int | None,
@@ -50,6 +54,9 @@ def forecast(
             "--ahead", help="Number of intervals, up to 48. Default: 24 hours, 14 days, else 12."
         ),
     ] = None,
+    label: Labels = None,
+    aggregate: Aggregate = None,
+    exact: Exact = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -64,8 +71,12 @@ def forecast(
     """
     width = seconds(precision)
     check_ahead(ahead)
+    check_aggregate(aggregate)
     with opened(url, prefix, reading=True) as store:
-        found = read_forecast(store, resolve_name(store, name), width, ahead=ahead)
+        selector = selector_of(store, name, label, exact=exact)
+        _, found = run(
+            store, lambda _: read_forecast(store.keys, selector, width, ahead, aggregate)
+        )
         if json:
             output.as_json(_as_dict(found))
         elif not found.reason and output.is_terminal():
@@ -73,18 +84,21 @@ def forecast(
         elif not found.reason:
             output.table(*_columns(found))
         if found.reason:
-            fail(*_why(store, found))
+            fail(*_why(store, found, selector))
 
 
-def _why(store: Store, found: Forecast) -> tuple[str, int, str]:
+def _why(store: Store, found: Forecast, selector: Selector) -> tuple[str, int, str]:
     """Return why there is no forecast, no such series or too little of it, as fail() takes it."""
-    name, literal = found.name, glob.escape(found.name)
-    for gauges in (False, True):
-        if catalogue.read_names(store, literal, gauges=gauges):
-            return f"no forecast of {name}: {found.reason}", NOT_FOUND, ""
-    if read_totals(store, [name])[name]:
+    name, pattern = found.name, glob.escape(selector.name) + "*"
+
+    def exists(**kind: bool) -> bool:
+        names = catalogue.read_names(store, pattern, **kind)
+        return any(selects(selector, one) for one in names)
+
+    _, totals = run(store, lambda _: read_total(store.keys, selector))
+    if any(totals.values()) or exists() or exists(gauges=True):
         return f"no forecast of {name}: {found.reason}", NOT_FOUND, ""
-    if catalogue.read_names(store, literal, histograms=True):
+    if exists(histograms=True):
         fix = f"redmeter summary {shlex.quote(name)}"
         return f"{name} is a histogram, and histograms have no forecast", NOT_FOUND, fix
     return f"nothing is stored under {name}", NOT_FOUND, suggestion(store, name)

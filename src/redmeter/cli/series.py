@@ -3,7 +3,7 @@
 import contextlib
 import glob
 import time
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,15 +21,18 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
+from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
+from redmeter.keys import Kept
 from redmeter.reading import catalogue
-from redmeter.reading.gauges import read_gauges
+from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
 from redmeter.reading.marks import read_marks
-from redmeter.reading.series import read_series, stored_totals
-from redmeter.resolve import resolve_name
+from redmeter.reading.selection import GroupKey, name_of, selects
+from redmeter.reading.series import stored_totals
 from redmeter.store import Store
-from redmeter.types import Mark, Series
+from redmeter.store.query import Query, run, together
+from redmeter.types import Mark, Period, Selector, Series
 
 #: Samples listed below a chart.
 _LISTED = 10
@@ -112,12 +115,19 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
 
 @command(
     name="series",
-    epilog="Examples: redmeter series hits -p 1min · redmeter series hits sales -p 1h --json · "
-    'redmeter series \'http_requests{method="GET",route="/",status="2xx"}\' -p 1d',
+    epilog="Examples: redmeter series hits -p 1m · redmeter series hits sales -p 1h --json · "
+    "redmeter series http_requests --by route --label method=GET · "
+    "redmeter series queue_length --aggregate max -p 1d",
 )
 def series(
-    name: Annotated[list[str], typer.Argument(help="Counters or gauges, with their labels.")],
+    name: Annotated[
+        list[str], typer.Argument(help="Counters or gauges; labels in braces are a filter.")
+    ],
     precision: Precision = "60",
+    label: Labels = None,
+    by: By = None,
+    aggregate: Aggregate = None,
+    exact: Exact = False,
     url: Url = None,
     prefix: Prefix = None,
     watch: Annotated[
@@ -125,76 +135,130 @@ def series(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Show the samples of counters and gauges, oldest first.
+    """Show the samples of counters and gauges, oldest first, over all label sets of a name.
 
-    Draws charts on a terminal, and prints columns elsewhere.
+    Counters are summed. Gauges are summed over their label `instance`; other labels of a gauge need
+    --by, --label or --aggregate. Draws charts on a terminal, and prints columns elsewhere.
     """
     width = seconds(precision)
     if watch and (json or not output.is_terminal()):
         raise InvalidSetting("--watch", "draws on a terminal; omit it here")
+    check_aggregate(aggregate)
     with opened(url, prefix, reading=True) as store:
-        wanted = [resolve_name(store, each) for each in name]
+        wanted = [selector_of(store, each, label, by, exact=exact) for each in name]
         if watch:
             with contextlib.suppress(KeyboardInterrupt):  # the usual end
                 while True:
                     output.clear()
-                    _show(store, wanted, width, json)
+                    _show(store, wanted, width, aggregate, json)
                     time.sleep(1.0)
             return
-        missing = _show(store, wanted, width, json)
+        missing = _show(store, wanted, width, aggregate, json)
         if missing:
+            first = name_of(missing[0])
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            text = f"nothing is stored under {missing[0]}{more}"
-            fail(text, NOT_FOUND, suggestion(store, missing[0]))
+            text = f"nothing is stored under {first}{more}"
+            fail(text, NOT_FOUND, suggestion(store, first))
 
 
-def _show(store: Store, names: list[str], precision: int, json: bool) -> list[str]:
-    """Show series; return the names under which nothing was ever stored."""
-    found = read_series(store, names, precision)
-    totals = stored_totals(store, names)
-    never = [n for n, one in found.items() if not one and not totals.get(n)]
-    gauges = _gauges(store, never, precision)
-    missing = [n for n in never if n not in gauges]
+class _Row(NamedTuple):
+    """A series that is shown: of one name, and of one group of it."""
+
+    selector: Selector
+    key: GroupKey
+    kind: str
+    series: Series[Any]
+    #: Everything ever counted; None if there is no total.
+    total: int | None
+
+    @property
+    def name(self) -> str:
+        """The name, with the labels that it was split by."""
+        return named(self.selector, self.key)
+
+
+def _show(
+    store: Store, selectors: list[Selector], precision: int, aggregate: str | None, json: bool
+) -> list[Selector]:
+    """Show series, and return those selectors under which there was never anything."""
+    rows, missing = _rows(store, selectors, precision, aggregate)
     if json:
-        listed = [
-            _as_dict(gauges[name], "gauge", None)
-            if name in gauges
-            else _as_dict(one, "counter", totals.get(name))
-            for name, one in found.items()
-        ]
-        output.as_json({"series": listed})
+        output.as_json({"series": [_as_dict(row) for row in rows]})
     elif output.is_terminal():
-        starts = [one.start for one in [*found.values(), *gauges.values()] if one]
+        starts = [row.series.start for row in rows if row.series]
         marks = read_marks(store, since=min(starts)) if starts else []
-        for name, one in found.items():
-            if name in gauges:
-                _draw_gauge(gauges[name], marks)
-            elif name not in missing:
-                _draw(one, totals.get(name), marks)
-    elif len(missing) < len(found):
-        all_of = [gauges.get(name, one) for name, one in found.items()]
-        rows = [
-            (one.name, s.start, "" if s.value is None else s.value) for one in all_of for s in one
+        for row in rows:
+            if row.kind == "gauge":
+                _draw_gauge(row, marks)
+            elif row.selector not in missing:
+                _draw(row, marks)
+    elif len(missing) < len(selectors):
+        gauges = any(row.kind == "gauge" for row in rows)
+        cells = [
+            (row.name, sample.start, "" if sample.value is None else sample.value)
+            for row in rows
+            for sample in row.series
         ]
-        output.table(["NAME", "START", "VALUE" if gauges else "COUNT"], rows)
+        output.table(["NAME", "START", "VALUE" if gauges else "COUNT"], cells)
     return missing
 
 
-def _gauges(store: Store, names: list[str], precision: int) -> dict[str, Series[float | None]]:
-    """Return the names that are gauges, also those without samples of this precision."""
-    if not names:
-        return {}
-    found = read_gauges(store, names, precision)
-    return {
-        name: one
-        for name, one in found.items()
-        if one or catalogue.read_names(store, glob.escape(name), gauges=True)
-    }
+def _rows(
+    store: Store, selectors: list[Selector], precision: int, aggregate: str | None
+) -> tuple[list[_Row], list[Selector]]:
+    """Read series, and return those selectors under which there was never anything."""
+    period, keys = Period(precision), store.keys
+    needed = len(selectors) == 1
+
+    def queries(_: Kept) -> Query[list[Any]]:
+        samples: list[Query[Any]] = [
+            read_counter(keys, one, period, needed=needed) for one in selectors
+        ]
+        return together([*samples, *(read_total(keys, one) for one in selectors)])
+
+    _, found = run(store, queries)
+    counters, totals = found[: len(selectors)], found[len(selectors) :]
+    never = [
+        at
+        for at in range(len(selectors))
+        if (counters[at] or selectors[at].by)
+        and not any(one for _, one in counters[at])
+        and not any(totals[at].values())
+    ]
+    gauges: dict[int, Any] = {}
+    if never:
+        _, found = run(
+            store,
+            lambda _: together(
+                [read_gauge(keys, selectors[at], period, aggregate, needed=needed) for at in never]
+            ),
+        )
+        gauges = {
+            at: groups
+            for at, groups in zip(never, found, strict=True)
+            if any(one for _, one in groups) or _is_gauge(store, selectors[at])
+        }
+    rows: list[_Row] = []
+    for at, selector in enumerate(selectors):
+        if at in gauges:
+            rows += [_Row(selector, key, "gauge", one, None) for key, one in gauges[at]]
+        else:
+            rows += [
+                _Row(selector, key, "counter", one, totals[at].get(key))
+                for key, one in counters[at]
+            ]
+    return rows, [selectors[at] for at in never if at not in gauges]
 
 
-def _draw(one: Series[int], total: int | None, marks: list[Mark]) -> None:
+def _is_gauge(store: Store, selector: Selector) -> bool:
+    names = catalogue.read_names(store, glob.escape(selector.name) + "*", gauges=True)
+    return any(selects(selector, name) for name in names)
+
+
+def _draw(row: _Row, marks: list[Mark]) -> None:
+    one, total = row.series, row.total
     ever = f" · total {total:,}" if total else ""  # counters of other programs have none
-    title = f"{one.name} · every {output.span(one.precision)}"
+    title = f"{row.name} · every {output.span(one.precision)}"
     if not one:
         output.line(f"{title} · no samples are kept{ever}")
         output.line()
@@ -206,8 +270,9 @@ def _draw(one: Series[int], total: int | None, marks: list[Mark]) -> None:
     _list(one, "COUNT")
 
 
-def _draw_gauge(one: Series[float | None], marks: list[Mark]) -> None:
-    title = f"{one.name} · gauge, every {output.span(one.precision)}"
+def _draw_gauge(row: _Row, marks: list[Mark]) -> None:
+    one = row.series
+    title = f"{row.name} · gauge, every {output.span(one.precision)}"
     values = [value for value in one.values if value is not None]
     if not values:
         output.line(f"{title} · no samples are kept")
@@ -232,14 +297,14 @@ def _list(one: Series[int] | Series[float | None], column: str) -> None:
     output.line()
 
 
-def _as_dict(
-    one: Series[int] | Series[float | None], kind: str, total: int | None
-) -> dict[str, object]:
+def _as_dict(row: _Row) -> dict[str, object]:
+    one = row.series
     return {
         "name": one.name,
-        "kind": kind,
+        "labels": dict(zip(row.selector.by, row.key, strict=True)),
+        "kind": row.kind,
         "precision": one.precision,
-        "total": total,
+        "total": row.total,
         "partial": one.partial,
         "samples": [[sample.start, sample.value] for sample in one],
     }

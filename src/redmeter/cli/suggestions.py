@@ -62,7 +62,7 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
         if mine := there.observed if histograms else there.counters or there.gauges:
             return _listed(mine)
         if there.observed:
-            return f"it is a histogram: redmeter summary {shlex.quote(base)} --all-labels"
+            return f"it is a histogram: redmeter summary {shlex.quote(base)}"
         kinds = (True,) if histograms else (False, True)
         for kind in kinds:
             if some := _similar(store, base, histograms=kind):

@@ -19,15 +19,17 @@ from redmeter.cli.app import (
     opened,
     seconds,
 )
+from redmeter.cli.selectors import By, Exact, Labels, named, selector_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.reading import catalogue
+from redmeter.reading.aggregates import read_summary
 from redmeter.reading.marks import read_marks
+from redmeter.reading.selection import name_of, selects
 from redmeter.reading.spread import Spread, Summary
-from redmeter.reading.summaries import read_merged, read_summaries
-from redmeter.resolve import resolve_name
 from redmeter.store import Store
-from redmeter.types import Mark, Series
+from redmeter.store.query import run
+from redmeter.types import Mark, Period, Selector, Series
 
 #: Intervals listed below a chart.
 _LISTED = 10
@@ -41,10 +43,10 @@ _NARROW, _ROOMY = ("count", "p95"), 60
     name="summary",
     epilog="Examples: redmeter summary checkout_seconds -p 1min · "
     "redmeter summary checkout_seconds -p 1h --intervals 24 --above 0.5 · "
-    "redmeter summary http_seconds --all-labels --json",
+    "redmeter summary http_seconds --by route --label method=GET --json",
 )
 def summary(
-    name: Annotated[str, typer.Argument(help="A histogram, with its labels.")],
+    name: Annotated[str, typer.Argument(help="A histogram; labels in braces are a filter.")],
     precision: Precision = "60",
     intervals: Annotated[
         int | None,
@@ -54,9 +56,9 @@ def summary(
         float | None,
         typer.Option("--above", help="Also show the share of values above this."),
     ] = None,
-    all_labels: Annotated[
-        bool, typer.Option("--all-labels", help="Merge all label sets of the name.")
-    ] = False,
+    label: Labels = None,
+    by: By = None,
+    exact: Exact = False,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -70,33 +72,44 @@ def summary(
     if above is not None and not math.isfinite(above):
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened(url, prefix, reading=True) as store:
-        wanted = resolve_name(store, name)
-        if all_labels and "{" in wanted:
-            raise InvalidSetting("--all-labels", "give the name without labels")
-        if all_labels:
-            found = read_merged(store, wanted, width, slices=intervals)
-        else:
-            found = read_summaries(store, [wanted], width, slices=intervals)[wanted]
-        if json:
-            output.as_json(_as_dict(found, above))
-        elif found.count and output.is_terminal():
-            over_time = found.over_time()
-            _draw(found, over_time, above, read_marks(store, since=over_time.start))
-        elif found.count:
-            output.table(*_columns(found, above))
-        if not found.count:
+        selector = selector_of(store, name, label, by, exact=exact)
+        period = Period(width, slices=intervals)
+        _, groups = run(store, lambda _: read_summary(store.keys, selector, period))
+        rows = [(named(selector, key), one) for key, one in groups if one.count or not by]
+        count = sum(one.count for _, one in rows)
+        if json and by:
+            keys = [key for key, one in groups if one.count]
+            output.as_json(
+                {
+                    "groups": [
+                        {"labels": dict(zip(selector.by, key, strict=True)), **_as_dict(one, above)}
+                        for key, (_, one) in zip(keys, rows, strict=True)
+                    ]
+                }
+            )
+        elif json:
+            output.as_json(_as_dict(rows[0][1], above))
+        elif count and output.is_terminal():
+            for title, one in rows:
+                over_time = one.over_time()
+                _draw(title, one, over_time, above, read_marks(store, since=over_time.start))
+        elif count:
+            output.table(*_columns(rows, above))
+        if not count:
+            wanted = name_of(selector)
             text = f"no values under {wanted} in this window"
-            fail(text, NOT_FOUND, _hint(store, wanted))
+            fail(text, NOT_FOUND, _hint(store, selector))
 
 
-def _hint(store: Store, name: str) -> str:
-    literal = glob.escape(name)
-    if "{" not in name and catalogue.read_names(store, literal + "{*", histograms=True):
-        return f"it has label sets: redmeter summary {shlex.quote(name)} --all-labels, or name one"
-    if catalogue.read_names(store, literal, histograms=True):
+def _hint(store: Store, selector: Selector) -> str:
+    name, pattern = name_of(selector), glob.escape(selector.name) + "*"
+    found = catalogue.read_names(store, pattern, histograms=True)
+    if any(selects(selector, one) for one in found):
         return "a coarser precision may reach further back, e.g. -p 1h"
     for kind, gauges in (("a counter", False), ("a gauge", True)):
-        if catalogue.read_names(store, literal, gauges=gauges):
+        if any(
+            selects(selector, one) for one in catalogue.read_names(store, pattern, gauges=gauges)
+        ):
             return f"it is {kind}: redmeter series {shlex.quote(name)}"
     return suggestion(store, name, histograms=True)
 
@@ -119,20 +132,27 @@ def _numbers(found: Spread, above: float | None) -> dict[str, float | None]:
     return numbers if above is None else numbers | {"above": found.share_above(above)}
 
 
-def _columns(found: Summary, above: float | None) -> tuple[list[str], list[list[output.Cell]]]:
-    numbers = _numbers(found, above)
-    cells: list[output.Cell] = [found.name]
-    cells += ["" if number is None else number for number in numbers.values()]
-    return ["NAME", *map(str.upper, numbers)], [cells]
+def _columns(
+    rows: list[tuple[str, Summary]], above: float | None
+) -> tuple[list[str], list[list[output.Cell]]]:
+    lines: list[list[output.Cell]] = []
+    for name, one in rows:
+        numbers = _numbers(one, above)
+        lines.append([name, *("" if number is None else number for number in numbers.values())])
+    return ["NAME", *map(str.upper, _numbers(rows[0][1], above))], lines
 
 
 def _draw(
-    found: Summary, over_time: Series[Spread | None], above: float | None, marks: list[Mark]
+    title: str,
+    found: Summary,
+    over_time: Series[Spread | None],
+    above: float | None,
+    marks: list[Mark],
 ) -> None:
     write = units.writer_for(found.name)
     intervals = output.many(len(over_time), "interval")
     every = f"every {output.span(found.precision)}"
-    output.line(f"{found.name} · {every} · {output.many(found.count, 'value')} in {intervals}")
+    output.line(f"{title} · {every} · {output.many(found.count, 'value')} in {intervals}")
     output.line()
     numbers = _numbers(found, None)
     rows: list[list[output.Cell]] = [

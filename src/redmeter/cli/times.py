@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from redmeter.cli.app import UNITS
+from redmeter.clock import UNITS
 from redmeter.errors import InvalidSetting
 from redmeter.keys import MAX_TIME
 

@@ -72,7 +72,7 @@ def top(
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where", metavar="<label=value>", help="Only series with this label. Repeatable."
+            "--label", metavar="<label=value>", help="Only series with this label. Repeatable."
         ),
     ] = None,
     precision: Precision = "60",
@@ -101,7 +101,7 @@ def top(
     """
     width = seconds(precision)
     label, order = _ways(by or [])
-    wrong, only = _labels("--failing", failing), _labels("--where", where)
+    wrong, only = _labels("--failing", failing), _labels("--label", where)
     if wrong and order is not None:
         raise InvalidSetting("--failing", f"ranks by failures; omit --by {order}")
     if label is not None and (not label or name is None):
@@ -217,14 +217,14 @@ def _why_nothing(
             if labels:
                 names = ", ".join(labels)
                 return f"no series of {name} has the label {key}; labels: {names}"
-            option = "--by" if key == label else "--where" if key in where else "--failing"
+            option = "--by" if key == label else "--label" if key in where else "--failing"
             return f"{name} has no labels; omit {option}"
     for key, value in where.items():
         if value not in labels[key]:
             return f"no series of {name} has {key}={value}; values: {_few(labels[key])}"
     if label is None and name not in some:
         words = f" --by {order}" if observed else ""
-        for option, given in (("--failing", failing), ("--where", where)):
+        for option, given in (("--failing", failing), ("--label", where)):
             words += "".join(f" {option} {shlex.quote(f'{k}={v}')}" for k, v in given.items())
         first = next(iter(labels_of(some)))
         return (
@@ -343,7 +343,7 @@ def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> N
         rest = f" … ({more:,} more)" if more > 0 else ""
         output.note(
             f"omitted: {', '.join(names)}{rest}: percentiles are computed for at most "
-            f"{MAX_HISTOGRAMS:,} series; add --where to select fewer"
+            f"{MAX_HISTOGRAMS:,} series; add --label to select fewer"
         )
 
 

@@ -37,8 +37,8 @@ from redmeter.types import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES
 MAX_SERIES, MAX_SUMMARIES, MAX_CHARTED = 200, 50, 20
 #: Longest query of a URL, bytes: what servers take at least, with room for headers.
 MAX_QUERY = 32_768
-#: Most quantiles of a summary, and most labels to look for.
-MAX_QUANTILES, MAX_PAIRS = 10, 10
+#: Most quantiles of a summary, labels to filter by, and labels to split by.
+MAX_QUANTILES, MAX_PAIRS, MAX_SPLIT = 10, 10, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,14 @@ def _limit(most: int, default: int, of: str) -> Parameter:
 _SINCE = Parameter("since", MOMENT, "Omit intervals that end before, Unix seconds.")
 _UNTIL = Parameter("until", MOMENT, "Omit intervals that start after, Unix seconds.")
 _NAME = Parameter("name", NAME, "A series, with its labels.", required=True)
-_WHERE = Parameter("where", PAIR, "Only series with this label, LABEL=VALUE.", most=MAX_PAIRS)
+_LABEL = Parameter("label", PAIR, "Only label sets with this label, LABEL=VALUE.", most=MAX_PAIRS)
+_BY = Parameter("by", LABEL, "Split one name by the values of this label.", most=MAX_SPLIT)
+_EXACT = Parameter(
+    "exact", SWITCH, "1: only the series stored under the name, read without the index.", False
+)
+_AGGREGATE = Parameter(
+    "aggregate", choice("sum", "min", "max", "mean"), "How to aggregate the label sets of a gauge."
+)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -84,12 +91,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _precision(),
             _SINCE,
             _UNTIL,
-            Parameter(
-                "by", LABEL, "For one name without labels: one series per value of this label."
-            ),
-            Parameter(
-                "sum", SWITCH, "1: for one name without labels, the sum of all label sets.", False
-            ),
+            _LABEL,
+            _BY,
+            _EXACT,
+            _AGGREGATE,
             Parameter("kind", choice("counter", "gauge"), "Kind of the series.", "counter"),
         ),
     ),
@@ -123,7 +128,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 f"Number of newest intervals; default {RANKED_SLICES}, or all that are kept.",
             ),
             _limit(MAX_RANKED_ROWS, RANKED_ROWS, "rows"),
-            _WHERE,
+            _LABEL,
             Parameter(
                 "failing",
                 PAIR,
@@ -141,8 +146,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _precision(),
             _SINCE,
             _UNTIL,
-            Parameter("all_labels", SWITCH, "1: merge all label sets of each name.", False),
-            Parameter("where", PAIR, "With all_labels: only these, LABEL=VALUE.", most=MAX_PAIRS),
+            _LABEL,
+            _BY,
+            _EXACT,
             Parameter(
                 "q",
                 number(0, 1, "a quantile"),
@@ -217,7 +223,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "/api/forecast",
         "The expected range of a series",
         schemas.ForecastAnswer,
-        (_NAME, _precision(3600)),
+        (_NAME, _precision(3600), _LABEL, _EXACT),
     ),
     Endpoint("/api/health", "Health of the store", schemas.HealthAnswer),
 )

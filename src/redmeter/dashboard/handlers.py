@@ -3,7 +3,7 @@
 Each is a function of the store and the parsed parameters; api.py maps paths to them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from redmeter import types
@@ -11,24 +11,25 @@ from redmeter.analysis.forecast import forecast as make_forecast
 from redmeter.dashboard import rows, schemas, serialize
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.serialize import convert
+from redmeter.errors import InvalidName
 from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writer_findings import PANEL
-from redmeter.reading import catalogue, curves, gauges, http, listing
+from redmeter.queries import select
+from redmeter.reading import catalogue, curves, http, listing
 from redmeter.reading import detail as reading_detail
 from redmeter.reading import overview as reading_overview
-from redmeter.reading.forecasts import expecting
-from redmeter.reading.labelled import by_label, summaries_of
+from redmeter.reading.aggregates import read_counter, read_forecast, read_gauge, read_summary
 from redmeter.reading.marks import read_marks_now
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row
-from redmeter.reading.series import Grid, read_hashes
+from redmeter.reading.series import window
 from redmeter.reading.talk import talk
 from redmeter.reading.top import top as rank
 from redmeter.reading.windows import histogram_window, span_of, whole_window
 from redmeter.store import Store
-from redmeter.store.query import run
-from redmeter.types import Top
+from redmeter.store.query import Query, run, together
+from redmeter.types import Period, Selector, Top
 
 #: Most values of a label that are told apart.
 MAX_VALUES = 50
@@ -41,60 +42,47 @@ Values = Mapping[str, Any]
 
 def series(store: Store, values: Values) -> schemas.SeriesAnswer:
     """Answer /api/series."""
-    names, precision = values["name"], values["precision"]
-    since, until = values["since"], values["until"]
-    if values["by"] is not None or values["sum"]:
-        return _labelled(store, values)
-    gauge = values["kind"] == "gauge"
-    key: Callable[[int, str], str] = store.keys.gauge if gauge else store.keys.count
-    lay: Any = gauges.laid if gauge else Grid.series
-    grid, read = read_hashes(store, key, names, precision, lay, since=since, until=until)
-    now, first = grid.now, grid.starts.start
-    end = max(first, grid.starts.stop - 1 + precision)
-    # A key of another type, written by another program, is an empty series.
-    empty = types.Series[Any]
-    series = [
-        convert(
-            rows.LabelledSeries,
-            read.get(name, empty(name, precision, end, (), partial=False)),
-            kind=values["kind"],
-            label=None,
-        )
-        for name in names
-    ]
+    precision, kind, by = values["precision"], values["kind"], values["by"]
+    period = Period(precision, values["since"], values["until"])
+    selectors = _selectors(values)
+    if kind != "gauge" and values["aggregate"] is not None:
+        raise _together("aggregate is for kind=gauge", "leave it out: counters are summed")
+
+    def query(selector: Selector) -> Query[Any]:
+        needed = len(selectors) == 1
+        if kind == "gauge":
+            aggregate = values["aggregate"]
+            return read_gauge(store.keys, selector, period, aggregate, needed=needed)
+        return read_counter(store.keys, selector, period, needed=needed)
+
+    view, found = run(store, lambda _: together([query(one) for one in selectors]))
+    start, last = window(view.retention, precision, view.now, period.since, period.until)
+    groups = [(key, one) for some in found for key, one in some]
     return schemas.SeriesAnswer(
-        now=now,
-        missing=store.skipped(),
-        precision=precision,
-        start=first,
-        end=end,
-        series=series,
-        of=len(series),
-    )
-
-
-def _labelled(store: Store, values: Values) -> schemas.SeriesAnswer:
-    names, label, precision = values["name"], values["by"], values["precision"]
-    which = "by" if label is not None else "sum"
-    if label is not None and values["sum"]:
-        raise _together("by and sum exclude each other", "give one of them")
-    if len(names) != 1 or "{" in names[0]:
-        raise _together(f"{which} takes one name without labels", "give one name, as http_requests")
-    if values["kind"] != "counter":
-        raise _together(f"{which} is of counters", "omit kind")
-    options = {"since": values["since"], "until": values["until"], "limit": MAX_VALUES}
-    view, found = run(store, lambda _: by_label(store.keys, names[0], label, precision, **options))
-    return convert(
-        schemas.SeriesAnswer,
-        found,
         now=view.now,
         missing=store.skipped(),
         precision=precision,
+        start=start,
+        end=max(start, last + precision),
         series=[
-            convert(rows.LabelledSeries, series, kind="counter", label=value)
-            for value, series in found.series.items()
+            convert(rows.GroupedSeries, one, kind=kind, labels=dict(zip(by, key, strict=True)))
+            for key, one in groups[: MAX_VALUES if by else None]
         ],
+        of=len(groups),
     )
+
+
+def _selectors(values: Values) -> list[Selector]:
+    """Return what the names of a request select."""
+    labels, by, exact = _labels("label", values), values["by"], values["exact"]
+    if exact and (by or labels):
+        raise _together("exact=1 reads the series stored under a name", "leave out by and label")
+    if by and len(values["name"]) > 1:
+        raise _together("by splits one name", "give one name")
+    try:
+        return [select(name, labels, by or None, exact=exact) for name in values["name"]]
+    except InvalidName as error:
+        raise _together(str(error), "give names without labels, or exact=1") from None
 
 
 def names(store: Store, values: Values) -> schemas.NamesAnswer:
@@ -111,9 +99,9 @@ def names(store: Store, values: Values) -> schemas.NamesAnswer:
 def top(store: Store, values: Values) -> schemas.TopAnswer:
     """Answer /api/top."""
     order, by, intervals = values["order"], values["by"], values["intervals"]
-    where, failing = _labels("where", values), _labels("failing", values)
+    where, failing = _labels("label", values), _labels("failing", values)
     if by is not None and any(c in values["name"] for c in "{}"):
-        raise _together("by takes a name without labels", "give labels as where=LABEL=VALUE")
+        raise _together("by takes a name without labels", "give labels as label=LABEL=VALUE")
     if (order == "failing") != bool(failing):
         raise _together(
             "order=failing and failing=LABEL=VALUE go together", "give both, as failing=status=5xx"
@@ -145,31 +133,34 @@ def _labels(name: str, values: Values) -> dict[str, str] | None:
 
 def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
     """Answer /api/summary."""
-    names, precision = values["name"], values["precision"]
-    where, merge = _labels("where", values), values["all_labels"]
-    if where and not merge:
-        raise _together(
-            "where is for all_labels=1", "write labels within the name, or all_labels=1"
-        )
-    if merge and any("{" in name for name in names):
-        raise _together("all_labels takes names without labels", "give labels as where=LABEL=VALUE")
-    options = {"since": values["since"], "until": values["until"]}
+    precision, by = values["precision"], values["by"]
+    period = Period(precision, values["since"], values["until"])
+    selectors = _selectors(values)
+    needed = len(selectors) == 1
     view, found = run(
         store,
-        lambda _: summaries_of(store.keys, names, precision, merge=merge, where=where, **options),
+        lambda _: together(
+            [read_summary(store.keys, one, period, needed=needed) for one in selectors]
+        ),
     )
-    wanted = values["q"] or QUANTILES
+    start, last = window(view.histograms, precision, view.now, period.since, period.until)
+    wanted, groups = values["q"] or QUANTILES, [row for some in found for row in some]
+    options = {"over_time": values["over_time"]}
     summaries = [
-        serialize.of_summary(one, wanted, values["threshold"], over_time=values["over_time"])
-        for one in found
+        rows.GroupedSummary(
+            **vars(serialize.of_summary(one, wanted, values["threshold"], **options)),
+            labels=dict(zip(by, key, strict=True)),
+        )
+        for key, one in groups[: MAX_VALUES if by else None]
     ]
     return schemas.SummaryAnswer(
         now=view.now,
         missing=store.skipped(),
         precision=precision,
-        start=found[0].start,
-        end=max(found[0].start, found[0].end),
+        start=start,
+        end=max(start, last + precision),
         summaries=summaries,
+        of=len(groups),
     )
 
 
@@ -196,7 +187,8 @@ def marks(store: Store, values: Values) -> schemas.MarksAnswer:
 def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
     """Answer /api/forecast."""
     name, precision = values["name"], values["precision"]
-    view, found = run(store, lambda _: expecting(store.keys, name, precision))
+    (selector,) = _selectors({**values, "name": [name], "by": ()})
+    view, found = run(store, lambda _: read_forecast(store.keys, selector, precision))
     missing = store.skipped()
     return convert(schemas.ForecastAnswer, found, now=view.now, missing=missing, name=name)
 

@@ -33,11 +33,11 @@ class Curve(Series):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledSeries(Series):
-    """A series, perhaps of one value of a label."""
+class GroupedSeries(Series):
+    """Series that have the same values of some labels, aggregated."""
 
-    #: The value; null for series without the label, and without a label in the request.
-    label: str | None
+    #: The labels of `by`; null for series without the label.
+    labels: dict[str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +79,14 @@ class Summary:
     #: Lower edge, upper edge, count; ascending.
     buckets: list[tuple[float, float, int]]
     over_time: OverTime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedSummary(Summary):
+    """The summary of histograms that have the same values of some labels."""
+
+    #: The labels of `by`; null for series without the label.
+    labels: dict[str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,9 @@ from redmeter.dashboard.rows import (
     Finding,
     Forecast,
     Frequency,
+    GroupedSeries,
+    GroupedSummary,
     Label,
-    LabelledSeries,
     Logger,
     Mark,
     Message,
@@ -49,7 +50,7 @@ class SeriesAnswer(Answer):
     #: The window: [start, end).
     start: int
     end: int
-    series: list[LabelledSeries]
+    series: list[GroupedSeries]
     #: How many series there are, of which these are the busiest.
     of: int
 
@@ -82,7 +83,9 @@ class SummaryAnswer(Answer):
     precision: int
     start: int
     end: int
-    summaries: list[Summary]
+    summaries: list[GroupedSummary]
+    #: How many there are; with `by`, the first 50 are listed.
+    of: int
 
 
 @dataclass(frozen=True, kw_only=True)

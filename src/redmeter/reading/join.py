@@ -126,6 +126,13 @@ class Joined:
         self.foreign: list[tuple[bytes, StoreError]] = []
         self._asks = asks
 
+    def by_name(self) -> Iterator[tuple[str, Sequence[Reply]]]:
+        """Yield the name of each member with its replies, errors included."""
+        size = self._asks
+        for at, member in enumerate(self.members):
+            name = member.decode(errors="replace").partition(":")[2]
+            yield name, self._replies[at * size : (at + 1) * size]
+
     def readable(self) -> Iterator[tuple[bytes, Sequence[Reply]]]:
         """Yield each member with the replies to what was asked of it.
 

@@ -7,6 +7,7 @@ running now by the server's clock.
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import TypeVar
 
 from redmeter.errors import LimitExceeded, StoreError, StoreRefused
@@ -32,13 +33,14 @@ def read_series(
     *,
     since: float | None = None,
     until: float | None = None,
+    last: float | None = None,
 ) -> dict[str, Series[int]]:
     """Read the kept samples of many counters in one round trip.
 
     Args:
         names: in their stored spelling.
         precision: slice width, seconds.
-        since, until: leave out slices that end before or start after, Unix seconds.
+        since, until, last: see Period.
 
     Returns:
         A series for every name; one without samples where nothing is kept. Names under whose keys
@@ -50,7 +52,14 @@ def read_series(
         StoreError: the server cannot be reached or refuses.
     """
     return read_hashes(
-        store, store.keys.count, names, precision, Grid.series, since=since, until=until
+        store,
+        store.keys.count,
+        names,
+        precision,
+        Grid.series,
+        since=since,
+        until=until,
+        seconds=last,
     )[1]
 
 
@@ -63,6 +72,7 @@ def read_hashes(
     *,
     since: float | None,
     until: float | None,
+    seconds: float | None = None,
 ) -> tuple["Grid", dict[str, T]]:
     """Read the hashes of many series in one round trip, and lay each on a grid.
 
@@ -84,7 +94,7 @@ def read_hashes(
     def grid_of(view: View) -> Grid:
         grid = grids.get(view.now)
         if grid is None:
-            first, last = window(view.retention, precision, view.now, since, until)
+            first, last = window(view.retention, precision, view.now, since, until, seconds)
             grid = grids[view.now] = Grid(precision, first, last, view.now)
         return grid
 
@@ -138,16 +148,16 @@ def stored_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
     try:
         return {name: count_of(value) for name, value in there.items()}
     except ValueError:
-        return _counts_among(there, store.keys.total, of=len(names))
+        return counts_among(there, store.keys.total, of=len(names))
 
 
-def _counts_among(there: Mapping[str, bytes], key: str, *, of: int) -> dict[str, int]:
-    """Read counts, of which some are no numbers.
+def counts_among(there: Mapping[str, bytes], key: str, *, of: int) -> dict[str, int]:
+    """Read counts, and leave out with a warning those that are not numbers.
 
     Args:
-        there: the fields that there are.
-        key: where they lie.
-        of: how many were asked for.
+        there: the values by name.
+        key: where they are stored.
+        of: how many names were read; without those in `there`, the others have no value.
 
     Raises:
         StoreRefused: none of these is a number, or is missing.
@@ -159,7 +169,7 @@ def _counts_among(there: Mapping[str, bytes], key: str, *, of: int) -> dict[str,
         except ValueError:
             told = "another program has put there what is no number"
             problems.append(StoreRefused("not-a-number", told, f"{key} {name}"))
-    if len(problems) == of:
+    if problems and len(problems) == of:
         raise problems[0]
     warn_of(problems)
     return counts
@@ -171,14 +181,21 @@ def window(
     now: float,
     since: float | None = None,
     until: float | None = None,
+    seconds: float | None = None,
 ) -> tuple[int, int]:
-    """Return the starts of the oldest and the newest slice that count.
+    """Return the starts of the oldest and the newest interval of a window.
+
+    Args:
+        since, until: see Period.
+        seconds: `last` of Period.
 
     Raises:
         UnknownPrecision: the precision is not kept.
     """
     retention.check(precision)
     first, last = retention.oldest(precision, now), slice_start(now, precision)
+    if seconds is not None:
+        first = max(first, last - (max(1, ceil(seconds / precision)) - 1) * precision)
     if since is not None:
         first = max(first, slice_start(since, precision))
     if until is not None:

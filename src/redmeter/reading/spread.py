@@ -6,7 +6,7 @@ quantile is within 2.17 % of the exact one, no matter how many intervals, proces
 were merged.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from redmeter.format.exponential_histogram import Distribution
@@ -133,6 +133,15 @@ class Summary(Spread):
         start = self.end - len(found) * self.precision
         partial = bool(found) and self.partial
         return Series(self.name, self.precision, start, found, partial=partial)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryGroup:
+    """The summary of histograms of one name that have the same values of some labels."""
+
+    #: The labels that the query split by; None for series without the label.
+    labels: Mapping[str, str | None]
+    summary: Summary
 
 
 def spread_of(texts: Sequence[Texts]) -> Spread | None:

@@ -17,7 +17,6 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, Retention, slice_start
 from redmeter.reading.foreign_keys import readable
-from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.series import window
 from redmeter.reading.spread import Spread, Summary, Texts, spread_of
 from redmeter.store import Store
@@ -26,8 +25,6 @@ from redmeter.types import Series
 
 #: Most series that are summed up by one request, each by itself.
 MAX_SERIES = 500
-#: Most series that are merged into one summary. They are read MAX_SERIES at a time.
-MAX_MERGED = 2_500
 
 
 def read_summaries(
@@ -38,6 +35,7 @@ def read_summaries(
     since: float | None = None,
     until: float | None = None,
     slices: int | None = None,
+    last: float | None = None,
 ) -> dict[str, Summary]:
     """Read how the values of many series were spread, in one round trip.
 
@@ -59,46 +57,9 @@ def read_summaries(
     if len(names) > MAX_SERIES:
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
     view, replies = store.read(_whole_hashes(store, names, precision))
-    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices)
+    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices, last)
     found = readable(dict(zip(names, _two(replies), strict=True)))
     return {name: grid.summary(name, [hashes]) for name, hashes in found.items()}
-
-
-def read_merged(
-    store: Store,
-    base: str,
-    precision: int,
-    *,
-    labels: Mapping[str, str] | None = None,
-    since: float | None = None,
-    until: float | None = None,
-    slices: int | None = None,
-) -> Summary:
-    """Read how the values of all label sets of a name were spread, as of one series.
-
-    Two round trips: which series there are, and what they hold; one more for each further
-    MAX_SERIES of them.
-
-    Args:
-        base: a name without labels.
-        labels: only series that have these labels, whatever others they have.
-        precision, since, until, slices: see read_summaries().
-
-    Raises:
-        LimitExceeded: over MAX_MERGED series.
-        UnknownPrecision, StoreError: see read_summaries().
-    """
-    width = precision if isinstance(precision, int) else 0
-    label_sets = LabelSets(store.keys, store.keys.hists, width, base)
-    view, found = store.read(label_sets.names(MAX_MERGED, labels))
-    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices)
-    names = label_sets.found(found, MAX_MERGED, labels)
-    parts: dict[str, Sequence[Reply]] = {}
-    for at in range(0, len(names), MAX_SERIES):
-        some = names[at : at + MAX_SERIES]
-        replies = store.ask(_whole_hashes(store, some, precision))
-        parts |= zip(some, _two(replies), strict=True)
-    return grid.summary(base, list(readable(parts).values()))
 
 
 def merged_slices(
@@ -171,6 +132,7 @@ def window_of(
     since: float | None,
     until: float | None,
     slices: int | None,
+    seconds: float | None = None,
 ) -> tuple[int, int]:
     """Return where a window begins and ends, Unix seconds: [first, end); empty where first >= end.
 
@@ -178,7 +140,7 @@ def window_of(
         UnknownPrecision: the precision is not kept.
         LimitExceeded: none, or more slices than are kept.
     """
-    first, last = window(retention, precision, now, since, until)
+    first, last = window(retention, precision, now, since, until, seconds)
     if slices is not None:
         kept = retention[precision]
         check_whole("slices", slices)
@@ -267,8 +229,9 @@ class SummaryGrid:
         since: float | None,
         until: float | None,
         slices: int | None,
+        last: float | None = None,
     ) -> None:
-        self._first, self._end = window_of(retention, precision, now, since, until, slices)
+        self._first, self._end = window_of(retention, precision, now, since, until, slices, last)
         self._precision = precision
         starts = range(self._first, self._end, precision)
         self._fields = [b"%d" % start for start in starts]

@@ -2,21 +2,32 @@
 
 import math
 from collections import Counter as Multiset
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from redmeter.analysis.changes import changes
-from redmeter.backends import Backend
+from redmeter.backends import Backend, Groups
 from redmeter.clock import ManualClock
 from redmeter.errors import LimitExceeded
 from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
 from redmeter.names import parse_name
+from redmeter.reading.aggregates import aggregated, summed_up
 from redmeter.reading.catalogue import matching
 from redmeter.reading.messages import check_limit
 from redmeter.reading.ranking import check, intervals_of, rank_counts
+from redmeter.reading.selection import (
+    MAX_HISTOGRAMS,
+    MAX_SERIES,
+    GroupKey,
+    check_label_sets,
+    name_of,
+    selects,
+    split,
+)
 from redmeter.reading.series import check_number, window
 from redmeter.reading.spread import Summary
-from redmeter.reading.summaries import MAX_MERGED, MAX_SERIES, window_of
+from redmeter.reading.summaries import MAX_SERIES as MAX_NAMES
+from redmeter.reading.summaries import window_of
 from redmeter.testing.readings import (
     Window,
     by_the_hour,
@@ -36,7 +47,7 @@ from redmeter.types import (
     Message,
     Period,
     Ranking,
-    Sample,
+    Selector,
     Series,
     Statistics,
     Top,
@@ -62,8 +73,17 @@ class MemoryBackend(Backend):
         self._memory, self._clock = memory, clock
         self._retention, self._histograms = retention, histograms
 
-    def series(self, names: list[str], period: Period) -> dict[str, Series[int]]:
+    def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
+        names = self._selected(selector, "counters", MAX_SERIES)
+        parts = {name: one.values for name, one in self._series(names, period).items()}
+        starts, running = self._window(period)
+        return summed_up(parts, selector, period.precision, starts, running=running)
+
+    def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         check_number(names)
+        return self._series(names, period)
+
+    def _series(self, names: Iterable[str], period: Period) -> dict[str, Series[int]]:
         precision, found = self._retention.check(period.precision), {}
         for name in names:
             counts = Multiset[int]()
@@ -77,45 +97,65 @@ class MemoryBackend(Backend):
             )
         return found
 
-    def gauge(self, name: str, period: Period) -> Series[float | None]:
-        self._retention.check(period.precision)
-        newest: dict[int, Sample[float]] = {}
+    def gauges(
+        self, selector: Selector, period: Period, aggregate: str | None
+    ) -> Groups[Series[float | None]]:
+        names = self._selected(selector, "gauges", MAX_SERIES)
+        parts = {name: self._gauge(name, period) for name in names}
+        starts, running = self._window(period)
+        return aggregated(parts, selector, period.precision, starts, aggregate, running=running)
+
+    def _gauge(self, name: str, period: Period) -> tuple[float | None, ...]:
+        newest: dict[int, float] = {}
         for event in sorted(self._memory.events, key=lambda event: event.time):
             if event.series == name and event.value is not None:
-                start = slice_start(event.time, period.precision)
-                newest[start] = Sample(start, event.value)
-        starts = self._starts(newest, period)
-        values = tuple(newest[s].value if s in newest else None for s in starts)
-        return Series(name, period.precision, starts.start, values, partial=self._running(starts))
+                newest[slice_start(event.time, period.precision)] = event.value
+        return tuple(newest.get(start) for start in self._starts(newest, period))
+
+    def _selected(self, selector: Selector, kind: str, limit: int) -> list[str]:
+        names = [name for name in self.names("*", kind) if selects(selector, name)]
+        check_label_sets(len(names), limit)
+        return names or [name_of(selector)]
+
+    def _window(self, period: Period) -> tuple[range, bool]:
+        """Return the starts of the intervals of a period, and whether the newest still runs."""
+        precision, since, until, _, seconds = period
+        now = self._clock.wall()
+        first, last = window(self._retention, precision, now, since, until, seconds)
+        return range(first, last + 1, precision), last + precision > now
 
     def _starts(self, found: Iterable[int], period: Period) -> range:
         """Return the slices from the oldest sample that counts to the running one."""
-        precision, since, until, _ = period
-        first, last = window(self._retention, precision, self._clock.wall(), since, until)
-        oldest = min((start for start in found if first <= start <= last), default=last + precision)
-        return range(oldest, last + 1, precision)
+        starts, _ = self._window(period)
+        end = starts.start + len(starts) * period.precision
+        oldest = min((start for start in found if start in starts), default=end)
+        return range(oldest, end, period.precision)
 
     def _running(self, starts: range) -> bool:
         return bool(starts) and starts[-1] + starts.step > self._clock.wall()
 
+    def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
+        names = self._selected(selector, "histograms", MAX_HISTOGRAMS)
+        window, now = self._intervals(period), self._clock.wall()
+        groups = split(selector, dict.fromkeys(names))
+        rows = [
+            (key, summed(self._memory.events, name_of(selector), some, window, now))
+            for key, some in groups.items()
+        ]
+        return sorted(rows, key=lambda row: (-row[1].count, [value or "" for value in row[0]]))
+
     def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
-        window = self._window(period)
-        if len(names) > MAX_SERIES:
-            raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
+        window = self._intervals(period)
+        if len(names) > MAX_NAMES:
+            raise LimitExceeded("summaries", len(names), MAX_NAMES, "ask for fewer at a time")
         now, events = self._clock.wall(), self._memory.events
         return {name: summed(events, name, [name], window, now) for name in names}
 
-    def merged(self, base: str, labels: Mapping[str, str] | None, period: Period) -> Summary:
-        names = [n for n in self.names("*", "histograms") if parse_name(n).base == base]
-        found = labelled(names, labels)
-        if len(found) > MAX_MERGED:
-            raise LimitExceeded("label sets", len(found), MAX_MERGED, "give more labels")
-        return summed(self._memory.events, base, found, self._window(period), self._clock.wall())
-
-    def _window(self, period: Period) -> Window:
-        precision, since, until, slices = period
+    def _intervals(self, period: Period) -> Window:
+        precision, since, until, slices, last = period
         now = self._clock.wall()
-        return (precision, *window_of(self._histograms, precision, now, since, until, slices))
+        bounds = window_of(self._histograms, precision, now, since, until, slices, last)
+        return (precision, *bounds)
 
     def statistics(self, name: str) -> Statistics:
         return by_the_hour(self._memory.events, name, self._clock.wall())
@@ -142,8 +182,13 @@ class MemoryBackend(Backend):
         found = changes(frequencies(messages, now, sliding=True), now)
         return Changes(found, sources=number, compared=number)
 
-    def total(self, name: str) -> int:
-        return sum(event.amount or 0 for event in self._memory.events if event.series == name)
+    def totals(self, selector: Selector) -> dict[GroupKey, int]:
+        totals = Multiset[str]()
+        for event in self._memory.events:
+            if event.amount is not None and selects(selector, event.series):
+                totals[event.series] += event.amount
+        groups = split(selector, totals)
+        return {key: sum(some.values()) for key, some in groups.items()}
 
     def names(self, pattern: str, kind: str) -> list[str]:
         found = set()
@@ -163,7 +208,7 @@ class MemoryBackend(Backend):
         intervals = intervals_of(wanted, self._retention if counted else self._histograms, now)
         if counted:
             within = Period(wanted.precision, intervals.start, intervals.stop - 1)
-            totals = {name: one.total for name, one in self.series(counters, within).items()}
+            totals = {name: one.total for name, one in self._series(counters, within).items()}
             counts = {name: total for name, total in totals.items() if total and intervals}
             found = rank_counts(counts, wanted)
         else:

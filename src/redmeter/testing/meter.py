@@ -66,10 +66,10 @@ class MemoryMeter(Meter):
         return list(self._memory.events)
 
     def recorded(self, name: str, *, labels: Mapping[str, str] | None = None) -> int:
-        """Return how often something was counted; 0 where it never was.
+        """Return the number of events counted, over all label sets; 0 if there are none.
 
         Args:
-            name, labels: of one series: labels are not summed over.
+            name, labels: see total().
         """
         return self.total(name, labels=labels)
 

@@ -1,0 +1,78 @@
+"""Options that select label sets: --label, --by, --exact and --aggregate."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from redmeter.errors import InvalidName, InvalidSetting
+from redmeter.queries import select
+from redmeter.reading.selection import name_of
+from redmeter.resolve import resolve_name
+from redmeter.store import Store
+from redmeter.types import Selector
+
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label",
+        metavar="<label=value>",
+        help="Only label sets with this label. Repeatable.",
+    ),
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option("--by", metavar="<label>", help="Split by the values of this label. Repeatable."),
+]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Read the one series that is stored under this name.")
+]
+Aggregate = Annotated[
+    str | None,
+    typer.Option("--aggregate", help="Label sets of a gauge: sum, min, max or mean."),
+]
+
+
+def selector_of(
+    store: Store,
+    name: str,
+    labels: Sequence[str] | None = None,
+    by: Sequence[str] | None = None,
+    *,
+    exact: bool = False,
+) -> Selector:
+    """Return what a name and its options select.
+
+    Raises:
+        InvalidSetting: an option is not LABEL=VALUE, or a label is given twice; `--by` with
+            `--exact`.
+        InvalidName: the name or a label is not allowed.
+    """
+    wanted: dict[str, str] = {}
+    for text in labels or ():
+        label, equals, value = text.partition("=")
+        if not equals or label in wanted:
+            problem = "give each label once, as LABEL=VALUE, e.g. plan=pro"
+            raise InvalidSetting("--label", f"{text!r:.40}: {problem}")
+        wanted[label] = value
+    if exact and by:
+        raise InvalidSetting("--exact", "reads one series, which has no groups: leave out --by")
+    if exact and not wanted:
+        return Selector(resolve_name(store, name), exact=True)
+    try:
+        return select(name, wanted, by or None, exact=exact)
+    except InvalidName:
+        if wanted or by:
+            raise
+        # A name of another program may not parse; it is a series of its own.
+        return Selector(resolve_name(store, name), exact=True)
+
+
+def named(selector: Selector, key: Sequence[str | None]) -> str:
+    """Return the name of a group as it is shown: with the labels it was split by."""
+    found = {label: value for label, value in zip(selector.by, key, strict=True) if value}
+    if not found:
+        return name_of(selector)
+    pairs = sorted((dict(selector.labels) | found).items())
+    return f"{selector.name}{{{','.join(f'{label}={json.dumps(v)}' for label, v in pairs)}}}"

@@ -1,0 +1,332 @@
+"""Aggregates: samples, summaries, forecasts and totals of all label sets that a name means.
+
+Counters are summed interval by interval, and histograms are merged. Gauges are summed over their
+label `instance`, which tells processes apart; what another label tells apart may not be addable, so
+the caller chooses how to aggregate it. See selection.py for which series a name means.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import TypeVar
+
+from redmeter.errors import InvalidName, InvalidValue
+from redmeter.keys import Keys
+from redmeter.names import parse_name
+from redmeter.reading.forecasts import check_ahead, either
+from redmeter.reading.foreign_keys import readable
+from redmeter.reading.gauges import laid
+from redmeter.reading.selection import (
+    GroupKey,
+    counters,
+    gauges,
+    histograms,
+    name_of,
+    read_selected,
+    selects,
+    split,
+)
+from redmeter.reading.series import Grid, counts_among, window
+from redmeter.reading.spread import Summary
+from redmeter.reading.summaries import SummaryGrid
+from redmeter.store import View, indexes
+from redmeter.store.query import Query, together
+from redmeter.store.replies import Reply, raised
+from redmeter.store.scans import escaped, scan_fields
+from redmeter.types import Forecast, Period, Selector, Series
+
+T = TypeVar("T")
+V = TypeVar("V", int, float | None)
+
+#: The label that tells the processes of a gauge apart.
+INSTANCE = "instance"
+
+#: How label sets of a gauge are aggregated.
+AGGREGATES: Mapping[str, Callable[[Iterable[float]], float]] = {
+    "sum": sum,
+    "min": min,
+    "max": max,
+    "mean": lambda values: fmean(values),
+}
+
+Values = Sequence[float | None]
+
+
+def read_counter(
+    keys: Keys, selector: Selector, period: Period, *, needed: bool = True
+) -> Query[list[tuple[GroupKey, Series[int]]]]:
+    """Read the samples of counters, summed within each group; the busiest group comes first.
+
+    Args:
+        needed: see readable(); if not, and nothing can be read, there is no group.
+
+    Raises:
+        UnknownPrecision, LimitExceeded, StoreError: see read_selected().
+    """
+    view, replies = yield from read_selected(keys, counters(keys), selector, period.precision)
+    found = readable(replies, needed=needed)
+    return counted(view, found, selector, period)
+
+
+def counted(
+    view: View, found: Mapping[str, Sequence[Reply]], selector: Selector, period: Period
+) -> list[tuple[GroupKey, Series[int]]]:
+    """Sum the hashes of counters."""
+    grid = _grid(view, period)
+    parts = {name: grid.series(name, reply).values for name, (reply,) in found.items()}
+    return summed_up(parts, selector, period.precision, grid.starts, running=grid.running)
+
+
+def summed_up(
+    parts: Mapping[str, tuple[int, ...]],
+    selector: Selector,
+    precision: int,
+    starts: range,
+    *,
+    running: bool,
+) -> list[tuple[GroupKey, Series[int]]]:
+    """Sum samples of counters within each group.
+
+    Args:
+        parts: the samples of each series up to the end of the window.
+        starts: of the intervals of the window.
+        running: whether the newest of them is still running.
+    """
+    rows: list[tuple[GroupKey, Series[int]]] = []
+    for key, some in _groups(selector, parts).items():
+        values = [0] * max(map(len, some.values()), default=0)
+        for own in some.values():
+            at = len(values) - len(own)
+            values[at:] = map(int.__add__, values[at:], own)
+        rows.append((key, _series(name_of(selector), precision, starts, values, running=running)))
+    return sorted(rows, key=lambda row: (-row[1].total, _order(row[0])))
+
+
+def read_gauge(
+    keys: Keys,
+    selector: Selector,
+    period: Period,
+    aggregate: str | None,
+    *,
+    needed: bool = True,
+) -> Query[list[tuple[GroupKey, Series[float | None]]]]:
+    """Read the samples of gauges, aggregated within each group; groups are sorted by labels.
+
+    Args:
+        aggregate: how to aggregate label sets that differ in more than INSTANCE: a key of
+            AGGREGATES.
+        needed: see readable(); if not, and nothing can be read, there is no group.
+
+    Raises:
+        InvalidValue: they do differ, and `aggregate` is None.
+        UnknownPrecision, LimitExceeded, StoreError: see read_selected().
+    """
+    view, replies = yield from read_selected(keys, gauges(keys), selector, period.precision)
+    found = readable(replies, needed=needed)
+    return measured(view, found, selector, period, aggregate)
+
+
+def measured(
+    view: View,
+    found: Mapping[str, Sequence[Reply]],
+    selector: Selector,
+    period: Period,
+    aggregate: str | None,
+) -> list[tuple[GroupKey, Series[float | None]]]:
+    """Aggregate the hashes of gauges."""
+    grid = _grid(view, period)
+    parts = {name: laid(grid, name, reply).values for name, (reply,) in found.items()}
+    return aggregated(
+        parts, selector, period.precision, grid.starts, aggregate, running=grid.running
+    )
+
+
+def aggregated(
+    parts: Mapping[str, Values],
+    selector: Selector,
+    precision: int,
+    starts: range,
+    aggregate: str | None,
+    *,
+    running: bool,
+) -> list[tuple[GroupKey, Series[float | None]]]:
+    """Aggregate samples of gauges within each group; see read_gauge() and summed_up()."""
+    check_aggregate(aggregate)
+    rows: list[tuple[GroupKey, Series[float | None]]] = []
+    for key, some in _groups(selector, parts).items():
+        if aggregate is None:
+            _check_labels(selector, some)
+        processes: dict[str, list[Values]] = {}
+        for name, values in some.items():
+            processes.setdefault(_without_instance(name), []).append(values)
+        size = max(map(len, some.values()), default=0)
+        sums = [_combined(own, size, sum) for own in processes.values()]
+        whole = _combined(sums, size, AGGREGATES[aggregate or "sum"])
+        rows.append((key, _series(name_of(selector), precision, starts, whole, running=running)))
+    return sorted(rows, key=lambda row: _order(row[0]))
+
+
+def check_aggregate(aggregate: str | None) -> None:
+    """Check how gauges are to be aggregated.
+
+    Raises:
+        InvalidValue: not a key of AGGREGATES.
+    """
+    if aggregate is not None and aggregate not in AGGREGATES:
+        raise InvalidValue(aggregate, f"aggregate gauges by one of {', '.join(AGGREGATES)}")
+
+
+def _check_labels(selector: Selector, names: Iterable[str]) -> None:
+    known = {INSTANCE, *selector.labels, *selector.by}
+    for name in () if selector.exact else names:
+        for label, _ in parse_name(name).labels:
+            if label not in known:
+                raise InvalidValue(
+                    selector.name,
+                    f"this gauge has the label {label}, and a sum over it may mean nothing: "
+                    f"split by {label}, filter by it, or aggregate by sum, min, max or mean",
+                )
+
+
+def _without_instance(name: str) -> str:
+    try:
+        labels = parse_name(name).labels
+    except InvalidName:  # which is read exactly
+        return name
+    return repr([pair for pair in labels if pair[0] != INSTANCE])
+
+
+def _combined(
+    columns: Sequence[Values], size: int, combine: Callable[[Iterable[float]], float]
+) -> Values:
+    if len(columns) == 1:
+        return columns[0]
+    gap: list[float | None] = [None]
+    padded = [[*(gap * (size - len(values))), *values] for values in columns]
+    rows = ([value for value in row if value is not None] for row in zip(*padded, strict=True))
+    return [combine(row) if row else None for row in rows]
+
+
+def read_summary(
+    keys: Keys, selector: Selector, period: Period, *, needed: bool = True
+) -> Query[list[tuple[GroupKey, Summary]]]:
+    """Read the distribution of observed values, merged within each group; the largest comes first.
+
+    Args:
+        needed: see readable(); if not, and nothing can be read, there is no group.
+
+    Raises:
+        UnknownPrecision, LimitExceeded, StoreError: see read_selected().
+    """
+    view, replies = yield from read_selected(keys, histograms(keys), selector, period.precision)
+    found = readable(replies, needed=needed)
+    precision, since, until, slices, last = period
+    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices, last)
+    stored = {name: hashes if any(hashes) else () for name, hashes in found.items()}
+    rows = [
+        (key, grid.summary(name_of(selector), list(some.values())))
+        for key, some in _groups(selector, stored).items()
+    ]
+    return sorted(rows, key=lambda row: (-row[1].count, _order(row[0])))
+
+
+def read_forecast(
+    keys: Keys,
+    selector: Selector,
+    precision: int,
+    ahead: int | None = None,
+    aggregate: str | None = None,
+) -> Query[Forecast]:
+    """Read the forecast of a counter or, if there is no such counter, of a gauge.
+
+    It is the forecast of the sum of all label sets.
+
+    Args:
+        ahead: how many intervals; see analysis/forecast.py.
+        aggregate: see read_gauge().
+
+    Returns:
+        Without ranges and with a `reason` if too little is kept.
+
+    Raises:
+        LimitExceeded: more intervals ahead than there may be, or none; too many label sets.
+        TypeError: their number is not an int.
+        InvalidValue: see read_gauge().
+        UnknownPrecision, StoreError: see read_selected().
+    """
+    check_ahead(ahead)
+    sources = [counters(keys), gauges(keys)]
+    (view, counts), (_, settings) = yield from together(
+        [read_selected(keys, source, selector, precision) for source in sources]
+    )
+    replies: dict[tuple[bool, str], Sequence[Reply]] = {}
+    for gauge, some in ((False, counts), (True, settings)):
+        replies |= {(gauge, name): own for name, own in some.items()}
+    found = readable(replies)
+    counts = {name: own for (gauge, name), own in found.items() if not gauge}
+    settings = {name: own for (gauge, name), own in found.items() if gauge}
+    period, name = Period(precision), name_of(selector)
+    counter = Series[int](name, precision, 0, (), partial=False)
+    measures = Series[float | None](name, precision, 0, (), partial=False)
+    for _, series in counted(view, counts, selector, period):
+        counter = series
+    if not counter:
+        for _, samples in measured(view, settings, selector, period, aggregate):
+            measures = samples
+    return either(counter, measures, ahead)
+
+
+def read_total(keys: Keys, selector: Selector) -> Query[dict[GroupKey, int]]:
+    """Read everything ever counted of each group.
+
+    Totals are found by name among all totals, not by the index: they do not expire, so a total
+    never falls.
+
+    Raises:
+        StoreError: the server is unreachable or refuses.
+    """
+    if selector.exact:
+        _, (reply,) = yield [indexes.totals(keys, [selector.name])]
+        (value,) = raised(reply)
+        texts = {} if value is None else {selector.name: value}
+    else:
+        whole = name_of(selector)
+        one = _total_of(keys, whole)
+        scan = scan_fields(keys, keys.total, escaped(selector.name) + "{*")
+        base, others = yield from together([one, scan])
+        texts = {}
+        for field, value in (base | others).items():
+            name = field.decode(errors="replace")
+            if selects(selector, name):
+                texts[name] = value
+    counts = counts_among(texts, keys.total, of=len(texts))
+    return {key: sum(some.values()) for key, some in split(selector, counts).items()}
+
+
+def _total_of(keys: Keys, name: str) -> Query[dict[bytes, bytes]]:
+    _, (reply,) = yield [indexes.totals(keys, [name])]
+    (value,) = raised(reply)
+    return {} if value is None else {name.encode(): value}
+
+
+def _groups(selector: Selector, found: Mapping[str, T]) -> dict[GroupKey, dict[str, T]]:
+    """Split series into groups, without those that are empty; one group if there is no `by`."""
+    groups = split(selector, {name: one for name, one in found.items() if one})
+    return groups if groups or selector.by or not found else {(): {}}
+
+
+def _order(key: GroupKey) -> tuple[str, ...]:
+    return tuple(value or "" for value in key)
+
+
+def _grid(view: View, period: Period) -> Grid:
+    precision, since, until, _, seconds = period
+    first, last = window(view.retention, precision, view.now, since, until, seconds)
+    return Grid(precision, first, last, view.now)
+
+
+def _series(
+    name: str, precision: int, starts: range, values: Sequence[V], *, running: bool
+) -> Series[V]:
+    start = starts.start + (len(starts) - len(values)) * precision
+    partial = bool(values) and running
+    return Series(name, precision, start, tuple(values), partial=partial)
