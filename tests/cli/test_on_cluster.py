@@ -304,7 +304,7 @@ def test_cleaning_a_cluster_that_is_down_says_what_mends_that(filled: Cluster, r
             done = run(command)
             assert (done.code, done.out) == (3, "")
             assert "The cluster is down" in done.err
-            assert "start what is missing, or see cluster-require-full-coverage" in done.err
+            assert "start the missing nodes, or see cluster-require-full-coverage" in done.err
             assert "Is the server running" not in done.err
     finally:
         filled.serve_slot(slot, home)
