@@ -190,7 +190,8 @@ def _routes(store: Store, kept: Retention) -> set[str]:
     found: set[str] = set()
     try:
         label_sets = LabelSets(store.keys, store.keys.known, max(kept), REQUESTS)
-        names = label_sets.found(store.ask(label_sets.names(MAX_SCANNED)), MAX_SCANNED)
+        (members,) = store.ask([label_sets.names(MAX_SCANNED)])
+        names = label_sets.found(members, MAX_SCANNED)
     except LimitExceeded:
         return found
     for name in names:

@@ -45,34 +45,31 @@ class LabelSets:
     #: A name without labels.
     base: str
 
-    def names(self, limit: int, labels: Mapping[str, str] | None = None) -> list[Read]:
-        """Return the two reads whose replies found() takes.
+    def names(self, limit: int, labels: Mapping[str, str] | None = None) -> Read:
+        """Return the read whose reply found() takes.
 
         Args:
             limit: how many label sets are allowed.
             labels: only label sets that have these labels.
         """
         count = (MAX_SCANNED if labels else limit) + 1
-        score = indexes.score(self.keys, self.index, self._entry)
-        return [indexes.members(self.keys, self.index, *self._ends(), count=count), score]
+        return indexes.members(self.keys, self.index, *self._ends(), count=count)
 
-    def found(
-        self, replies: Sequence[Reply], limit: int, labels: Mapping[str, str] | None = None
-    ) -> list[str]:
-        """Return the names as they are stored, the one without labels first.
+    def found(self, reply: Reply, limit: int, labels: Mapping[str, str] | None = None) -> list[str]:
+        """Return the names as they are stored; the series without labels is left out.
 
         Args:
-            replies: to names().
-            limit, labels: see names().
+            reply: to names().
+            limit, labels: as of names().
 
         Raises:
             LimitExceeded: there are more than the limit, or with a filter over MAX_SCANNED.
-            StoreError: a reply is an error.
+            StoreError: the reply is an error.
         """
-        members, score = map(raised, replies)
+        members = raised(reply)
         if labels and len(members) > MAX_SCANNED:
             raise LimitExceeded("label sets", len(members), MAX_SCANNED, _NARROW)
-        names = [self.base] if score is not None else []
+        names = []
         for member in members:
             try:
                 names.append(member.decode().partition(":")[2])

@@ -114,11 +114,11 @@ def read_selected(
         *commands([whole]),
         label_sets.join(asks, JOINED),
         label_sets.size(),
-        *label_sets.names(source.limit, selector.labels),
+        label_sets.names(source.limit, selector.labels),
     ]
     source.retention(view).check(precision)
     each = len(source.keys_of)
-    direct, (joined, size, *listed) = replies[:each], replies[each:]
+    direct, (joined, size, listed) = replies[:each], replies[each:]
     found: dict[str, Sequence[Reply]] = {
         name: [
             _with_key(reply, key(width, name))
