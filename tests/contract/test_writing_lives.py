@@ -260,7 +260,8 @@ def test_totals_hold_everything_that_was_counted(client: Any, open_meter: OpenMe
     for at in (now, now - DAY, now - 365 * DAY):
         meter.count("x", 3, at=at)
         meter.count("x", 1, at=at, labels={"plan": "pro"})
-    assert (meter.total("x"), meter.total('x{plan="pro"}'), meter.total("none")) == (9, 3, 0)
+    assert (meter.total("x"), meter.total('x{plan="pro"}'), meter.total("none")) == (12, 3, 0)
+    assert meter.total("x", exact=True) == 9
 
 
 def test_a_hash_that_gets_many_slices_at_once_is_trimmed_each_time(

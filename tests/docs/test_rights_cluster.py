@@ -26,7 +26,8 @@ from support.waiting import eventually
 pytestmark = pytest.mark.slow
 
 #: What each needs beside its line, and who needs something of his own.
-MORE, OF_ROLE = ("+cluster|slots", "+asking"), {"page": ("+evalsha",)}
+MORE = ("+cluster|slots", "+asking")
+OF_ROLE = {"reader": ("+evalsha",), "page": ("+evalsha", "+zscore"), "up": ("+zscore",)}
 FOR_REPLICAS = ("+readonly", "+role", "+cluster|nodes")
 
 

@@ -17,7 +17,7 @@ def meter(cluster: Cluster, open_buffered: OpenBuffered) -> Meter:
     """A meter that waits for no node: none is ever back in time."""
     meter = open_buffered(cluster.url, flush_interval=0.05)
     recorder: Any = meter._recorder
-    recorder._delivery._errands._patience = 0.0
+    recorder._delivery._workers._patience = 0.0
     return meter
 
 
