@@ -477,7 +477,9 @@ def test_a_second_up_says_that_its_options_do_not_hold(home: Home, tmp_path: Pat
             home.invoke("up", *detached, **env),
         ):
             assert done.code == 2
-            assert "the running process does not use these credentials" in " ".join(done.err.split())
+            assert "the running process does not use these credentials" in " ".join(
+                done.err.split()
+            )
             assert "correct-horse" not in done.err
             assert "a-token" not in done.err
     assert home.invoke("stop").code == 0

@@ -43,7 +43,9 @@ class NextStore:
             record_error("next-url", str(error))
             return None
         delivery.follow(store)
-        logger.warning("redmeter follows the store that was moved: events are now stored in %s", store.location)
+        logger.warning(
+            "redmeter follows the store that was moved: events are now stored in %s", store.location
+        )
         self._followed(store)
         before.close()
         return store
