@@ -11,8 +11,16 @@ import uvicorn
 from uvicorn.server import Server as UvicornServer
 
 from redmeter import Meter
+from redmeter.recording import process
 from support.servers import Server
 from support.stores import total_on
+
+
+@pytest.fixture(autouse=True)
+def fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has all of its time to flush, and no meters of earlier tests."""
+    monkeypatch.setattr(process, "_left", {})
+    monkeypatch.setattr(process, "_living", {})
 
 
 @pytest.fixture
