@@ -11,7 +11,7 @@ Everything that other programs may rely on is decided here and told in docs/stor
     OWN    messages:                 sorted set, LOGGER:SEVERITY, score: when the last one was
     OWN    patterns:LOGGER:SEVERITY  hash, pattern -> first and last time, a sample
     OWN    distinct:LOGGER           hash, hour -> how many patterns, of all severities
-    OWN    steps:LOGGER:SEVERITY     hash, pattern -> how often in each of the last five minutes
+    OWN    steps:LOGGER:SEVERITY     hash, pattern -> counts of the last 25 steps of 5 minutes
     OWN    gauges:                   sorted set, every gauge hash as PRECISION:NAME, score 0
     OWN    gauge:PRECISION:NAME      hash, slice start -> last value and its time
     OWN    hists:                    sorted set, every histogram hash as PRECISION:NAME, score 0
@@ -405,7 +405,7 @@ class Keys:
 
 
 def entry(precision: int, name: str) -> str:
-    """Return an entry of an index, `known:` or `gauges:`, e.g. `60:hits`."""
+    """Return an entry of an index (`known:`, `gauges:`, `hists:`), e.g. `60:hits`."""
     return f"{precision}:{name}"
 
 

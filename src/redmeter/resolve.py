@@ -1,4 +1,4 @@
-"""Which series is meant by a name that somebody types: as it stands, or in its one spelling.
+"""Name resolution: the stored series that a typed name refers to.
 
 Meters store names in their one spelling, see names.py. redmeter.book and the listings store them
 as they are: of theirs, `hits{b="1",a="2"}` and `hits{a="2",b="1"}` are two, and `x{y` is a name. A

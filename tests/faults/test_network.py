@@ -408,9 +408,9 @@ def test_a_frozen_server_is_no_answer_and_then_counts_once(server: Server, conn:
 def test_a_batch_given_up_does_not_come_after_its_successor(proxy: Proxy, conn: Any) -> None:
     """It was delayed on the way; by then the producer has gone on, and it is refused as old."""
     now = int(server_time(conn))
-    with closing(_open(proxy.url, timeout=0.05, clock=HastyClock())) as store:
+    with closing(_open(proxy.url, timeout=0.3, clock=HastyClock())) as store:
         count(store, "x", now)
-        proxy.delay(0.6, of="requests")
+        proxy.delay(1.2, of="requests")
         with pytest.raises(StoreUnavailable):
             count(store, "x", now, 10)
         proxy.heal()

@@ -1,7 +1,7 @@
-"""What the examination of a store means: whether it is well, and what to do about it.
+"""Findings about a store: its state, and the fix for each problem.
 
-Pure functions from what the server said to findings. Texts of other programs' keys are shown as
-ASCII; what asks for them is health.py.
+Pure functions from the server's replies to findings. The replies are read by doctor.py. Names of
+other programs' keys are shown as ASCII.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from redmeter.recording.messages.messages import Messages
 from redmeter.recording.registry import Registry
 from redmeter.recording.stats import SERIES, RecorderStats
 
-#: How long a instrument is left alone after it was attended to, seconds.
+#: How long an instrument is left alone after it was attended to, seconds.
 ATTENTION = 0.001
 
 

@@ -1,6 +1,6 @@
 """Tasks: what is done in threads of their own, so that a server that hangs holds up no other.
 
-An task is about the shards of one server. Who has tasks done waits for all of them, but not
+A task is about the shards of one server. Who has tasks done waits for all of them, but not
 for those that hang: nothing came of their last exchange for a while; nor for those that take longer
 than others, unless someone waits for all. They go on alone, and nothing else is done about their
 shards until they are back.
@@ -67,7 +67,7 @@ class NodeWorkers:
     """Has tasks done.
 
     Args:
-        around: what a thread is in while it does an task.
+        around: what a thread is in while it does a task.
         patience: how long an exchange is waited for, seconds.
     """
 
@@ -94,7 +94,7 @@ class NodeWorkers:
             patient: wait also for those that take longer than others.
 
         Raises:
-            BaseException: what an task raised that was done by this thread.
+            BaseException: what a task raised that was done by this thread.
         """
         ours = [task for task in tasks if alone or not self._start(task)]
         for task in ours:
@@ -118,7 +118,7 @@ class NodeWorkers:
                 self._idle.pop().give(None)
 
     def _start(self, task: NodeTask) -> bool:
-        """Have a thread do an task; False where there is none."""
+        """Have a thread do a task; False where there is none."""
         if sys.is_finalizing() or not may_start_threads():
             return False
         self._under_way[task] = None
@@ -133,7 +133,7 @@ class NodeWorkers:
         return True
 
     def do(self, task: NodeTask) -> None:
-        """Do an task, in a thread."""
+        """Do a task, in a thread."""
         try:
             with self._around():
                 task.do()
@@ -144,7 +144,7 @@ class NodeWorkers:
                 self._bell.release()
 
     def wait_for_another(self, thread: "_Thread") -> bool:
-        """Have a thread wait for an task; False where nobody has one."""
+        """Have a thread wait for a task; False where nobody has one."""
         self._idle.append(thread)
         if thread.bell.acquire(timeout=IDLE):
             return True

@@ -1,4 +1,4 @@
-"""Channel: what is on its way to one shard of the store, batch by batch.
+"""Shard sender: sends batches to one shard of the store, one at a time.
 
 One producer, one batch at a time: a later one would make an earlier one look applied. A batch that
 was sent and not answered stays as it is and comes again under its number, until there is an answer;

@@ -1,4 +1,4 @@
-"""Tally: the books of a recorder. Every event is in one place, and what is lost is written down.
+"""Recorder statistics: every event is counted in exactly one place, and drops have a reason.
 
 At any moment recorded == stored + buffered + uncertain + dropped. Beside that, losses say what
 single precisions lack: an event that came after two minutes of outage is stored, but not by the

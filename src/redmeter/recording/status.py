@@ -1,4 +1,4 @@
-"""Reporting: a recorder tells how it is: the store from time to time, and the log in trouble."""
+"""Status reports: a recorder publishes its state from time to time, and logs problems."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""Direct: record at once, and return when the store has answered; or not at all.
+"""Synchronous recorder: each call returns when the store has answered.
 
 For scripts that need the answer now (`Meter(sync=True)`), for `redmeter.book`, and for `off`.
 """
