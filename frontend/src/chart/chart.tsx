@@ -219,7 +219,7 @@ function pointedAt(u: uPlot): number {
   return left === undefined || left < 0 ? -1 : indexAt(u.data[0], u.posToVal(left, "x"));
 }
 
-/** The keyboard's way: a interval to the left or right, zoom in and out around it. The start of the interval
+/** The keyboard's way: an interval to the left or right, zoom in and out around it. The start of the interval
  * that it moved to, null where it did not. */
 function steer(event: KeyboardEvent, u: uPlot, props: ChartProps): number | null {
   const x = u.data[0];

@@ -1,4 +1,4 @@
-// What a screen reader is told of a interval.
+// What a screen reader is told of an interval.
 import { expect, test } from "vitest";
 import { lineOf } from "./lines";
 import { describe } from "./describe";

@@ -31,7 +31,7 @@ export function describe(
   return `${intervalOf(moment, precision, clock)}: ${parts.join(", ")}`;
 }
 
-/** Marks of a interval. */
+/** Marks of an interval. */
 export function within(marks: readonly Mark[], start: number, precision: number): Mark[] {
   return marks.filter((mark) => mark.time >= start && mark.time < start + precision);
 }

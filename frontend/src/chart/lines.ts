@@ -1,4 +1,4 @@
-// Series become columns for the chart. A interval without a value is a gap; a interval that another series
+// Series become columns for the chart. An interval without a value is a gap; an interval that another series
 // does not have, since its intervals are wider, is none. The newest interval of a series is still running,
 // so what leads to it is a column of its own, which is drawn dashed.
 import type { Series } from "../api/types";
@@ -79,7 +79,7 @@ export interface Figures {
   sum: number | null;
 }
 
-/** What the legend shows of a line, of the intervals that begin within [from, to). A interval that still runs
+/** What the legend shows of a line, of the intervals that begin within [from, to). An interval that still runs
  * is a part: it is shown next to the others, and is no minimum. It counts for the sum. */
 export function figuresOf(line: Line, from: number, to: number): Figures {
   const found: Figures = { last: null, running: null, low: null, high: null, sum: null };

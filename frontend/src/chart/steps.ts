@@ -2,12 +2,12 @@
 // whatever the width of the other intervals. The running interval ends at the present.
 import type uPlot from "uplot";
 
-/** Where a interval ends on the chart, Unix seconds. */
+/** Where an interval ends on the chart, Unix seconds. */
 export function endOf(start: number, width: number, now: number): number {
   return Math.max(start + width * 0.15, Math.min(start + width, now));
 }
 
-/** A builder of uPlot's paths. `width`: of a interval, seconds. */
+/** A builder of uPlot's paths. `width`: of an interval, seconds. */
 export function steps(
   dashed: boolean,
   width: () => number,

@@ -2,7 +2,7 @@
 // minute each. How often each is worth asking follows from its precision.
 
 export interface Range {
-  /** Width of a interval, seconds. */
+  /** Width of an interval, seconds. */
   precision: number;
   samples: number;
   /** What it covers, seconds. */

@@ -42,7 +42,7 @@ export const momentOf = (at: number, clock: Clock) =>
     second: TWO,
   });
 
-/** The start of a interval, as exactly as its precision needs. Intervals of a day are days of UTC. */
+/** The start of an interval, as exactly as its precision needs. Intervals of a day are days of UTC. */
 export function intervalOf(at: number, precision: number, clock: Clock): string {
   if (precision >= 86_400) return weekdayOf(at, "utc");
   if (precision >= 3600) return `${dayOf(at, clock)}, ${minuteOf(at, clock)}`;
