@@ -61,7 +61,7 @@ class Backend:
     def gauges(
         self, selector: Selector, period: Period, aggregate: str | None
     ) -> Groups[Series[float | None]]:
-        """Return the samples of gauges by group; see series()."""
+        """Return the samples of the selected gauges by group."""
         aggregates.check_aggregate(aggregate)
         empty = Series[float | None](name_of(selector), period.precision, 0, (), partial=False)
         return [] if selector.by else [((), empty)]
@@ -75,7 +75,7 @@ class Backend:
         return either(counter, gauge, ahead)
 
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
-        """Return the distribution of histograms by group; see series()."""
+        """Return the distribution of the selected histograms by group."""
         empty = Summary(Distribution(), name_of(selector), period.precision, 0, 0, partial=False)
         return [] if selector.by else [((), empty)]
 
