@@ -10,6 +10,7 @@ connects to a *closed* port inside that range can be given that same port as its
 talks to itself.
 """
 
+import itertools
 import os
 import secrets
 import shutil
@@ -35,6 +36,8 @@ START_TIMEOUT, STOP_TIMEOUT = 60.0, 20.0
 
 #: Ports to choose from. The cluster bus of port P is P + 10000, still below 32768.
 PORTS = range(11000, 22000)
+#: Whose turn it is. Another run of tests begins elsewhere.
+_turn = itertools.count(secrets.randbelow(len(PORTS)))
 
 
 class StartFailed(Exception):
@@ -281,10 +284,16 @@ class Server(Started):
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on, nor on the one 10,000 above it."""
-    # Not `random`: a seed that tests set would give every worker the same ports.
-    for _ in range(1000):
-        port = PORTS.start + secrets.randbelow(len(PORTS))
+    """Return a port of 127.0.0.1 that nobody listens on, nor on the one 10,000 above it.
+
+    Each test worker has ports of its own and takes them in turn, so that a port which is taken now and
+    used later is not taken by another test in between.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = max(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), worker + 1)
+    own = PORTS[worker::workers]
+    for _ in range(len(own)):
+        port = own[next(_turn) % len(own)]
         with socket.socket() as first, socket.socket() as second:
             try:
                 first.bind(("127.0.0.1", port))

@@ -57,7 +57,9 @@ def stored(conn: Any) -> Counter[tuple[str, str]]:
 
 def uvicorn(workers: int) -> Served:
     """Return an application of Starlette's under uvicorn."""
-    command = ("uvicorn", "--workers", str(workers), "--log-level", "critical")
+    # A busy machine may need longer for a new worker than uvicorn's 5 s; then it aborts the reload.
+    patience = ("--timeout-worker-healthcheck", "60")
+    command = ("uvicorn", "--workers", str(workers), "--log-level", "critical", *patience)
     return Served(COUNTED_STARLETTE, STARLETTE_ROUTES, command)
 
 
