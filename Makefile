@@ -18,7 +18,7 @@ STAGES ?=
 MUTANTS ?=
 # Tests start hundreds of Python processes; each would compile what is not cached.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST = $(BIN)/python -m compileall -q src tests/support && $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+PYTEST = tools/tests -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help up stop test nightly clocks quick check format bench matrix mutants fuzz soak build clean
