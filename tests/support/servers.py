@@ -286,8 +286,8 @@ class Server(Started):
 def free_port() -> int:
     """Return a port of 127.0.0.1 that nobody listens on, nor on the one 10,000 above it.
 
-    Each test worker has ports of its own and takes them in turn, so that a port which is taken now and
-    used later is not taken by another test in between.
+    Each test worker has ports of its own and takes them in turn, so that a port which is taken now
+    and used later is not taken by another test in between.
     """
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = max(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), worker + 1)
