@@ -162,7 +162,7 @@ def replay(url: str) -> tuple[int, float]:
     with lines.read(LOG) as source:
         report = door.replay(store, source, shift=int(time.time()) - int(newest))
     seconds = time.perf_counter() - started
-    assert report.kept == report.hits > 0, "every hit is stored"
+    assert report.retained == report.requests > 0, "every hit is stored"
     store.close()
     return report.lines, seconds
 

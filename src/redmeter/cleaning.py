@@ -61,9 +61,9 @@ class Report:
     """The result of a pass."""
 
     #: Index entries that were checked, and those that are due in a later pass.
-    looked_at: int = 0
+    examined: int = 0
     not_due: int = 0
-    slices_removed: int = 0
+    samples_removed: int = 0
     hashes_removed: int = 0
     entries_removed: int = 0
     #: Hashes rewritten to the compact encoding.
@@ -304,7 +304,7 @@ def _clean_page(store: Store, walk: _Walk, start: int, report: Report) -> tuple[
             (rank,) = store.ask([("ZREVRANK", walk.index, entry)])
             if isinstance(rank, int):  # the entry is removed as any other without a hash
                 _clean_stretch(store, rank, 1, walk, report)
-                report.looked_at -= 1
+                report.examined -= 1
     return start + seen - removed, seen == 0
 
 
@@ -325,9 +325,9 @@ def _clean_stretch(
         ],
     )
     seen, not_due, slices, hashes, removed, large, strange = raised(reply)
-    report.looked_at += seen - not_due - len(strange)
+    report.examined += seen - not_due - len(strange)
     report.not_due += not_due
-    report.slices_removed += slices
+    report.samples_removed += slices
     report.hashes_removed += hashes
     report.entries_removed += removed
     report.strange_entries += len(strange)
@@ -359,7 +359,7 @@ def _clean_large_hash(store: Store, walk: _Walk, head: str, entry: bytes, report
         gone = [start for start in fields if _start(start, default=last + 1) <= last]
         left += len(fields) - len(gone)
         if gone:
-            report.slices_removed += raised(store.ask([("HDEL", key, *gone)])[0])
+            report.samples_removed += raised(store.ask([("HDEL", key, *gone)])[0])
         if walk.quit():
             return False
     if 0 < left <= _FIELDS and walk.compact:

@@ -79,7 +79,7 @@ class Meter(Queries):
             rule, and must not wait for anything. Where it fails, `(masking failed)` is stored.
         release: what mark() notes where it is given no label: a version, a commit.
         embedded_idle: after how long without a client the embedded server ends, seconds.
-        read_from: `master`, or `replica`: what you ask is answered by a replica if there is one.
+        read_from: `primary`, or `replica` to read from a replica if one is healthy.
         clock: where time comes from.
 
     Raises:

@@ -520,7 +520,7 @@ class Queries:
 
         Percentiles are compared of a bounded number: of four times
         as many as there are rows, at most 200, of which mean and spread allow the highest; the
-        ranking's `groups` and `looked_at` say of how many, `complete` whether the others matter.
+        ranking's `groups` and `examined` say of how many, `complete` whether the others matter.
 
         Args:
             name: with `by`, a name without labels; without, a pattern of names.

@@ -231,10 +231,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "read_from",
-        "master",
-        _choice("read_from", ("master", "replica")),
+        "primary",
+        _choice("read_from", ("primary", "replica")),
         "",
-        "The server that reads and the page use: `master` (the primary) or `replica`. A replica "
+        "The server that reads and the page use: `primary` or `replica`. A replica "
         "may be slightly behind; if none is healthy, the primary is read. `replica` needs "
         "`redis+sentinel://` or `redis+cluster://`.",
     ),

@@ -100,7 +100,7 @@ class Ranking(list[Ranked]):
 
     Attributes, of the ranking as it was answered:
         groups: how many there were to rank.
-        looked_at: how many of them were compared; percentiles are read of a bounded number: of
+        examined: how many of them were compared; percentiles are read of a bounded number: of
             those of which mean and spread allow the highest.
         complete: whether none of the others can be among these rows, whatever it is.
         left_out: groups that were not compared since they have too many series.
@@ -112,12 +112,12 @@ class Ranking(list[Ranked]):
         rows: Iterable[Ranked] = (),
         *,
         groups: int = 0,
-        looked_at: int = 0,
+        examined: int = 0,
         slices: int = 0,
     ) -> None:
         super().__init__(rows)
         self.groups = groups
-        self.looked_at = looked_at
+        self.examined = examined
         self.slices = slices
         self.complete = True
         self.left_out: tuple[str | None, ...] = ()

@@ -50,9 +50,9 @@ def test_clean_is_json_for_programs(redmeter: Run, client: Any) -> None:
     report = json.loads(redmeter("clean", "--json").out)
     assert report.pop("seconds") < 5
     assert report == {
-        "looked_at": 1,
+        "examined": 1,
         "not_due": 0,
-        "slices_removed": 2,
+        "samples_removed": 2,
         "hashes_removed": 1,
         "entries_removed": 1,
         "compacted": 0,
@@ -149,7 +149,7 @@ def test_the_daemon_makes_a_pass_a_minute_and_survives_its_server(
     hasty = "import redmeter.cleaning as c\nc.INTERVAL = 0.1\n"
     child = home.start("clean", "--daemon", "--json", code=hasty, REDMETER_TIMEOUT="0.1")
     assert child.err(0) == f"cleaning {server.url} every minute; Ctrl-C ends it\n"
-    assert json.loads(child.out(0))["looked_at"] == 0
+    assert json.loads(child.out(0))["examined"] == 0
     write_stale(client, ["old"])
     assert any(json.loads(child.out(n))["hashes_removed"] == 1 for n in (1, 2))
     server.kill()

@@ -287,7 +287,7 @@ def test_cleaning_reports_its_results_before_unreachable_nodes(unreachable: Node
     done = run("clean", "--json")
     assert done.code == 3
     report = json.loads(done.out)
-    assert (report["complete"], report["looked_at"] > 0) == (False, True)
+    assert (report["complete"], report["examined"] > 0) == (False, True)
     assert unreachable.address in done.err
 
 

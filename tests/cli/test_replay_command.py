@@ -57,8 +57,8 @@ def independent(log: Path) -> dict[str, Counter[Any]]:
 def report_of(done: Done) -> dict[str, Any]:
     """Read the report, every line of which must be accounted for."""
     report: dict[str, Any] = json.loads(done.out)
-    assert report["lines"] == report["hits"] + sum(report["malformed"].values())
-    assert report["hits"] == report["kept"] + report["too_old"] + report["too_new"]
+    assert report["lines"] == report["requests"] + sum(report["malformed"].values())
+    assert report["requests"] == report["retained"] + report["too_old"] + report["too_new"]
     return report
 
 
@@ -104,7 +104,7 @@ def test_where_no_line_is_a_hit_the_code_is_1(redmeter: Run, tmp_path: Path, pip
     )
     done = redmeter("replay", str(log), "--json")
     assert done.code == 1
-    assert report_of(done)["hits"] == 0
+    assert report_of(done)["requests"] == 0
     log.write_bytes(b"")
     assert redmeter("replay", str(log)) == Done(
         0, "0 lines: 0 requests, 0 within the retention\n", ""
@@ -143,7 +143,7 @@ def test_totals_of_the_real_log_equal_an_independent_count(redmeter: Run, meter:
         redmeter("replay", str(log), "--shift-to-now", "--json", "--max-routes=9999")
     )
     lines = sum(expected["path"].values())
-    assert (report["lines"], report["kept"], report["stored"]) == (
+    assert (report["lines"], report["retained"], report["stored"]) == (
         lines,
         lines,
         2 * lines + report["failed"],
@@ -186,7 +186,11 @@ def test_the_projects_own_log_is_accounted_for(redmeter: Run, meter: Meter) -> N
     report = report_of(redmeter("replay", str(OWN_LOG), "--shift-to-now", "--json"))
     text = OWN_LOG.read_text(errors="replace").splitlines()
     timed = [line for line in text if re.search(r'\] "[^"]*(?:\\"[^"]*)*" [1-5]\d\d\b', line)]
-    assert (report["lines"], report["hits"], report["kept"]) == (len(text), len(timed), len(timed))
+    assert (report["lines"], report["requests"], report["retained"]) == (
+        len(text),
+        len(timed),
+        len(timed),
+    )
     assert report["malformed"]
     assert sum(samples(redmeter, "hits", "1d").values()) == len(timed)
     assert meter.total("hits") == len(timed)
@@ -275,7 +279,7 @@ def test_an_old_log_keeps_nothing_and_says_so(redmeter: Run, client: Any, tmp_pa
 def test_the_real_log_is_of_2015_and_keeps_nothing_unshifted(redmeter: Run) -> None:
     """All 10,000 lines are too old."""
     report = report_of(redmeter("replay", str(real_log()), "--json"))
-    assert (report["kept"], report["too_old"], report["stored"]) == (0, report["lines"], 0)
+    assert (report["retained"], report["too_old"], report["stored"]) == (0, report["lines"], 0)
 
 
 def test_only_what_some_precision_shows_is_kept(redmeter: Run, tmp_path: Path) -> None:
@@ -287,7 +291,7 @@ def test_only_what_some_precision_shows_is_kept(redmeter: Run, tmp_path: Path) -
     lost = [today - 119 * day - 1, today - 121 * day, today + 500 * day]
     log.write_text("".join(line_at(second) for second in [*kept, *lost]))
     report = report_of(redmeter("replay", str(log), "--json"))
-    assert (report["kept"], report["too_old"], report["too_new"]) == (3, 2, 1)
+    assert (report["retained"], report["too_old"], report["too_new"]) == (3, 2, 1)
     assert samples(redmeter, "hits", "1d") == {today - 119 * day: 2, today: 1}
     assert "1 request too far in the future" in redmeter("replay", str(log)).out
 
@@ -296,7 +300,7 @@ def test_a_log_replayed_twice_counts_twice(redmeter: Run, meter: Meter) -> None:
     """As its help says."""
     first = report_of(redmeter("replay", str(OWN_LOG), "--shift-to-now", "--json"))
     redmeter("replay", str(OWN_LOG), "--shift-to-now")
-    assert meter.total("hits") == 2 * first["kept"]
+    assert meter.total("hits") == 2 * first["retained"]
     assert "Each run counts the whole file" in redmeter("replay", "--help").out
 
 
@@ -307,10 +311,10 @@ def test_gzip_and_standard_input_are_read_alike(
     """A compressed file, by any name, and a pipe, also where it must be read twice."""
     text = "".join(line_at(time.time() - back) for back in range(50)).encode()
     (tmp_path / "log").write_bytes(gzip.compress(text))
-    assert report_of(redmeter("replay", str(tmp_path / "log"), "--json", *shift))["kept"] == 50
-    assert report_of(redmeter("replay", "-", "--json", *shift, text=text))["kept"] == 50
+    assert report_of(redmeter("replay", str(tmp_path / "log"), "--json", *shift))["retained"] == 50
+    assert report_of(redmeter("replay", "-", "--json", *shift, text=text))["retained"] == 50
     packed = gzip.compress(text)
-    assert report_of(redmeter("replay", "-", "--json", *shift, text=packed))["kept"] == 50
+    assert report_of(redmeter("replay", "-", "--json", *shift, text=packed))["retained"] == 50
     assert meter.total("hits") == 150
 
 
@@ -318,7 +322,7 @@ def test_a_named_pipe_can_be_shifted(home: Home) -> None:
     """What `<(zcat …)` gives can be read only once, so it is copied first."""
     (home.work / "log").write_text("".join(line_at(1_431_857_103 + n) for n in range(30)))
     done = home.shell("redmeter replay <(cat log) --shift-to-now --json")
-    assert report_of(done)["kept"] == 30
+    assert report_of(done)["retained"] == 30
 
 
 def test_a_store_with_more_routes_than_can_be_listed_is_no_error(
@@ -397,7 +401,7 @@ def test_a_file_of_random_bytes_is_no_crash(redmeter: Run, tmp_path: Path) -> No
     assert done.code == 1
     assert is_clean(done.out)
     report = report_of(redmeter("replay", str(log), "--json"))
-    assert report["hits"] == 0
+    assert report["requests"] == 0
     assert report["lines"] == data.count(b"\n") + (not data.endswith(b"\n"))
 
 
@@ -432,10 +436,10 @@ def test_a_damaged_gzip_file_keeps_what_came_before(
     done = redmeter("replay", str(tmp_path / "log.gz"), "--json")
     report = report_of(done)
     assert done.code == 2
-    assert 0 < report["kept"] < 5000
+    assert 0 < report["retained"] < 5000
     assert not report["complete"]
-    assert report["stored"] == 2 * report["kept"] + report["failed"]
-    assert meter.total("hits") == report["kept"]
+    assert report["stored"] == 2 * report["retained"] + report["failed"]
+    assert meter.total("hits") == report["retained"]
     assert "damaged gzip file" in done.err
     packed = gzip.compress(text)[:-3000]
     done = redmeter("replay", "-", "--shift-to-now", text=packed)
@@ -483,7 +487,7 @@ def test_a_server_that_goes_away_is_exit_code_3_and_says_what_is_stored(
     assert done.err.startswith(f"error: no answer from {proxy.url}")
     if how == "unanswered":
         assert batches == 3  # it comes again under its number
-    assert (report["kept"], report["complete"]) == (3000, False)
+    assert (report["retained"], report["complete"]) == (3000, False)
     there = sum(int(total) for total in client.hvals("redmeter:total:"))
     assert there == report["stored"] + report["uncertain"] * (how == "unanswered")
     assert 0 < report["stored"] < 6000
@@ -562,7 +566,7 @@ def test_a_log_that_is_followed_is_counted_once_through_rotation(
     assert (done.code, done.err) == (0, child.err(0))
     report = report_of(done)
     assert report["malformed"] == {"no time": count // every}
-    assert (report["hits"], report["kept"], report["stored"]) == (
+    assert (report["requests"], report["retained"], report["stored"]) == (
         count,
         count,
         2 * count + report["failed"],
@@ -606,7 +610,7 @@ def test_ctrl_c_right_after_a_rotation_counts_what_is_in_the_new_file(
     log.rename(log.with_suffix(".1"))
     log.write_text((line_at(time.time()) * 1_000).rstrip("\n"))
     report = report_of(child.finish(how))
-    assert (report["hits"], report["complete"]) == (1_001, True)
+    assert (report["requests"], report["complete"]) == (1_001, True)
     assert meter.total("hits") == 1_001
 
 
@@ -628,7 +632,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_does_not_say_that_all_was_read(
     time.sleep(0.3)
     done = child.finish(signal.SIGINT)
     assert (done.code, report_of(done)["complete"]) == (130, False)
-    assert report_of(done)["hits"] == 1
+    assert report_of(done)["requests"] == 1
 
 
 def test_a_pipe_that_is_followed_is_written_as_it_comes(home: Home, meter: Meter) -> None:

@@ -101,7 +101,7 @@ def test_top_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
             {"key": None, "count": 1, "share": 0.25, "value": 1},
         ],
         "groups": 2,
-        "looked_at": 2,
+        "examined": 2,
         "complete": True,
         "left_out": [],
         "intervals": 60,
@@ -227,7 +227,7 @@ def test_a_ranking_names_groups_of_too_many_series(
     )
     found = json.loads(redmeter("top", "x", "--by", "a", "--by", "p50", "--json").out)
     assert [row["key"] for row in found["rows"]] == ["1"]
-    assert (found["groups"], found["looked_at"], found["complete"]) == (2, 1, False)
+    assert (found["groups"], found["examined"], found["complete"]) == (2, 1, False)
     assert found["left_out"] == ["0"]
 
 

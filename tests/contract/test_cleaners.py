@@ -32,7 +32,7 @@ def test_a_precision_of_n_minutes_is_looked_at_in_every_nth_pass(client: Any, ba
         due = [precision for precision in precisions if passes % max(1, precision // 60) == 0]
         left = {int(entry.partition(b":")[0]) for entry in client.zrange("known:", 0, -1)}
         assert left == set(precisions) - set(due)
-        assert (report.looked_at, report.not_due) == (len(due), len(left))
+        assert (report.examined, report.not_due) == (len(due), len(left))
 
 
 def test_a_cleaner_makes_a_pass_a_minute_until_it_is_told_to_stop(
@@ -111,7 +111,7 @@ def test_a_pass_that_runs_out_of_time_goes_on_where_it_stopped(
     while True:
         report = clean(store, budget=0.0, cursor=cursor)
         looked, removed, calls = (
-            looked + report.looked_at,
+            looked + report.examined,
             removed + report.entries_removed,
             calls + 1,
         )
@@ -129,7 +129,7 @@ def test_progress_is_told_after_each_page(client: Any, bare: Store) -> None:
     """With the size that the index had."""
     client.zadd("known:", {f"60:s{i}": 0 for i in range(2500)})
     told: list[tuple[int, int]] = []
-    clean(bare, progress=lambda report, size: told.append((report.looked_at, size)))
+    clean(bare, progress=lambda report, size: told.append((report.examined, size)))
     looked = [looked for looked, _ in told]
     assert looked == sorted(looked)
     assert 2 <= len(set(looked)) <= 50
@@ -156,7 +156,7 @@ def test_two_cleaners_at_once_remove_everything_once(client: Any, open_store: Op
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(report.slices_removed for report in reports) == sum(
+    assert sum(report.samples_removed for report in reports) == sum(
         len([j for j in range(i, i + 150) if j >= 120]) for i in range(300)
     )
     assert sum(report.hashes_removed for report in reports) == 180

@@ -67,7 +67,7 @@ def test_a_slice_goes_in_the_second_it_has_left_the_retention(
     report = clean(open_store(prefix="", clock=ManualClock(now)))
     left = {field.decode() for field in client.hkeys(f"count:{precision}:x")}
     assert left == {f"{edge + 1}", f"{edge + 1}.0"}
-    assert (report.slices_removed, report.hashes_removed, report.entries_removed) == (4, 0, 0)
+    assert (report.samples_removed, report.hashes_removed, report.entries_removed) == (4, 0, 0)
 
 
 def test_starts_before_1970_and_float_spellings_go_too(client: Any, bare: Store) -> None:
@@ -77,7 +77,7 @@ def test_starts_before_1970_and_float_spellings_go_too(client: Any, bare: Store)
     gone = ["-60", "0", "60", "1336376400", "1336376400.0", "-1336376400", "999999999"]
     client.hset("count:60:x", mapping=dict.fromkeys([*live, *gone], 1))
     client.zadd("known:", {"60:x": 0})
-    assert clean(bare).slices_removed == len(gone)
+    assert clean(bare).samples_removed == len(gone)
     assert {field.decode() for field in client.hkeys("count:60:x")} == set(live)
 
 
@@ -97,7 +97,7 @@ def test_an_entry_without_a_hash_goes(client: Any, bare: Store) -> None:
     client.zadd("known:", {"60:gone": 0, "1:x": 0, f"{DAY}:点击量": 0})
     report = clean(bare)
     assert client.zrange("known:", 0, -1) == [b"60:x"]
-    assert (report.entries_removed, report.hashes_removed, report.looked_at) == (3, 0, 4)
+    assert (report.entries_removed, report.hashes_removed, report.examined) == (3, 0, 4)
 
 
 def test_a_hash_of_which_nothing_is_left_goes_with_its_entry(client: Any, bare: Store) -> None:
@@ -106,7 +106,7 @@ def test_a_hash_of_which_nothing_is_left_goes_with_its_entry(client: Any, bare: 
     report = clean(bare)
     assert client.dbsize() <= 1  # but for the note of when a pass was made
     assert not client.exists("known:", "count:60:x")
-    assert (report.slices_removed, report.hashes_removed, report.entries_removed) == (2, 1, 1)
+    assert (report.samples_removed, report.hashes_removed, report.entries_removed) == (2, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_names_that_are_no_text_are_cleaned_by_their_bytes(client: Any, bare: St
     name = b"\xff\xfe*"
     client.hset(b"count:60:" + name, mapping={str(now): 1, "1336376400": 1})
     client.zadd("known:", {b"60:" + name: 0})
-    assert clean(bare).slices_removed == 1
+    assert clean(bare).samples_removed == 1
     assert client.hkeys(b"count:60:" + name) == [str(now).encode()]
 
 
@@ -193,8 +193,8 @@ def test_hashes_that_their_writers_keep_in_order_are_not_touched(
     before = {key: client.dump(key) for key in client.scan_iter("redmeter:count:*")}
     report = clean(open_store())
     assert {key: client.dump(key) for key in client.scan_iter("redmeter:count:*")} == before
-    assert report.looked_at == len(DEFAULT_RETENTION)
-    assert (report.slices_removed, report.hashes_removed, report.entries_removed) == (0, 0, 0)
+    assert report.examined == len(DEFAULT_RETENTION)
+    assert (report.samples_removed, report.hashes_removed, report.entries_removed) == (0, 0, 0)
 
 
 def test_a_hash_that_others_go_on_with_lives_as_long_as_its_newest_sample(
@@ -263,7 +263,7 @@ def test_within_the_hour_the_earlier_clock_decides(
 def test_cleaning_an_empty_store_makes_no_store(client: Any, open_store: OpenStore) -> None:
     """It asks, and finds nothing to do."""
     report = clean(open_store(clock=HastyClock()))
-    assert (report.looked_at, report.complete) == (0, True)
+    assert (report.examined, report.complete) == (0, True)
     assert not client.exists("redmeter:meta:", "redmeter:known:")
 
 

@@ -60,8 +60,8 @@ def test_a_pass_walks_all_shards(open_store: OpenStore) -> None:
     sizes: list[int] = []
     report = cleaning.clean(store, progress=lambda _, size: sizes.append(size))
     assert report.complete
-    assert report.looked_at == 600
-    assert (report.slices_removed, report.hashes_removed) == (400, 200)
+    assert report.examined == 600
+    assert (report.samples_removed, report.hashes_removed) == (400, 200)
     assert report.entries_removed == 500  # 200 with a hash that was old, 300 with none
     assert (max(sizes), left(store)) == (600, {"old": 0, "live": 100})
     (ended,) = store.ask([("HGET", store.keys.cleaned, "redmeter:")])

@@ -33,7 +33,7 @@ def test_a_hash_of_100000_stale_fields_is_brought_back_to_the_compact_form(
     assert encoding(client, "count:60:x") in COMPACT
     assert client.memory_usage("count:60:x", samples=0) < size / 100
     assert not client.exists("count:60:stale")
-    assert report.slices_removed == 100_000 - 120 + 100_000 - 150
+    assert report.samples_removed == 100_000 - 120 + 100_000 - 150
     assert report.compacted == 1
     assert sum(call["command"].startswith(b"HDEL") for call in calls) >= 200
     # The log keeps 31 arguments and says how many more there were.
@@ -65,7 +65,7 @@ def test_a_hash_with_a_thousand_live_slices_is_left(client: Any, bare: Store) ->
     now = int(server_time(client))
     starts = [now + i * 60 for i in range(2000)]
     fill(client, 60, [*starts, now - 60 * 600])
-    assert clean(bare).slices_removed == 1
+    assert clean(bare).samples_removed == 1
     assert set(samples(client, "count:60:x")) == set(starts)
 
 

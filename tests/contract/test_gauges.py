@@ -353,8 +353,8 @@ def test_a_pass_cleans_the_gauges_after_the_counters(
     old_gauges(client, own, 2)
     client.zadd(f"{prefix}known:", {"60:gone": 0})
     report = cleaner.clean(store)
-    assert (report.slices_removed, report.hashes_removed, report.entries_removed) == (5, 2, 5)
-    assert (report.looked_at, report.complete) == (1 + len(DEFAULT_RETENTION) + 4, True)
+    assert (report.samples_removed, report.hashes_removed, report.entries_removed) == (5, 2, 5)
+    assert (report.examined, report.complete) == (1 + len(DEFAULT_RETENTION) + 4, True)
     assert client.zcard(f"{own}gauges:") == len(DEFAULT_RETENTION)
     assert client.hlen(f"{own}gauge:60:x") == 1
     assert client.ttl(f"{own}gauge:60:x") > 7000
@@ -392,7 +392,7 @@ def test_a_pass_that_runs_out_of_time_among_the_gauges_goes_on_there(
     cursors, looked = [0], 0
     while len(cursors) < 30:
         report = cleaner.clean(store, budget=0.0, cursor=cursors[-1])
-        looked += report.looked_at
+        looked += report.examined
         assert report.entries_removed == 0
         if report.complete:
             break

@@ -452,8 +452,8 @@ def test_the_cleaner_sweeps_histograms(client: Any, open_store: OpenStore) -> No
     client.zadd("redmeter:hists:", {f"60:{name}": 0 for name in names})
     report = cleaner.clean(store)
     assert (report.complete, report.strange) == (True, [])
-    assert (report.looked_at, report.entries_removed, report.hashes_removed) == (5, 2, 2)
-    assert report.slices_removed == 2 * (30 + 30)
+    assert (report.examined, report.entries_removed, report.hashes_removed) == (5, 2, 2)
+    assert report.samples_removed == 2 * (30 + 30)
     assert [client.hlen(key) for key in keys(60, "live")] == [5, 5]
     assert [client.hlen(key) for key in keys(60, "half")] == [5, 5]
     assert not client.exists(*keys(60, "gone"))
@@ -500,7 +500,7 @@ def test_a_pass_that_runs_out_of_time_goes_on_in_the_index_where_it_stopped(
     cursor, looked, indexes = 0, 0, []
     for _ in range(30):
         report = cleaner.clean(store, budget=0.0, cursor=cursor)
-        looked += report.looked_at
+        looked += report.examined
         if report.complete:
             break
         cursor = report.cursor

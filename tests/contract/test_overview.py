@@ -212,11 +212,11 @@ def test_a_name_that_is_asked_for_without_labels_stands_for_its_label_sets(
         sales, took, plain, many, alone, nobody = read_overview(store, 60, series=names).chart
         assert len(seen) == 2
     assert (sales.name, sales.kind, added(sales)) == ("sales", "counter", 7)
-    assert (sales.looked_at, sales.of, sales.partial) == (2, 2, True)
-    assert (took.kind, took.looked_at, took.of) == ("histogram", 2, 2)
+    assert (sales.examined, sales.of, sales.partial) == (2, 2, True)
+    assert (took.kind, took.examined, took.of) == ("histogram", 2, 2)
     assert near(took.values[-1], exact_quantile(values, 0.95))
     assert (added(plain), added(alone), nobody.values) == (5, 3, [])
-    assert (many.looked_at, many.of) == (MAX_MERGED, MAX_MERGED + 10)
+    assert (many.examined, many.of) == (MAX_MERGED, MAX_MERGED + 10)
     assert added(many) == sum(range(10, MAX_MERGED + 10))
 
 
@@ -280,7 +280,7 @@ def test_two_round_trips_whatever_is_shown(
         assert len(seen) == 8
         read_talk(store)
         assert len(seen) <= 10
-    assert found.pages.looked_at == found.pages.of == 300
+    assert found.pages.examined == found.pages.of == 300
     assert (pages.timed_read, pages.timed) == (MAX_READ, 100)
     json.dumps(asdict(found), allow_nan=False)
 
@@ -294,7 +294,7 @@ def test_of_very_many_series_some_are_looked_at_and_it_is_told(
     for at in range(0, len(names), 300):
         count_all(store, dict(list(names.items())[at : at + 300]), trim=False)
     found = read_overview(store, 60)
-    assert (found.pages.looked_at, found.pages.of) == (MAX_REQUESTS, MAX_REQUESTS + 200)
+    assert (found.pages.examined, found.pages.of) == (MAX_REQUESTS, MAX_REQUESTS + 200)
     assert found.counters.total == MAX_REQUESTS + 200
 
 
@@ -509,7 +509,7 @@ def test_a_list_by_name_goes_on_page_by_page(client: Any, open_store: OpenStore)
     count_all(store, {f"n{n:03}": {now: n + 1} for n in range(50)})
     first, second = (rows(store, limit=20, offset=offset) for offset in (0, 20))
     assert [row.name for row in first.rows + second.rows] == [f"n{n:03}" for n in range(40)]
-    assert (first.total, first.looked_at, second.found) == (50, 20, 50)
+    assert (first.total, first.examined, second.found) == (50, 20, 50)
     assert [row.count for row in second.rows[:2]] == [21, 22]
 
 
@@ -684,4 +684,4 @@ def test_ten_thousand_other_counters_do_not_make_the_page_dearer(
     pipe.execute()
     count_all(store, {"hits": {now: 1}})
     found = read_overview(store, 60)
-    assert (found.counters.total, found.counters.looked_at) == (10_001, MAX_LISTED)
+    assert (found.counters.total, found.counters.examined) == (10_001, MAX_LISTED)

@@ -83,7 +83,7 @@ def test_routes_are_ranked_as_all_their_values_say(
         assert row.count == len(values[row.key])
         # What differs by less than the bound may change places.
         assert row.value >= exact[best[-1]] * 0.97
-    assert (found.groups, found.looked_at) == (30, 20 if order.startswith("p") else 30)
+    assert (found.groups, found.examined) == (30, 20 if order.startswith("p") else 30)
 
 
 def test_shares_are_of_counts_or_of_totals(client: Any, open_meter: OpenMeter) -> None:
@@ -115,7 +115,7 @@ def test_totals_past_the_largest_double_are_not_ranked(client: Any, open_meter: 
             rows = meter.top(precision=60, order=order)
             assert [(row.key, row.value) for row in rows] == [("a", 1.5e308), ("b", 0.5e308)]
             assert [row.share for row in rows] == shares
-            assert (rows.groups, rows.looked_at, rows.complete) == (3, 2, False)
+            assert (rows.groups, rows.examined, rows.complete) == (3, 2, False)
 
 
 def test_equal_ones_are_ranked_by_name(client: Any, open_meter: OpenMeter) -> None:
@@ -301,10 +301,10 @@ def test_what_is_slow_and_rare_is_found_beside_what_is_busy(
     put_observed(client, given | {'x{a="rare"}': [(newest, 60.0)]})
     found = open_meter().top("x", by="a", precision=60, order="p95", limit=2)
     assert [row.key for row in found] == ["rare", "0"]
-    assert (found.groups, found.looked_at, found.complete) == (51, 8, False)
+    assert (found.groups, found.examined, found.complete) == (51, 8, False)
     found = open_meter().top("x", by="a", precision=60, order="p95", limit=1)
     assert [row.key for row in found] == ["rare"]
-    assert (found.groups, found.looked_at, found.complete) == (51, 4, True)
+    assert (found.groups, found.examined, found.complete) == (51, 4, True)
 
 
 def test_a_slow_tail_is_found_beside_what_is_steady(client: Any, open_meter: OpenMeter) -> None:
@@ -318,7 +318,7 @@ def test_a_slow_tail_is_found_beside_what_is_steady(client: Any, open_meter: Ope
     meter = open_meter()
     found = meter.top("x", by="a", precision=60, order="p95", limit=5)
     assert found[0].key == "tail"
-    assert (found.groups, found.looked_at, found.complete) == (101, 20, False)
+    assert (found.groups, found.examined, found.complete) == (101, 20, False)
     only = meter.top("x", by="a", precision=60, order="p95", limit=1)
     assert ([row.key for row in only], only.complete) == (["tail"], True)
     assert meter.top("x", by="a", precision=60, order="p95", limit=101).complete
@@ -366,7 +366,7 @@ def test_candidates_are_bounded_by_rows_and_by_series(
     monkeypatch.setattr(ranking, "MAX_HISTOGRAMS", 15)
     found = meter.top("x", by="a", precision=60, order="p95")
     assert [row.key for row in found] == ["1", "small"]
-    assert (found.groups, found.looked_at, found.left_out) == (3, 2, ("0",))
+    assert (found.groups, found.examined, found.left_out) == (3, 2, ("0",))
     assert not found.complete
     monkeypatch.setattr(ranking, "MAX_HISTOGRAMS", 4)
     with pytest.raises(LimitExceeded) as caught:
@@ -444,9 +444,9 @@ def test_percentiles_are_read_of_so_many_groups_however_many_rows_there_are(
     """Of four for each row, up to 200."""
     newest = slice_start(server_time(client), 60)
     put_observed(client, {f'x{{a="{n}"}}': [(newest, 1.0 + n)] for n in range(205)})
-    for limit, looked_at in ((50, 200), (51, 200), (49, 196), (1_000, 200)):
+    for limit, examined in ((50, 200), (51, 200), (49, 196), (1_000, 200)):
         found = open_meter().top("x", by="a", precision=60, order="p95", limit=limit)
-        assert (found.groups, found.looked_at, len(found)) == (205, looked_at, min(limit, 200))
+        assert (found.groups, found.examined, len(found)) == (205, examined, min(limit, 200))
 
 
 def test_every_ranking_has_the_same_default_window_and_the_same_limit_of_rows(

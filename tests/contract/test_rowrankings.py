@@ -106,7 +106,7 @@ def test_the_busiest_counter_is_first_though_its_name_is_the_last(
 ) -> None:
     """Before a ranking the overview names its limit; after it, two round trips show all."""
     first = watched.panel()
-    assert (first.looked_at, first.total, first.ranked_at) == (MAX_LISTED, OTHERS + 1, None)
+    assert (first.examined, first.total, first.ranked_at) == (MAX_LISTED, OTHERS + 1, None)
     assert "zzz_orders" not in [row.name for row in first.rows]
     watched.rank()
     with exchanges(monkeypatch) as seen:
@@ -115,7 +115,7 @@ def test_the_busiest_counter_is_first_though_its_name_is_the_last(
     top = then.rows[0]
     assert (top.name, top.count, top.series, top.complete) == ("zzz_orders", BUSY, 1, True)
     assert [row.count for row in then.rows[1:]] == [7] * 11
-    assert (then.found, then.looked_at, then.total) == (OTHERS + 1,) * 3
+    assert (then.found, then.examined, then.total) == (OTHERS + 1,) * 3
     assert then.ranked_at == pytest.approx(server_time(client), abs=600)
     assert sum(value or 0 for value in top.values) == BUSY
 
@@ -178,7 +178,7 @@ def test_pages_that_the_server_cuts_are_gone_on_with(
     monkeypatch.setattr(rowrankings, "PAGE_LIMIT_US", 1)
     ranked, _ = rank_all(store, BUSIEST)
     assert ranked.rows[0].row.name == "zzz_orders"
-    assert sum(pages) == ranked.looked_at == OTHERS + 1
+    assert sum(pages) == ranked.examined == OTHERS + 1
     assert max(pages) < MIN_PAGE
 
 
@@ -263,7 +263,7 @@ def test_label_sets_are_one_row_across_pages(client: Any, open_store: OpenStore)
         1_201,
     )
     assert (jobs2.row.name, jobs2.row.count, jobs2.row.series) == ("jobs2", 10, 2)
-    assert (jobs.row.complete, ranked.found, ranked.looked_at) == (True, 2, 1_203)
+    assert (jobs.row.complete, ranked.found, ranked.examined) == (True, 2, 1_203)
     busiest = [f'jobs{{n="{n:04}"}}' for n in range(1_199, 1_199 - MAX_DRAWN, -1)]
     assert (list(jobs.counts), jobs.names()) == (busiest, busiest)
 
@@ -275,7 +275,7 @@ def test_what_is_kept_is_bounded(
     monkeypatch.setattr(rowrankings, "MAX_RANKED", 1_100)
     monkeypatch.setattr(rowrankings, "MAX_ROWS", 20)
     ranked, _ = rank_all(store, BUSIEST)
-    assert (ranked.looked_at, ranked.found, len(ranked.rows)) == (1_100, 1_100, 20)
+    assert (ranked.examined, ranked.found, len(ranked.rows)) == (1_100, 1_100, 20)
     assert {group.row.count for group in ranked.rows} == {7}
     rankings, panel = watched.watch._rankings, watched.panel()
     monkeypatch.setattr(rowrankings, "MAX_RANKED", 50)

@@ -72,13 +72,13 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
     assert max(drawn) - min(drawn) <= 0.5  # both minutes have the slow ones, where there are two
     assert (numbers.errors.since, numbers.p95.since) == (None, None)
     for curve in (line, failing, p95):
-        assert curve.looked_at == curve.of == 1
+        assert curve.examined == curve.of == 1
 
     assert {row.name for row in found.counters.rows} >= {"hits"}
     assert "hits_failed" not in {row.name for row in found.counters.rows}
 
     table = read_routes(store, 60, limit=200)
-    assert (table.found, table.looked_at, table.of) == (ROUTES, 6 * ROUTES, 6 * ROUTES)
+    assert (table.found, table.examined, table.of) == (ROUTES, 6 * ROUTES, 6 * ROUTES)
     assert (table.timed, [page.route for page in table.rows]) == (
         2 * ROUTES,
         sorted(wanted, key=lambda route: (-wanted[route][0], route))[:200],
@@ -93,7 +93,7 @@ def test_line_tile_and_table_agree_at_a_thousand_routes(
     assert sum(page.total or 0 for page in rows) == pytest.approx(sum(values), rel=1e-6)
     assert table.rows[0].share == pytest.approx(wanted[table.rows[0].route][0] / hits)
     # The panel of the overview looks at a part of them, and says so; its shares are those of all.
-    assert (found.pages.looked_at, found.pages.of) == (MAX_REQUESTS, 6 * ROUTES)
+    assert (found.pages.examined, found.pages.of) == (MAX_REQUESTS, 6 * ROUTES)
     for page in found.pages.rows:
         assert page.share == pytest.approx(page.count / hits)
 
@@ -193,7 +193,7 @@ def test_a_replayed_log_has_totals(open_store: OpenStore) -> None:
         for when in [_moment(store, -3600 * (n % 3))]
     ]
     report = replay(store, iter([lines]))
-    assert (report.kept, report.failed, report.stored, report.counts) == (6, 2, 14, 14)
+    assert (report.retained, report.failed, report.stored, report.counts) == (6, 2, 14, 14)
     found = read_overview(store, 300)
     hits, failed = found.chart
     assert (added(hits), added(failed), failed.start) == (6, 2, hits.start)

@@ -194,7 +194,7 @@ def test_what_is_summed_up_is_ranked_as_the_meter_does(
     assert [tuple(row.values()) for row in found["rows"]] == [
         (row.key, row.count, row.share, row.value) for row in rows
     ]
-    assert (found["groups"], found["looked_at"]) == (rows.groups, rows.looked_at)
+    assert (found["groups"], found["examined"]) == (rows.groups, rows.examined)
     assert found["intervals"] == rows.slices
 
 
@@ -299,12 +299,12 @@ def test_of_very_many_series_the_busiest_is_first_whatever_its_name(
         return answer.json()["counters"] if "overview" in url else answer.json()
 
     first = listed()
-    assert (first["ranked_at"], first["looked_at"], first["total"]) == (None, 1_000, 1_601)
+    assert (first["ranked_at"], first["examined"], first["total"]) == (None, 1_000, 1_601)
     eventually(lambda: listed()["ranked_at"] is not None)
     with exchanges(monkeypatch) as seen:
         then = listed()
         assert len(seen) == 2
-    assert (then["rows"][0]["name"], then["looked_at"], then["found"]) == (name, 1_601, 1_601)
+    assert (then["rows"][0]["name"], then["examined"], then["found"]) == (name, 1_601, 1_601)
     assert 0 <= time.time() - then["ranked_at"] < 60
 
 

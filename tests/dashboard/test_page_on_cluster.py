@@ -170,7 +170,7 @@ def test_series_of_all_shards_are_ranked(
     found = [(group.row.name, group.row.count) for group in ranked.rows]
     counted = [(name, number + 1) for number, name in enumerate(NAMES)]
     assert [one for one in found if one in counted] == sorted(counted, key=lambda one: -one[1])
-    assert (ranked.looked_at, len(found)) == (len(NAMES) + 2, len(NAMES) + 2)
+    assert (ranked.examined, len(found)) == (len(NAMES) + 2, len(NAMES) + 2)
 
 
 def test_a_ranking_that_lacks_a_node_is_not_kept(
@@ -181,7 +181,7 @@ def test_a_ranking_that_lacks_a_node_is_not_kept(
     with opened_store(f"{cluster.url}?socket_timeout=0.3") as store:
         rankings = rowrankings.RowRankings(store, lambda work: work())
         key = rowrankings.RankingKey(60)
-        found = Listing([], total=len(NAMES), looked_at=3, found=3)
+        found = Listing([], total=len(NAMES), examined=3, found=3)
         node = cluster.masters()[0]
         cluster.pause(node)
         rankings.refresh(key, found)

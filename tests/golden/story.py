@@ -226,7 +226,7 @@ def replayed(world: World) -> None:
     ]
     with world.store() as store:
         report = replay.replay(store, [log])
-    assert (report.hits, report.too_old, report.malformed) == (5, 1, {"no time": 1})
+    assert (report.requests, report.too_old, report.malformed) == (5, 1, {"no time": 1})
 
 
 def buffered(world: World) -> None:

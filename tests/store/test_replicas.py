@@ -133,7 +133,7 @@ def test_the_page_and_the_doctor_say_that_a_replica_is_read(
     ]
     assert not [text for _, _, text in told if "is a replica" in text]
     with asking(Dashboard(open_meter(group.url), access="open")) as client:
-        assert client.get("/api/health").json()["read_from"] == "master"
+        assert client.get("/api/health").json()["read_from"] == "primary"
 
 
 def test_where_no_replicas_are_known_readings_say_what_mends_it(

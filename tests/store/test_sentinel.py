@@ -210,7 +210,7 @@ def test_a_sentinels_own_user_needs_what_the_docs_say(lone: Watched, open_meter:
         admin.execute_command("ACL", "SETUSER", name, "on", f">{SECRET}", *SENTINEL_USER.rules)
         admin.execute_command("ACL", "SETUSER", "default", "off")
         who = f"?sentinel_username={name}&sentinel_password={SECRET}"
-        for read_from in ("master", "replica"):
+        for read_from in ("primary", "replica"):
             meter = open_meter(lone.url + who, read_from=read_from)
             meter.count("hits")
             assert meter.total("hits") > 0

@@ -225,7 +225,7 @@ def _replay(server: Server, user: User) -> None:
     report = replay(
         store, [[f'{{"time": {time.time()}, "path": "/", "method": "GET", "status": 200}}']]
     )
-    assert (report.hits, report.stored) == (1, 2)
+    assert (report.requests, report.stored) == (1, 2)
     store.close()
 
 

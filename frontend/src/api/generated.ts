@@ -300,9 +300,9 @@ export interface components {
             rows: components["schemas"]["CounterRow"][];
             /** @description Series that begin as the pattern does; how many were looked at; and rows there are of those. */
             total: number;
-            looked_at: number;
+            examined: number;
             found: number;
-            /** @description When the series were ranked, of which there are over 1,000: the first 1,000 rows are there, with figures of now. null where all were read for this answer; and where looked_at is less than total, until they have been ranked. */
+            /** @description When the series were ranked, of which there are over 1,000: the first 1,000 rows are there, with figures of now. null where all were read for this answer; and where examined is less than total, until they have been ranked. */
             ranked_at: number | null;
         };
         /** @description A series as a chart draws it; the p95 of a histogram. */
@@ -315,7 +315,7 @@ export interface components {
             values: (number | null)[];
             partial: boolean;
             /** @description For a sum of several series: how many were summed, and how many there are. */
-            looked_at: number;
+            examined: number;
             of: number;
         };
         /** @description /api/detail. */
@@ -338,7 +338,7 @@ export interface components {
             /** @description The label sets of its name, the busiest first; how many there are, how many were looked at. */
             siblings: components["schemas"]["Sibling"][];
             siblings_of: number;
-            siblings_looked_at: number;
+            siblings_examined: number;
             /** @description For a sum of label sets: how many were summed; else 0. */
             added: number;
             summary: components["schemas"]["Summary"] | null;
@@ -465,7 +465,7 @@ export interface components {
              * @description The server that is read; a replica may lag.
              * @enum {string}
              */
-            read_from: "master" | "replica";
+            read_from: "primary" | "replica";
             prefix: string;
             server: string;
             version: string;
@@ -531,7 +531,7 @@ export interface components {
             expected: number | null;
             /** @description Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC. */
             sliding: boolean;
-            looked_at: number;
+            examined: number;
             of: number;
         };
         /** @description A logger and a severity that messages came with. */
@@ -619,8 +619,8 @@ export interface components {
             /** @description Names that there are, of those series that were looked at; and series that there are. */
             found: number;
             total: number;
-            looked_at: number;
-            /** @description When the series were ranked, of which there are over 1,000. null where all were read for this answer; and where looked_at is less than total, until they have been ranked. */
+            examined: number;
+            /** @description When the series were ranked, of which there are over 1,000. null where all were read for this answer; and where examined is less than total, until they have been ranked. */
             ranked_at: number | null;
         };
         /** @description Health of the store. */
@@ -647,7 +647,7 @@ export interface components {
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
-            looked_at: number;
+            examined: number;
             sampled: boolean;
             values_start: number;
             values_precision: number;
@@ -683,7 +683,7 @@ export interface components {
             found: number;
             /** @description Number of label sets of requests, and of those that were read. */
             of: number;
-            looked_at: number;
+            examined: number;
             /** @description Number of series of durations, and of those with percentiles. */
             timed: number;
             timed_read: number;
@@ -769,7 +769,7 @@ export interface components {
              * @description The server that is read; a replica may lag.
              * @enum {string}
              */
-            read_from: "master" | "replica";
+            read_from: "primary" | "replica";
             prefix: string;
             version: string;
             retention: {
@@ -818,7 +818,7 @@ export interface components {
             missing: string[];
             rows: components["schemas"]["RankedRow"][];
             groups: number;
-            looked_at: number;
+            examined: number;
             complete: boolean;
             left_out: (string | null)[];
             intervals: number;

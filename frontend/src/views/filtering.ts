@@ -13,13 +13,13 @@ export function patternIn(place: Place, filter: string): string {
 interface Told {
   found: number;
   total: number;
-  looked_at: number;
+  examined: number;
 }
 
 /** Links for an empty list, by the answer. */
-export function nextPlace(place: Place, filter: string, { found, total, looked_at }: Told): Place {
+export function nextPlace(place: Place, filter: string, { found, total, examined }: Told): Place {
   if (filter === "" || isPattern(filter)) return place;
-  if (place === "anywhere" && looked_at < total) return "beginning";
+  if (place === "anywhere" && examined < total) return "beginning";
   if (place === "beginning" && found === 0) return "first";
   return place;
 }

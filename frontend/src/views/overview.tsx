@@ -64,9 +64,9 @@ function spoken({ numbers }: OverviewAnswer): string {
 
 /** Which lines are of a part of the label sets that there are. */
 function partly(chart: OverviewAnswer["chart"]): string {
-  const some = chart.filter((each) => each.looked_at < each.of);
+  const some = chart.filter((each) => each.examined < each.of);
   return some
-    .map((each) => `${plain(each.name, 80)}: ${number(each.looked_at)} of ${number(each.of)} label sets`)
+    .map((each) => `${plain(each.name, 80)}: ${number(each.examined)} of ${number(each.of)} label sets`)
     .join("; ");
 }
 
@@ -137,7 +137,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
             title="Routes"
             about={
               pages.found > 0 &&
-              `the busiest ${pages.rows.length} of ${number(pages.found)}${pages.looked_at < pages.of ? `, of ${number(pages.looked_at)} of ${number(pages.of)} label sets` : ""}`
+              `the busiest ${pages.rows.length} of ${number(pages.found)}${pages.examined < pages.of ? `, of ${number(pages.examined)} of ${number(pages.of)} label sets` : ""}`
             }
             actions={
               <Go view="pages" class="to">

@@ -21,10 +21,10 @@ const CHOICES: { value: Order; text: string }[] = [
 ];
 
 /** Which part of what there is was looked at. */
-function partOf({ sampled, looked_at, of }: PagesAnswer): string {
+function partOf({ sampled, examined, of }: PagesAnswer): string {
   const parts = [
     sampled ? "response times of a sample of requests" : "",
-    looked_at < of ? `from ${number(looked_at)} of ${number(of)} label sets` : "",
+    examined < of ? `from ${number(examined)} of ${number(of)} label sets` : "",
   ].filter(Boolean);
   return parts.map((each) => `, ${each}`).join("");
 }

@@ -5,17 +5,17 @@ import { madeFrom, reachable } from "./ranking";
 const NOW = 1_700_000_000;
 
 test("a list of all series needs no words", () => {
-  expect(madeFrom({ looked_at: 900, total: 900, ranked_at: null }, NOW, true)).toBe("");
+  expect(madeFrom({ examined: 900, total: 900, ranked_at: null }, NOW, true)).toBe("");
 });
 
 test("until all series are ranked, the list says that it is of the first by name", () => {
-  const answer = { looked_at: 1000, total: 20_000, ranked_at: null };
+  const answer = { examined: 1000, total: 20_000, ranked_at: null };
   expect(madeFrom(answer, NOW, true)).toBe(", from the first 1,000 of 20,000 series by name; ranking all …");
   expect(madeFrom(answer, NOW, false)).toBe(", from the first 1,000 of 20,000 series by name");
 });
 
 test("a ranking shows its age, and the series that it lacks", () => {
-  const ranked = { looked_at: 20_000, total: 20_000, ranked_at: NOW - 40 };
+  const ranked = { examined: 20_000, total: 20_000, ranked_at: NOW - 40 };
   expect(madeFrom(ranked, NOW, true)).toBe(", ranked 40 s ago from 20,000 series");
   expect(madeFrom({ ...ranked, total: 20_010 }, NOW, true)).toBe(
     ", ranked 40 s ago from 20,000 of 20,010 series",
@@ -23,7 +23,7 @@ test("a ranking shows its age, and the series that it lacks", () => {
 });
 
 test("of more series than a ranking reads, it is of the first by name", () => {
-  const answer = { looked_at: 100_000, total: 250_000, ranked_at: NOW - 400 };
+  const answer = { examined: 100_000, total: 250_000, ranked_at: NOW - 400 };
   expect(madeFrom(answer, NOW, true)).toBe(", ranked 6 min ago from the first 100k of 250k series by name");
 });
 

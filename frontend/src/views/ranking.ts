@@ -7,20 +7,20 @@ export const RANKED_ROWS = 1_000;
 const RANKED_SERIES = 100_000;
 
 interface Answer {
-  looked_at: number;
+  examined: number;
   total: number;
   ranked_at: number | null;
 }
 
 /** Which series a list was made from, as a clause; "" where it was made from all of them just now. */
-export function madeFrom({ looked_at, total, ranked_at }: Answer, now: number, ranks: boolean): string {
-  const first = `the first ${number(looked_at)} of ${number(total)} series by name`;
+export function madeFrom({ examined, total, ranked_at }: Answer, now: number, ranks: boolean): string {
+  const first = `the first ${number(examined)} of ${number(total)} series by name`;
   if (ranked_at === null) {
-    if (looked_at >= total) return "";
+    if (examined >= total) return "";
     return ranks ? `, from ${first}; ranking all …` : `, from ${first}`;
   }
-  const all = looked_at >= total ? "" : ` of ${number(total)}`;
-  const read = all && looked_at >= RANKED_SERIES ? first : `${number(looked_at)}${all} series`;
+  const all = examined >= total ? "" : ` of ${number(total)}`;
+  const read = all && examined >= RANKED_SERIES ? first : `${number(examined)}${all} series`;
   return `, ranked ${ago(ranked_at, now)} from ${read}`;
 }
 

@@ -111,12 +111,12 @@ interface NoneProps {
 
 /** Why the list is empty, and what fills it. */
 function None({ answer, offset, title, code, among }: NoneProps) {
-  const { found, total, looked_at } = answer;
+  const { found, total, examined } = answer;
   if (offset > 0 && found > 0) return <PastTheEnd />;
   if (state.value.filter)
     return (
       <Empty title={`No ${title.toLowerCase()} match`}>
-        {looked_at < total ? `Searched the first ${number(looked_at)} of ${number(total)} names. ` : ""}
+        {examined < total ? `Searched the first ${number(examined)} of ${number(total)} names. ` : ""}
         {!among && (
           <>
             <code>*</code> matches anything: <code>http_*</code>.

@@ -11,7 +11,7 @@ const curve = (name: string, values: (number | null)[], more = {}): Curve =>
     start: 600,
     values,
     partial: true,
-    looked_at: 1,
+    examined: 1,
     of: 1,
     ...more,
   }) as Curve;

@@ -74,7 +74,7 @@ def clean(
             with output.progress("cleaning") as show:
 
                 def on_progress(done: cleaning.Report, size: int) -> None:
-                    show(done.looked_at, size)
+                    show(done.examined, size)
                     seen[:] = [done]
 
                 try:
@@ -102,12 +102,12 @@ def _print_report(
         return
     many = output.many
     removed = (
-        f"{many(report.slices_removed, 'interval')}, "
+        f"{many(report.samples_removed, 'interval')}, "
         f"{many(report.hashes_removed, 'whole counter')}, "
         f"{many(report.entries_removed, 'index entry', 'index entries')}"
     )
     output.line(
-        f"{many(report.looked_at, 'index entry', 'index entries')} checked; removed: {removed}; "
+        f"{many(report.examined, 'index entry', 'index entries')} checked; removed: {removed}; "
         f"compacted: {report.compacted:,} ({report.seconds:.2f} s)"
     )
     if report.strange:

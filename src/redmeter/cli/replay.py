@@ -90,18 +90,18 @@ def replay(
     finally:
         if complete or report.lines:
             if json:
-                extra = {"kept": report.kept, "complete": complete}
+                extra = {"retained": report.retained, "complete": complete}
                 output.as_json(dataclasses.asdict(report) | extra)
             else:
                 _show_report(report, complete, shift_to_now)
     if not complete:
         raise KeyboardInterrupt
-    if report.kept and not json:
+    if report.retained and not json:
         _print_next(again(url, prefix), widths)
     if report.refused:
         refused = output.many(sum(report.refused.values()), "count")
         fail(f"the server rejected {refused}", STORE, "redmeter doctor shows its state")
-    if report.lines and not report.hits and not follow:
+    if report.lines and not report.requests and not follow:
         fix = "give an access log of Apache or nginx, or JSON lines, in ASCII or UTF-8"
         fail(f"{name}: no line is a request", NOT_FOUND, fix)
 
@@ -263,8 +263,8 @@ class _UnreachableNote:
 def _show_report(report: door.Report, complete: bool, shifted: bool) -> None:
     many = output.many
     output.line(
-        f"{many(report.lines, 'line')}: {many(report.hits, 'request')}, "
-        f"{report.kept:,} within the retention"
+        f"{many(report.lines, 'line')}: {many(report.requests, 'request')}, "
+        f"{report.retained:,} within the retention"
     )
     if not complete or report.uncertain:
         counts = many(report.counts, "count")
@@ -274,7 +274,7 @@ def _show_report(report: door.Report, complete: bool, shifted: bool) -> None:
         output.line(f"{many(report.uncertain, 'count')} may or may not be stored")
     if report.too_old:
         hint = "" if shifted else "; --shift-to-now moves the newest line to now"
-        if shifted and report.newest is not None and 2 * report.too_old > report.hits:
+        if shifted and report.newest is not None and 2 * report.too_old > report.requests:
             hint = f"; the newest line, {output.moment(report.newest)} UTC, became now"
         output.line(f"{many(report.too_old, 'request')} older than the retention{hint}")
     if report.too_new:

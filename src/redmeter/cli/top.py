@@ -312,7 +312,7 @@ def _as_dict(
     return {
         "rows": [row._asdict() for row in shown],
         "groups": rows.groups,
-        "looked_at": rows.looked_at,
+        "examined": rows.examined,
         "complete": rows.complete and not missing,
         "left_out": rows.left_out,
         "intervals": rows.slices,
@@ -335,7 +335,7 @@ def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> N
         for line, row in zip(lines, rows, strict=True):
             line.append(chart.bar(row.value / rows[0].value if rows[0].value > 0 else 0.0))
     output.table(columns, lines, right=[at for at, text in enumerate(columns) if at and text])
-    if rows.looked_at < rows.groups:
+    if rows.examined < rows.groups:
         output.note(_compared(rows, order, limit))
     if rows.left_out:
         names = ["(without)" if key is None else key for key in rows.left_out[:_NAMED]]
@@ -349,13 +349,13 @@ def _show(rows: Ranking, name: str, by: str | None, order: str, limit: int) -> N
 
 def _compared(rows: Ranking, order: str, limit: int) -> str:
     """Return the note for a ranking that compared a part of the groups."""
-    text = f"compared the {order} of {rows.looked_at:,} of {rows.groups:,}"
+    text = f"compared the {order} of {rows.examined:,} of {rows.groups:,}"
     if order in ("total", "mean"):
         return f"{text}: the sums of the others may exceed 1.8e308, the largest number"
     if rows.complete:
         return f"{text}: by mean and spread, none of the others can rank above these"
     text += ", those that can be highest by mean and spread; others may be higher"
-    if rows.looked_at + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_GROUPS:
+    if rows.examined + len(rows.left_out) < rows.groups and limit * CANDIDATES < MAX_GROUPS:
         text += "; a higher --limit compares more"
     return text
 

@@ -265,7 +265,7 @@ def detail(store: Store, values: Values) -> schemas.DetailAnswer:
         ],
         siblings=found.sets,
         siblings_of=found.sets_of,
-        siblings_looked_at=found.sets_looked_at,
+        siblings_examined=found.sets_examined,
         added=found.sets_added,
         summary=None
         if found.summary is None
@@ -317,8 +317,8 @@ def health(store: Store, _: Values) -> schemas.HealthAnswer:
     )
 
 
-def _read_from(*, replica: bool) -> Literal["master", "replica"]:
-    return "replica" if replica else "master"
+def _read_from(*, replica: bool) -> Literal["primary", "replica"]:
+    return "replica" if replica else "primary"
 
 
 def overview(

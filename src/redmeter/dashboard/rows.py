@@ -28,7 +28,7 @@ class Curve(Series):
     """A series as a chart draws it; the p95 of a histogram."""
 
     #: For a sum of several series: how many were summed, and how many there are.
-    looked_at: int
+    examined: int
     of: int
 
 
@@ -318,7 +318,7 @@ class StoreInfo:
 
     location: str
     #: The server that is read; a replica may lag.
-    read_from: Literal["master", "replica"]
+    read_from: Literal["primary", "replica"]
     prefix: str
     version: str
     retention: dict[str, int]
@@ -383,7 +383,7 @@ class Logged:
     expected: float | None
     #: Whether the hours are the last 60 minutes and the 60 before; else clock hours, UTC.
     sliding: bool
-    looked_at: int
+    examined: int
     of: int
 
 

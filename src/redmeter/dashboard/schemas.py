@@ -70,7 +70,7 @@ class TopAnswer(Answer):
 
     rows: list[RankedRow]
     groups: int
-    looked_at: int
+    examined: int
     complete: bool
     left_out: list[str | None]
     intervals: int
@@ -120,7 +120,7 @@ class PagesAnswer(Answer):
     found: int
     #: Number of label sets of requests, and of those that were read.
     of: int
-    looked_at: int
+    examined: int
     #: Number of series of durations, and of those with percentiles.
     timed: int
     timed_read: int
@@ -138,10 +138,10 @@ class CountersAnswer(Answer):
     rows: list[CounterRow]
     #: Series that begin as the pattern does; how many were looked at; and rows there are of those.
     total: int
-    looked_at: int
+    examined: int
     found: int
     #: When the series were ranked, of which there are over 1,000: the first 1,000 rows are there,
-    #: with figures of now. null where all were read for this answer; and where looked_at is less
+    #: with figures of now. null where all were read for this answer; and where examined is less
     #: than total, until they have been ranked.
     ranked_at: float | None
 
@@ -170,7 +170,7 @@ class DetailAnswer(Answer):
     #: The label sets of its name, the busiest first; how many there are, how many were looked at.
     siblings: list[Sibling]
     siblings_of: int
-    siblings_looked_at: int
+    siblings_examined: int
     #: For a sum of label sets: how many were summed; else 0.
     added: int
     summary: Summary | None
@@ -187,7 +187,7 @@ class HealthAnswer(Answer):
     level: Literal["ok", "warn", "fail"]
     location: str
     #: The server that is read; a replica may lag.
-    read_from: Literal["master", "replica"]
+    read_from: Literal["primary", "replica"]
     prefix: str
     server: str
     version: str
@@ -216,7 +216,7 @@ class OverviewPages:
     found: int
     #: Number of label sets of requests, and of those that were read.
     of: int
-    looked_at: int
+    examined: int
     sampled: bool
     values_start: int
     values_precision: int
@@ -242,9 +242,9 @@ class OverviewCounters:
     #: Names that there are, of those series that were looked at; and series that there are.
     found: int
     total: int
-    looked_at: int
+    examined: int
     #: When the series were ranked, of which there are over 1,000. null where all were read for this
-    #: answer; and where looked_at is less than total, until they have been ranked.
+    #: answer; and where examined is less than total, until they have been ranked.
     ranked_at: float | None
 
 

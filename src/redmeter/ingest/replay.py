@@ -4,7 +4,7 @@ It counts `hits`, `hits_failed`, and `http_requests` by method, route and status
 paths folded into a pattern. Query strings are never stored. Lines are summed by series and second
 in memory and written in portions, so a log costs by what it holds, not by its length.
 
-What is malformed is counted, and the first few such lines are kept for show. What the retention
+What is malformed is counted, and the first few such lines are reported. What the retention
 does not hold any more is counted and left out. Every line is one of these, also when the store or
 the source fails on the way: the report is made as the work goes on.
 """
@@ -30,7 +30,7 @@ PENDING = 200_000
 #: Memory for what cannot be stored meanwhile, bytes, and seconds until it is tried again: of a
 #: source that may never end.
 FOLLOWING_BYTES, AWAY_SECONDS = 16 * 2**20, 5.0
-#: Malformed lines that are kept, and how much of each.
+#: Malformed lines in the report, and characters of each.
 SHOWN, SHOWN_CHARACTERS = 5, 120
 
 
@@ -39,19 +39,19 @@ class Report:
     """What a replay read and stored."""
 
     lines: int = 0
-    hits: int = 0
-    #: Lines that are no hits: reason -> how many, and the first few of them.
+    requests: int = 0
+    #: Malformed lines: reason -> count, and the first SHOWN of them.
     malformed: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
-    #: Hits older than anything the retention holds, and hits too far in the future.
+    #: Requests older than every precision retains, and requests too far in the future.
     too_old: int = 0
     too_new: int = 0
-    #: Hits whose route was not told apart from others any more.
+    #: Requests counted under the route `(other)`, beyond max_routes.
     other_routes: int = 0
     #: Seconds added to every time, and the newest time of the log as it stands there.
     shift: int = 0
     newest: float | None = None
-    #: Kept hits that failed.
+    #: Retained requests that failed.
     failed: int = 0
     #: Counts that the store has applied, and those whose outcome is unknown; see `counts`.
     stored: int = 0
@@ -60,14 +60,14 @@ class Report:
     refused: dict[str, int] = field(default_factory=dict)
 
     @property
-    def kept(self) -> int:
-        """How many hits some precision still holds."""
-        return self.hits - self.too_old - self.too_new
+    def retained(self) -> int:
+        """Requests that at least one precision retains."""
+        return self.requests - self.too_old - self.too_new
 
     @property
     def counts(self) -> int:
-        """How many counts these are: two for each hit that is kept, a third where it failed."""
-        return 2 * self.kept + self.failed
+        """Counts written: two for each retained request, three if it failed."""
+        return 2 * self.retained + self.failed
 
 
 def replay(
@@ -142,7 +142,7 @@ def replay(
                 except access_log.MalformedLine as error:
                     _malformed(report, error.reason, line)
                     continue
-                report.hits += 1
+                report.requests += 1
                 time = hit.time
                 if report.newest is None or time > report.newest:
                     report.newest = time

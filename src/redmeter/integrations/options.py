@@ -58,9 +58,9 @@ class Arguments(TypedDict, total=False):
     """Where to send events once `redmeter migrate` has moved the store: a URL like `url`. Without
     it, a process keeps its events in memory then. Default: empty."""
     read_from: str | None
-    """The server that reads and the page use: `master` (the primary) or `replica`. A replica may be
-    slightly behind; if none is healthy, the primary is read. `replica` needs `redis+sentinel://` or
-    `redis+cluster://`. Default: `master`."""
+    """The server that reads and the page use: `primary` or `replica`. A replica may be slightly
+    behind; if none is healthy, the primary is read. `replica` needs `redis+sentinel://` or
+    `redis+cluster://`. Default: `primary`."""
     include_paths: str | Sequence[str] | None
     """Patterns of the paths to record, `/shop/* /api/*`; `*` matches any characters, `?` any one.
     Empty: all paths. Default: empty."""

@@ -37,7 +37,7 @@ class Curve:
     #: Whether the newest slice is still running.
     partial: bool = False
     #: Of several series that were added up: how many were, and how many there are.
-    looked_at: int = 1
+    examined: int = 1
     of: int = 1
 
 
@@ -63,10 +63,10 @@ def counted(
     starts = range(start, int(now) + 1, precision)
     oldest = next((at for at in starts if at in found), None)
     if oldest is None:
-        return Curve(name, "counter", precision, start, looked_at=len(replies), of=of)
+        return Curve(name, "counter", precision, start, examined=len(replies), of=of)
     values: list[float | None] = [found.get(at, 0) for at in starts if at >= oldest]
     return Curve(
-        name, "counter", precision, oldest, values, partial=True, looked_at=len(replies), of=of
+        name, "counter", precision, oldest, values, partial=True, examined=len(replies), of=of
     )
 
 
@@ -110,7 +110,7 @@ def spread(
     return percentile(found, len(replies) // 2, of)
 
 
-def percentile(found: Series[Spread | None], looked_at: int = 1, of: int = 1) -> Curve:
+def percentile(found: Series[Spread | None], examined: int = 1, of: int = 1) -> Curve:
     """Return how a percentile of observed values went."""
     return Curve(
         found.name,
@@ -119,7 +119,7 @@ def percentile(found: Series[Spread | None], looked_at: int = 1, of: int = 1) ->
         found.start,
         [None if one is None else one.quantile(QUANTILE) for one in found.values],
         partial=found.partial,
-        looked_at=looked_at,
+        examined=examined,
         of=of,
     )
 

@@ -87,7 +87,7 @@ class Detail:
     #: How many label sets there are, how many were looked at, and added up where there is no series
     #: without labels.
     sets_of: int = 0
-    sets_looked_at: int = 0
+    sets_examined: int = 0
     sets_added: int = 0
     #: Of observed values: how they were spread within the window, and over time.
     summary: Summary | None = None
@@ -152,7 +152,7 @@ def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Query[Detail]:
         found.total = whole(total)
     if found.kind in label_sets:
         known = label_sets[found.kind]
-        found.sets_of, found.sets_looked_at = known.total, len(known.by_name)
+        found.sets_of, found.sets_examined = known.total, len(known.by_name)
         found.labels = _labels(known.by_name)
         found.sets = _parts(known.by_name)[:MAX_SHOWN]
     return found

@@ -190,7 +190,7 @@ class Routes:
     found: int
     #: Label sets of requests that there are, and that were looked at.
     of: int
-    looked_at: int
+    examined: int
     #: Series of durations, and those of which percentiles were read.
     timed: int
     timed_read: int
@@ -256,7 +256,7 @@ def read_routes_now(
         found.routes,
         found.found,
         found.of,
-        found.looked_at,
+        found.examined,
         found.timed,
         found.timed_read,
         found.sampled,

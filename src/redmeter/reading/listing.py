@@ -43,7 +43,7 @@ class Listing:
     #: Series of the kind that match, as far as that is known without looking at each: those that
     #: begin as the pattern does.
     total: int
-    looked_at: int
+    examined: int
     #: Rows that there are after grouping and matching, of those that were looked at. A ranking
     #: keeps the first of them.
     found: int
@@ -105,7 +105,7 @@ def listing(
     pages = by_name and not grouped and _is_a_beginning(pattern)
     if ranked is not None:
         view, (number,) = yield [counting]
-        now, looked_at, found = view.now, ranked.looked_at, ranked.found
+        now, examined, found = view.now, ranked.examined, ranked.found
         shown = [
             replace(group, row=replace(group.row)) for group in ranked.rows[offset : offset + limit]
         ]
@@ -119,10 +119,10 @@ def listing(
         add_members(groups, joined, kind, pattern, grouped=grouped)
         for group in groups.values():
             group.compare()
-        now, looked_at, found = joined.now, len(joined.members), len(groups)
+        now, examined, found = joined.now, len(joined.members), len(groups)
         shown = sorted_rows(groups.values(), order)
         shown = shown if pages else shown[offset : offset + limit]
-        if looked_at == MAX_LISTED and not pages:
+        if examined == MAX_LISTED and not pages:
             unfinished = base_of(name_of(joined.members[-1]))
             for group in shown:
                 group.row.complete = group.row.name != unfinished
@@ -143,7 +143,7 @@ def listing(
     return Listing(
         rows,
         total,
-        looked_at,
+        examined,
         total if pages else found,
         None if ranked is None else ranked.at,
         made,

@@ -58,7 +58,7 @@ class Number:
     #: Since when it is known, Unix seconds; None: throughout the window.
     since: int | None = None
     #: Loggers that were read for it, and that there are.
-    looked_at: int = 0
+    examined: int = 0
     of: int = 0
     #: Of messages: whether the hours are sliding hours; else clock hours.
     sliding: bool = True
@@ -90,7 +90,7 @@ class RoutesPanel:
     found: int
     #: Label sets of requests that there are, and that were looked at.
     of: int
-    looked_at: int
+    examined: int
     sampled: bool
 
 
@@ -113,7 +113,7 @@ class CountersPanel:
     #: Names that there are, of those series that were looked at; and series that there are.
     found: int
     total: int
-    looked_at: int
+    examined: int
     #: When all series were ranked, Unix seconds; None where these were read just now.
     ranked_at: float | None
 
@@ -265,9 +265,9 @@ def overview(
     counters, said = panels.counters, panels.talk
     began = pages.hits_name and pages.hits_before is None
     for row in counters.rows:
-        if row.name == REQUESTS and pages.looked_at >= row.series:  # of which more is known
+        if row.name == REQUESTS and pages.examined >= row.series:  # of which more is known
             row.count, row.series, row.before = pages.count, pages.of, pages.count_before
-            row.complete = pages.looked_at == pages.of
+            row.complete = pages.examined == pages.of
         if began:  # within the time before, which is therefore no measure for others either
             row.before = None
     span = span_of(window, observed, now)
@@ -276,7 +276,7 @@ def overview(
         _numbers(all_requests, pages, said, window),
         chart if series else _usual(all_requests, busiest),
         [mark for mark in panels.marks if mark.time >= span.start],
-        RoutesPanel(pages.routes, pages.found, pages.of, pages.looked_at, pages.sampled),
+        RoutesPanel(pages.routes, pages.found, pages.of, pages.examined, pages.sampled),
         pages.values_start,
         pages.values_precision,
         MessagesPanel(
@@ -291,7 +291,7 @@ def overview(
             [row for row in counters.rows if row.name != HITS_FAILED][:COUNTERS],
             counters.found,
             counters.total,
-            counters.looked_at,
+            counters.examined,
             counters.ranked_at,
         ),
         panels.health,
@@ -307,7 +307,7 @@ def _numbers(all_requests: Totals, pages: RouteTable, said: Talk, window: Window
         numbers.hits = Number(pages.hits / pages.seconds, before, pages.hits_name)
         numbers.hits.count, numbers.hits.count_before = pages.hits, pages.hits_before
         # Other writers' label sets, of which some may not have been looked at.
-        numbers.hits.sampled = pages.hits_name == REQUESTS and pages.looked_at < pages.of
+        numbers.hits.sampled = pages.hits_name == REQUESTS and pages.examined < pages.of
     failures, failures_before = all_requests.failures, all_requests.failures_before
     numbers.errors = Number(failures.rate, count=failures.failed)
     numbers.errors.since = all_requests.failures_since()
@@ -324,7 +324,7 @@ def _numbers(all_requests: Totals, pages: RouteTable, said: Talk, window: Window
         numbers.logged = Number(said.errors, said.errors_expected)
         numbers.logged.sliding = said.errors_sliding
         numbers.logged.count, numbers.logged.count_before = said.errors, said.errors_before
-        numbers.logged.looked_at, numbers.logged.of = said.compared, said.sources
+        numbers.logged.examined, numbers.logged.of = said.compared, said.sources
     return numbers
 
 

@@ -163,9 +163,9 @@ def _grouped(counts: Mapping[str, int], group: GroupBy) -> dict[str | None, int]
     return sums
 
 
-def _sorted(rows: Iterable[Ranked], limit: int, groups: int, looked_at: int = 0) -> Ranking:
+def _sorted(rows: Iterable[Ranked], limit: int, groups: int, examined: int = 0) -> Ranking:
     highest = sorted(rows, key=lambda row: (-row.value, row.key or ""))[:limit]
-    return Ranking(highest, groups=groups, looked_at=looked_at or groups)
+    return Ranking(highest, groups=groups, examined=examined or groups)
 
 
 # --- Observed values -----------------------------------------------------------------------

@@ -68,7 +68,7 @@ class RouteTable:
     found: int = 0
     #: Label sets of requests that there are, and how many were looked at.
     of: int = 0
-    looked_at: int = 0
+    examined: int = 0
     #: Series of durations that there are, and of how many histograms were read.
     timed: int = 0
     timed_read: int = 0
@@ -107,7 +107,7 @@ class RouteCounts:
         self._series: dict[str, list[str]] = {}
         found.count_before = before = 0 if window.earlier else None
         for name, (_, labels), replies in series_in(requests):
-            found.looked_at += 1
+            found.examined += 1
             route = route_of(labels)
             page = self.by_route.setdefault(route, Route(route, before=before))
             self._series.setdefault(route, []).append(name)
@@ -127,7 +127,7 @@ class RouteCounts:
 
     def set_shares(self, found: RouteTable) -> None:
         """Set the shares and rates of the routes."""
-        all_counted = found.looked_at >= found.of or found.hits_name != HITS
+        all_counted = found.examined >= found.of or found.hits_name != HITS
         everything = found.count if all_counted else max(found.hits, found.count)
         for page in self.by_route.values():
             if found.count_before is None:

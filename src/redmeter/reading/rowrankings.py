@@ -150,8 +150,8 @@ def rank_all(store: Store, wanted: RankingKey) -> tuple[RowRanking, float]:
     cut = len(entry(window.fine, ""))
     walk = _Walk(wanted)
     size, pages = MIN_PAGE, 1
-    while walk.looked_at < MAX_RANKED:
-        size = min(size, MAX_RANKED - walk.looked_at)
+    while walk.examined < MAX_RANKED:
+        size = min(size, MAX_RANKED - walk.examined)
         asked = monotonic()
         with store.link.bounded(PATIENCE):
             index = index_of(store.keys, wanted.kind)
@@ -169,7 +169,7 @@ def rank_all(store: Store, wanted: RankingKey) -> tuple[RowRanking, float]:
         size = next_page(len(joined.members), elapsed - network)
     walk.end()
     return (
-        RowRanking(walk.rows, walk.found, walk.looked_at, view.now),
+        RowRanking(walk.rows, walk.found, walk.examined, view.now),
         max(monotonic() - began - pages * network, 0.0),
     )
 
@@ -190,7 +190,7 @@ class _Walk:
 
     def __init__(self, wanted: RankingKey) -> None:
         self._wanted = wanted
-        self.looked_at = self.found = 0
+        self.examined = self.found = 0
         self.rows: list[RowGroup] = []
         # Rows that may have more series, by name: few, since those of a name are almost adjacent.
         self._open: dict[str, RowGroup] = {}
@@ -199,7 +199,7 @@ class _Walk:
     def add(self, joined: Joined) -> None:
         """Add a page."""
         wanted = self._wanted
-        self.looked_at += len(joined.members)
+        self.examined += len(joined.members)
         self._last = name_of(joined.members[-1])
         add_members(self._open, joined, wanted.kind, wanted.pattern, grouped=wanted.grouped)
         # Between `jobs` and `jobs{queue="a"}` there may be `jobs2`, but after `jobs|` nothing is.
@@ -210,7 +210,7 @@ class _Walk:
 
     def end(self) -> None:
         """Keep the rows that are still open."""
-        complete = self.looked_at < MAX_RANKED
+        complete = self.examined < MAX_RANKED
         for group in self._open.values():
             group.row.complete = complete
         self._close(list(self._open))

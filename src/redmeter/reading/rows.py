@@ -159,7 +159,7 @@ class RowRanking:
     rows: Sequence[RowGroup]
     #: Rows that there are, and series that were read for them.
     found: int
-    looked_at: int
+    examined: int
     #: When it was begun, by the server's clock, Unix seconds.
     at: float
 
