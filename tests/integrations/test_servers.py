@@ -15,7 +15,15 @@ from support.applications import DJANGO, FLASK, ROUTES
 from support.load import Load, end
 from support.programs import Programs
 from support.servers import free_port
-from support.serving import Served, django_in_uvicorn, gunicorn, stored, uvicorn, waitress
+from support.serving import (
+    Served,
+    django_in_uvicorn,
+    gunicorn,
+    stored,
+    uvicorn,
+    waitress,
+    waitress_from_env,
+)
 from support.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -76,9 +84,14 @@ def test_no_header_of_a_client_becomes_a_route(programs: Programs, conn: Any, co
     assert stored(conn) == {(ROUTES["/users/7"], "2xx"): 4}
 
 
-def test_waitress_stores_every_request_that_it_answered(programs: Programs, conn: Any) -> None:
-    """Once it is told to flush by SIGTERM."""
-    port, served = free_port(), waitress()
+@pytest.mark.parametrize(
+    "served", [waitress(), waitress_from_env()], ids=["by the application", "from_env"]
+)
+def test_waitress_stores_every_request_that_it_answered(
+    programs: Programs, conn: Any, served: Served
+) -> None:
+    """It does not handle SIGTERM; the meter flushes then."""
+    port = free_port()
     program = served.start(programs, port)
     with Load(port, list(served.routes)) as load:
         load.until(program, 60)

@@ -73,6 +73,13 @@ def waitress() -> Served:
     return Served(f"{FLASK}\nredmeter.meter.flush_on_sigterm()", ROUTES, ("waitress",))
 
 
+def waitress_from_env() -> Served:
+    """Return one whose code knows nothing of metrics, loaded by the factory."""
+    code, env = FLASK.replace("redmeter = Redmeter(app)", ""), {"REDMETER_APP": "application:app"}
+    target = "redmeter.integrations.wsgi:from_env"
+    return Served(code, ROUTES, ("waitress", "--call"), env, target)
+
+
 def django_in_uvicorn() -> Served:
     """Return an application of Django's under uvicorn, with two workers."""
     return uvicorn(2)._replace(code=DJANGO, routes=ROUTES, env={"ASGI": "1"})

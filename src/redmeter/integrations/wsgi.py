@@ -35,7 +35,9 @@ application.
 Source: PEP 3333.
 """
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack, cast
 
@@ -329,7 +331,8 @@ def from_env() -> Application:
 
         REDMETER_APP=shop:app gunicorn 'redmeter.integrations.wsgi:from_env()'
 
-    A Flask application is counted by its routes, see flask.py.
+    A Flask application is counted by its routes, see flask.py. Where SIGTERM would end the process
+    at once, as it does under waitress and cheroot, it flushes first.
 
     Raises:
         InvalidSetting: REDMETER_APP is not set, or names no WSGI application.
@@ -338,9 +341,21 @@ def from_env() -> Application:
     if (flask := sys.modules.get("flask")) is not None and issubclass(type(app), flask.Flask):
         from redmeter.integrations.flask import Redmeter
 
-        Redmeter(cast(Any, app))
+        _flush_first(Redmeter(cast(Any, app)).meter)
         return app
-    return RedmeterMiddleware(app)
+    counted = RedmeterMiddleware(app)
+    _flush_first(counted.meter)
+    return counted
+
+
+def _flush_first(meter: Meter) -> None:
+    """Flush on SIGTERM where the server does not handle it. uWSGI does, which Python cannot see."""
+    if (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        and "uwsgi" not in sys.modules
+    ):
+        meter.flush_on_sigterm()
 
 
 class _Sized:
