@@ -36,7 +36,7 @@ from redmeter.errors import (
     UnknownPrecision,
     shown,
 )
-from redmeter.store.outcome import RetentionChanged
+from redmeter.store.shard import RetentionChanged
 
 SRC = Path(errors.__file__).parent
 

@@ -15,7 +15,7 @@ from redmeter.queries import Queries
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.marks import label_of
 from redmeter.recording.messages.fingerprint import Fingerprint, with_place
-from redmeter.recording.messages.messages import format_message
+from redmeter.recording.messages.instrument import format_message
 from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.messages.tracebacks import describe_error
 from redmeter.recording.next_store import NextStore

@@ -363,8 +363,9 @@ class Operation(NamedTuple):
     code: str
     keys: tuple[str, ...]
     args: tuple[str, ...]
-    #: Returns for each of the keys what is lost where it is refused: slice start or field, events.
-    told: Callable[[], Sequence[tuple[str, int]]]
+    #: Returns, for each key, the events that are lost if the server rejects it: (interval start or
+    #: field, number of events).
+    at_stake: Callable[[], Sequence[tuple[str, int]]]
 
 
 #: What a batch does, in order.

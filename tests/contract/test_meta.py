@@ -10,7 +10,7 @@ from redmeter import IncompatibleStore, InvalidSetting, StoreError, StoreRefused
 from redmeter.clock import ManualClock
 from redmeter.health.doctor import examine
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.store.outcome import RetentionChanged
+from redmeter.store.shard import RetentionChanged
 from redmeter.types import Outcome
 from support.stores import (
     OpenMeter,

@@ -61,7 +61,7 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
                 (key, p, s, int(start), int(n))
                 for key, (p, s, start, n) in zip(keys, rows, strict=True)
             ]
-            assert each.told() == [("", 0), *((str(row[3]), row[4]) for row in found)]
+            assert each.at_stake() == [("", 0), *((str(row[3]), row[4]) for row in found)]
             slices += found
             continue
         assert each.code == "add"
@@ -69,7 +69,7 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
         found_totals = [
             (name, int(n)) for name, n in zip(each.args[::2], each.args[1::2], strict=True)
         ]
-        assert each.told() == found_totals
+        assert each.at_stake() == found_totals
         totals += found_totals
     return slices, totals
 
@@ -182,7 +182,7 @@ def test_a_number_that_has_a_name_is_spelled_as_a_number() -> None:
     """That of an enumeration, for instance, whose text is its name."""
     made = event(KEYS, {1: 5}, "a", 7, Size.LARGE)
     assert [each.args[-1] for each in made] == ['[1,5,["7"],["3"]]', "3"]
-    assert [list(each.told())[-1] for each in made] == [("7", 3), ("a", 3)]
+    assert [list(each.at_stake())[-1] for each in made] == [("7", 3), ("a", 3)]
 
 
 @given(st.sampled_from(["a", "点"]), seconds, amounts, st.just({}) | retentions, st.booleans())
@@ -192,8 +192,8 @@ def test_one_event_alone_does_what_it_does_among_others(
     """Built in a faster way; the total is last, and is left out on request."""
     alone = event(KEYS, retention, name, second, amount, totals=totals)
     among = operations(KEYS, retention, {name: {second: amount}})
-    assert [(each.code, each.keys, each.args, list(each.told())) for each in alone] == [
-        (each.code, each.keys, each.args, list(each.told()))
+    assert [(each.code, each.keys, each.args, list(each.at_stake())) for each in alone] == [
+        (each.code, each.keys, each.args, list(each.at_stake()))
         for each in (among if totals else among[:-1])
     ]
 

@@ -50,7 +50,7 @@ def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, fl
     assert (only.code, index, before) == ("last", KEYS.gauges, str(KEYS.gauge_bytes))
     found = {}
     rows = list(parse(str(text)))
-    assert only.told() == [("", 0), *((start, 1) for _, _, start, _ in rows)]
+    assert only.at_stake() == [("", 0), *((start, 1) for _, _, start, _ in rows)]
     for key, (precision, samples, start, both) in zip(keys, rows, strict=True):
         value, time = both.split()
         at = key, int(start)

@@ -101,16 +101,16 @@ def test_what_is_lost_is_told_in_values_and_of_each_key() -> None:
     slices = {"a": {0: of([1.0] * 3), 60: of([2.0])}, "b": {HOUR - 5: of([3.0]), HOUR: of([4.0])}}
     made = by_code(histogram.operations(KEYS, {60: 5}, slices, width=5))
     four = [("0", 3), ("60", 1), (str(HOUR - 60), 1), (str(HOUR), 1)]
-    assert made["hist"].told() == [("", 0), *four]
-    assert made["moments"].told() == four
+    assert made["hist"].at_stake() == [("", 0), *four]
+    assert made["moments"].at_stake() == four
     nothing = [("", 0)] * 3
-    assert made["stat"].told() == [
+    assert made["stat"].at_stake() == [
         *(("0", 4), *nothing),
         *(("0", 1), *nothing),
         *((str(HOUR), 1), *nothing),
     ]
     for operation in made.values():
-        assert len(operation.told()) == len(operation.keys)
+        assert len(operation.at_stake()) == len(operation.keys)
 
 
 def test_statistics_are_of_hours_whatever_is_kept_of_histograms() -> None:

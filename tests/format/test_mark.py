@@ -108,7 +108,7 @@ def test_a_mark_is_told_as_lost_by_its_label() -> None:
     """One event each."""
     (one,) = operations(Keys(), [(1.5, "v1")])
     assert (one.code, one.keys, one.args[:2]) == ("mark", ("redmeter:marks:",), ("1.500", "v1"))
-    assert one.told() == [("v1", 1)]
+    assert one.at_stake() == [("v1", 1)]
 
 
 @pytest.mark.parametrize(

@@ -222,19 +222,19 @@ def test_an_hour_is_pushed_counted_seen_and_noted() -> None:
     assert made["push"].keys == ("p:recent:app:1:info",)
     entries = (f"{stamp}01.000000Z a1", f"{stamp}02.000000Z b2", f"{stamp}03.000000Z b3")
     assert made["push"].args == ("2592000", "100", "3", *entries)
-    assert made["push"].told() == [("app:1:info", 3)]
+    assert made["push"].at_stake() == [("app:1:info", 3)]
     key = "p:common:app:1:info"
     hourly = key, f"{key}:start", f"{key}:last", f"{key}:pstart"
     assert made["tally"].keys == ("p:distinct:app:1", *hourly)
     assert made["tally"].args == ("2592000", "1000", "5", str(NOON), "2", "b", "2", "a", "1")
-    assert list(made["tally"].told())[1] == (str(NOON), 3)
+    assert list(made["tally"].at_stake())[1] == (str(NOON), 3)
     assert made["seen"].keys == ("p:patterns:app:1:info",)
     times = f"{NOON + 2}.000000", f"{NOON + 3}.000000", "b3"
     assert made["seen"].args[:7] == ("2592000", "1000", "2", "b", *times)
     assert made["touch"].keys == ("p:messages:",)
     assert made["touch"].args == ("2592000", "app:1:info", f"{NOON + 3}.000000")
     for operation in made.values():
-        assert len(operation.told()) == len(operation.keys)
+        assert len(operation.at_stake()) == len(operation.keys)
 
 
 def test_hours_are_counted_in_order_and_pushed_together() -> None:

@@ -91,5 +91,5 @@ def test_one_operation_counts_the_steps_of_several_logs() -> None:
     older, newer = ("app:info", str(NOON - STEP), "1", "a", "3"), ("app:info", str(NOON), "2")
     other = "db:error", str(NOON), "1", "c", "1"
     assert made.args == (*head, *older, *newer, "a", "2", "b", "1", *other)
-    assert list(made.told()) == [("", 0)] * 4
+    assert list(made.at_stake()) == [("", 0)] * 4
     assert operations(Keys("p:"), {}) == []

@@ -9,7 +9,7 @@ import pytest
 from redmeter import Meter
 from redmeter.errors import InvalidSetting, StoreMoving
 from redmeter.migrating import migrate
-from redmeter.store.states import read_states
+from redmeter.store.migration_state import read_states
 from support.proxy import Proxy
 from support.servers import Server
 from support.stores import OpenStore, opened_stores, server_time

@@ -18,7 +18,7 @@ from redmeter.migrating import (
     survey,
     verify,
 )
-from redmeter.store.states import ShardState, read_states
+from redmeter.store.migration_state import ShardState, read_states
 from support.clusters import Cluster
 from support.migrating import Killed, Killer, fill, held
 from support.servers import Server

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from redmeter.store.spinning import Spinning
+from redmeter.store.busy_wait import BusyWait
 from support.canned import Canned
 from support.stores import OpenMeter, opened_meters
 
@@ -27,5 +27,5 @@ def canned() -> Iterator[Canned]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What is found out of waits, as they end: whether each spun."""
     seen: list[bool] = []
-    monkeypatch.setattr(Spinning, "learn", lambda _, spun, __: seen.append(spun))
+    monkeypatch.setattr(BusyWait, "learn", lambda _, spun, __: seen.append(spun))
     return seen

@@ -6,7 +6,7 @@ from typing import Any
 from redmeter.format.message import LogHour
 from redmeter.keys import HOUR
 from redmeter.recording.instruments import Gauge, Instrument
-from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 
 NOON = 1700000000 - 1700000000 % HOUR

@@ -21,9 +21,9 @@ from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.shards import ShardedKeys
 from redmeter.store import Store, indexes
 from redmeter.store.fan_out import STOPPED
+from redmeter.store.migration_state import parse_state, state_read
 from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, raised
-from redmeter.store.states import parse_state, state_read
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200

@@ -28,7 +28,7 @@ from redmeter.migrating.freeze import Freeze, wait_for_others
 from redmeter.migrating.report import Interrupted, MigrationError, Report, Survey
 from redmeter.store import Store
 from redmeter.store.config import StoreConfig
-from redmeter.store.states import ShardState, move_of, read_states
+from redmeter.store.migration_state import ShardState, move_of, read_states
 
 __all__ = ["Interrupted", "MigrationError", "Report", "Survey", "migrate", "survey"]
 

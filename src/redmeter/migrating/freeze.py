@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from redmeter.errors import StoreError
 from redmeter.migrating.report import Interrupted, MigrationError
 from redmeter.store import Store
+from redmeter.store.migration_state import read_states
 from redmeter.store.replies import Reply, raised
 from redmeter.store.scripts import FREEZE, collect_scripts
-from redmeter.store.states import read_states
 
 #: How long the source stays frozen after the last renewal, seconds.
 LEASE = 30.0

@@ -13,9 +13,9 @@ from redmeter.keys import FORMAT
 from redmeter.migrating.report import MigrationError
 from redmeter.store import Store
 from redmeter.store.config import StoreConfig, new_version
+from redmeter.store.migration_state import ShardState, move_of
 from redmeter.store.replies import Reply, raised
 from redmeter.store.scripts import RECEIVE, collect_scripts
-from redmeter.store.states import ShardState, move_of
 
 
 def new_token() -> str:

@@ -9,7 +9,7 @@ from _thread import RLock  # as it is on import: see flusher.py
 from redmeter.clock import Clock
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.instruments import LONG, NOW, Counter, Instrument
-from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.registry import Registry
 from redmeter.recording.stats import SERIES, RecorderStats
 

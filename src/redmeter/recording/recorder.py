@@ -34,7 +34,7 @@ from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import Flusher, FlushFailed, FlushRequest, in_background
 from redmeter.recording.instruments import NOW, Counter, Gauge, Histogram, Instrument
 from redmeter.recording.messages.fingerprint import Fingerprint
-from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.messages.redact import MessageRules
 from redmeter.recording.next_store import NextStore
 from redmeter.recording.registry import Labels, Registry

@@ -30,7 +30,7 @@ from redmeter.recording.instruments import (
     histogram_class,
 )
 from redmeter.recording.marks import Marks
-from redmeter.recording.messages.messages import Messages
+from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.messages.redact import MessageRules
 
 #: What stands for the series of a name that has too many, and for all series that are too many.

@@ -4,7 +4,6 @@ opening.py         open()
 store.py           Store: reads in one round trip, and its shards
 shard.py           Shard: applies a batch exactly once
 producers.py       producers, their numbers, and the batch that each has in flight
-outcome.py         what the script that applies a batch replied
 config.py          the store's configuration in `meta:`, and its epoch
 query.py           queries: reads in steps
 indexes.py         reads of indexes, merged from all shards
@@ -12,7 +11,7 @@ fan_out.py         runs reads on all shards of a cluster
 link.py            the protocol of what follows
 connection.py      one server: commands out, replies back
 deadlines.py       sockets that stop receiving at a deadline
-spinning.py        waits that spin for a moment before they sleep
+busy_wait.py       waits that spin for a moment before they sleep
 cluster.py         the same for a cluster's nodes
 topology.py        which node has a key; redirects; a single cluster node
 sentinel.py        the server that sentinels name

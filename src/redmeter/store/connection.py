@@ -36,6 +36,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
+from redmeter.store.busy_wait import BusyWait
 from redmeter.store.deadlines import bound
 from redmeter.store.link import Link
 from redmeter.store.packing import pack
@@ -47,7 +48,6 @@ from redmeter.store.replies import (
     translate,
 )
 from redmeter.store.retry import is_not_primary
-from redmeter.store.spinning import Spinning
 
 #: Commands of which nobody knows which key an error is about.
 _SCRIPTS = {"EVAL", "EVALSHA"}
@@ -97,7 +97,7 @@ class ServerLink(Link):
         self._bounded: deque[Any] = deque()
         self._pid = os.getpid()
         self._longest: float | None = None
-        self._spinning = Spinning()
+        self._busy_wait = BusyWait()
 
     def exchange(
         self,
@@ -110,7 +110,7 @@ class ServerLink(Link):
 
         Args:
             take: is given each reply as it arrives; what it returns stands in its place.
-            spin: for who can do nothing else before there is a reply: see spinning.py.
+            spin: for who can do nothing else before there is a reply: see busy_wait.py.
 
         Raises:
             StoreUnavailable: no connection, or it broke; `sent` says whether anything went out.
@@ -127,7 +127,7 @@ class ServerLink(Link):
             try:
                 sent, left = True, False
                 connection.send_packed_command((packed,))
-                wait = self._spinning.begin(connection) if spin else None
+                wait = self._busy_wait.begin(connection) if spin else None
                 replies = []
                 for command in commands:
                     _limit(connection, until)
@@ -135,7 +135,7 @@ class ServerLink(Link):
                     left = left or is_not_primary(reply)
                     replies.append(reply if take is None else take(reply))
                 if wait is not None:
-                    self._spinning.end(wait)
+                    self._busy_wait.end(wait)
                 usable = not left
                 if left:
                     self._leave(client)

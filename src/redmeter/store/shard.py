@@ -1,14 +1,15 @@
 """Shard: apply a batch exactly once.
 
 A batch (producer, sequence number, operations) is sent until the shard has replied. The script
-compares the number with the producer's watermark. So a batch whose reply was lost can be sent again
-and counts once, whether Redmeter, the client library or a proxy retries.
+compares the number with the producer's watermark, so a batch whose reply was lost can be sent again
+and counts once, no matter whether Redmeter, the client library or a proxy retries.
 
 A store on one server is one shard. On a cluster it has 64, each in its own slot, with its own
 producers, sequence numbers and configuration.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreMoving, StoreRefused, StoreUnavailable
@@ -17,18 +18,24 @@ from redmeter.store import config as configs
 from redmeter.store.config import StoreConfig, WantedConfig
 from redmeter.store.connection import ServerLink
 from redmeter.store.link import Link
-from redmeter.store.outcome import RetentionChanged, outcome_of
 from redmeter.store.producers import InFlightBatch, Producers
-from redmeter.store.replies import Command, Reply
+from redmeter.store.replies import SCRIPT, Command, Reply, error_code, raised
 from redmeter.store.retry import WriteRetry, is_transient
 from redmeter.store.scripts import Script, Steps, apply_script, run_steps
-from redmeter.types import Batch, Operations, Outcome
+from redmeter.types import Batch, Operations, Outcome, Rejection
 
 #: Seconds for which a watermark outlives its producer's last batch: longer than fine samples, so a
 #: server that evicts the keys that expire next evicts those first. A batch that was first sent half
 #: as long ago is applied only if its watermark exists.
 WATERMARK_SECONDS = 86400
 _WATERMARK = str(WATERMARK_SECONDS)
+_APPLIED = Outcome()
+#: Replies of the script while the store is being moved.
+_STATES = {-3: "frozen", -4: "receiving", -5: "moved"}
+
+
+class RetentionChanged(StoreRefused):
+    """A batch was made for another retention than the store's; nothing was written."""
 
 
 class Shard:
@@ -37,11 +44,11 @@ class Shard:
     Args:
         link: exchanges commands with its server.
         keys: the names of its keys.
-        wanted: what to keep, should it be new.
+        wanted: the configuration for a new store.
         shards: how many the store has.
         timeout: seconds for which a synchronous write is tried.
         clock: the producer's time.
-        sync_config: asks all shards what they keep, as far as they answer.
+        sync_config: loads the configuration of all shards that are reachable.
     """
 
     def __init__(
@@ -86,8 +93,8 @@ class Shard:
         known = [config for config in (self.config, self._wanted.known) if config is not None]
         version = version or configs.new_version(self.clock.wall())
         new = self._wanted.config._replace(version=version)
-        wanted = max(known, key=lambda config: config.epoch, default=new)
-        stored = yield from configs.bind(self.keys, wanted, self._shards)
+        proposed = max(known, key=lambda config: config.epoch, default=new)
+        stored = yield from configs.bind(self.keys, proposed, self._shards)
         self._wanted.compare(stored)
         self.config = stored
         return stored
@@ -103,18 +110,18 @@ class Shard:
         trim: bool = True,
         within: float | None = None,
     ) -> Outcome:
-        """Write at once, as one batch, and return when the store has answered.
+        """Write one batch synchronously.
 
         Args:
-            build: makes the operations for a retention; called again if that has changed.
+            build: makes the operations for a retention; called again if the retention changed.
             kept: the caller's own retention; then `meta:` is neither read nor created.
-            refuse: leave out slices that are aged or far in the future.
-            trim: remove what has left the retention.
-            within: seconds in all, whatever a caller's client would wait for; None: each try
-                waits for its answer, and what was sent is tried twice at least.
+            refuse: skip intervals that are aged or far in the future.
+            trim: remove samples outside the retention.
+            within: total seconds, whatever timeout a caller's client has; None: each attempt waits
+                for its reply, and a batch that was sent is attempted at least twice.
 
         Raises:
-            StoreUnavailable: no answer until the timeout. With `sent`, the batch may have been
+            StoreUnavailable: no reply until the timeout. If `sent`, the batch may have been
                 applied; it will not be sent again.
             StoreError: the server refused; nothing was written.
         """
@@ -138,14 +145,14 @@ class Shard:
         try:
             in_flight = InFlightBatch(producer, build)
             retry = WriteRetry(self.clock, self.timeout, within)
-            # Should it have forgotten what it kept, others know better than this process.
+            # A shard that lost its configuration must get that of the others, not this process's.
             if self.config is None and kept is None and self._sync_config is not None:
                 self._sync_config()
             while True:
                 try:
                     return self.attempt(in_flight, kept=kept, refuse=refuse, trim=trim)
                 except StoreUnavailable as error:
-                    # A try fails at once while the link leaves the server alone.
+                    # An attempt fails at once while the link is backing off from the server.
                     pause = self.link.retry_after(self.keys.meta) if in_flight.sent else 0.0
                     retry.wait(error, sent=in_flight.sent, at_least=pause)
                 except StoreRefused as error:
@@ -163,7 +170,7 @@ class Shard:
         refuse: bool = True,
         trim: bool = True,
     ) -> Outcome:
-        """Send a batch in flight once more, whatever became of it before: see sending()."""
+        """Send a batch in flight once more, whatever the outcome before: see sending()."""
         return run_steps(
             self._collect, self.sending(in_flight, kept=kept, refuse=refuse, trim=trim)
         )
@@ -179,15 +186,15 @@ class Shard:
         refuse: bool = True,
         trim: bool = True,
     ) -> Steps[Outcome]:
-        """Send a batch in flight once more, whatever became of it before.
+        """Send a batch in flight once more, whatever the outcome before.
 
         Args:
-            in_flight: made by one producer after the one before was answered.
+            in_flight: created after the producer's previous batch was acknowledged.
             kept, refuse, trim: see write(); the same each time.
 
         Raises:
-            StoreUnavailable: no answer. `sent` says, as of all others, whether the batch may have
-                been applied now or earlier; it has then to come again.
+            StoreUnavailable: no reply. `sent`, as on every error, is whether the batch may have
+                been applied now or earlier; then it must be sent again.
             StoreError: the server refused; nothing was written now.
         """
         producer = in_flight.producer
@@ -195,11 +202,11 @@ class Shard:
             bound = False
             try:
                 version = ""
-                own = kept
-                if own is None:
+                retention = kept
+                if retention is None:
                     config = self.config or (yield from self.load_config())
-                    own, version = config.kept, config.version
-                batch, bound = in_flight.batch(own, version), True
+                    retention, version = config.kept, config.version
+                batch, bound = in_flight.batch(retention, version), True
                 must_exist = in_flight.sent and (
                     producer.acknowledged or in_flight.age(self.clock) > WATERMARK_SECONDS / 2
                 )
@@ -221,14 +228,14 @@ class Shard:
                 self.link.recover()
                 raise
             except StoreMoving as error:
-                # Where it was moved, no batch is ever applied again, however late it arrives.
+                # A moved store never applies a batch again, however late it arrives.
                 error.sent = in_flight.sent and error.state != "moved"
                 raise
             except StoreError as error:
                 error.sent = in_flight.sent
                 if getattr(error, "code", "") != "WRONGTYPE" or not bound or in_flight.renewed:
                     raise
-                # Somebody else uses the watermark's key.
+                # Another program uses the watermark's key.
                 if in_flight.sent:
                     return Outcome(applied=False, uncertain=True)
                 in_flight.renew()
@@ -242,19 +249,19 @@ class Shard:
         refuse: bool = True,
         trim: bool = True,
     ) -> Steps[Outcome]:
-        """Send a batch once. Sending it again with the same number is always safe.
+        """Send a batch once. Sending it again under the same number is always safe.
 
         Args:
             batch: made for the retention of this version.
-            version: of meta:, or "" not to look.
-            must_exist: the batch has been sent before, and its producer had been acknowledged
-                before: without a watermark nobody can tell whether it was applied.
+            version: of `meta:`; "" skips the check.
+            must_exist: the batch was sent before, and its producer had been acknowledged before
+                that: without a watermark the outcome is unknown.
             refuse, trim: see write().
 
         Raises:
             RetentionChanged: made for another retention; nothing was written.
             StoreMoving: the store is being moved, or was moved; nothing was written now.
-            StoreUnavailable: the answer is missing.
+            StoreUnavailable: no reply.
             StoreError: the server refused; nothing was written.
         """
         script, keys, args = self._request(
@@ -263,13 +270,13 @@ class Shard:
         return outcome_of(batch, (yield script.command(keys, args)))
 
     def write_by(self, call: Callable[[Command], Reply], operations: Operations) -> Outcome:
-        """Have one batch sent by somebody else, among commands of their own.
+        """Send one batch among a caller's own commands.
 
-        It is sent whole, so that it may stand anywhere; and sent again, it is applied once. The
-        store's `meta:` is neither asked nor made.
+        The script is sent as text, so the command can be anywhere in a pipeline; a retry is applied
+        once. `meta:` is neither read nor created.
 
         Args:
-            call: sends a command, and returns its reply, texts as bytes or decoded.
+            call: sends a command and returns its reply, texts as bytes or decoded.
 
         Raises:
             StoreError: the server refused; nothing was written.
@@ -301,3 +308,54 @@ class Shard:
             numbers = str(len(operation.keys)), str(len(operation.args))
             args += (operation.code, *numbers, *operation.args)
         return apply_script([operation.code for operation in batch.operations]), keys, args
+
+
+def outcome_of(batch: Batch, reply: Reply) -> Outcome:
+    """Parse the script's reply to a batch.
+
+    Raises:
+        RetentionChanged, StoreError: see Shard.applying().
+    """
+    if reply == 1:
+        return _APPLIED
+    if reply == 0:
+        return Outcome(applied=False)
+    if reply == -1:
+        raise RetentionChanged("ERR", "the store's retention has changed")
+    if reply == -2:
+        return Outcome(applied=False, uncertain=True)
+    if isinstance(reply, int):
+        raise StoreMoving(_STATES[reply])
+    return _outcome(batch.operations, raised(reply)[1:])
+
+
+def _outcome(operations: Operations, reply: Sequence[Any]) -> Outcome:
+    """Parse the rest of the script's reply: number of a key, its error or answer, and so on."""
+    keys = [key for operation in operations for key in operation.keys]
+    at_stake: Sequence[tuple[str, int]] | None = None
+    answers, rejections = [], []
+    for number, item in zip(reply[::2], reply[1::2], strict=True):
+        at = int(number) - 3  # after watermark and meta
+        text = item if isinstance(item, str) else item.decode(errors="replace")
+        if text.startswith("is "):
+            answers.append((keys[at], text[3:]))
+            continue
+        if at_stake is None:
+            at_stake = [each for operation in operations for each in operation.at_stake()]
+        text = SCRIPT.sub("", text)
+        rejections.append(Rejection(keys[at], _reason(text), text, *at_stake[at]))
+    return Outcome(rejections=tuple(rejections), answers=tuple(answers))
+
+
+def _reason(text: str) -> str:
+    """Return the class of an error, a small fixed vocabulary that can be counted."""
+    if text in ("aged", "future"):
+        return text
+    if text.startswith("unkept"):
+        return "unkept"
+    if "overflow" in text or "ERR value is not an integer" in text:  # an amount past 2^63 - 1
+        return "overflow"
+    if "not an integer" in text:  # "hash value is not …": another program's value
+        return "not-a-number"
+    code = error_code(text)
+    return "denied" if code == "NOPERM" else code

@@ -1,4 +1,4 @@
-"""Spinning: look for a reply without sleeping, for a moment, where that is quicker.
+"""BusyWait: look for a reply without sleeping, for a moment, where that is quicker.
 
 To sleep until a reply comes, and to be woken, may take longer than a server nearby needs to answer:
 some 40 us in a virtual machine, whose processors halt meanwhile. So a thread that can do nothing
@@ -33,7 +33,7 @@ class Wait(NamedTuple):
     since: float
 
 
-class Spinning:
+class BusyWait:
     """How to wait for the replies of one server; threads may share it, for these are estimates."""
 
     __slots__ = ("_slept", "_spun", "_turn")

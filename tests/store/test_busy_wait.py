@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from redmeter.errors import StoreRefused, StoreUnavailable
-from redmeter.store import spinning
+from redmeter.store import busy_wait
+from redmeter.store.busy_wait import SPIN_SECONDS, TRY, BusyWait
 from redmeter.store.connection import ServerLink
-from redmeter.store.spinning import SPIN_SECONDS, TRY, Spinning
 from support.canned import Canned, Last, client_of
 from support.certificates import POSSIBLE, Authority
 from support.servers import Server
 
 
-def shares(spinner: Spinning, spun: float, slept: float, waits: int) -> float:
+def shares(spinner: BusyWait, spun: float, slept: float, waits: int) -> float:
     """Have waits take so long, seconds, and return the part of them that spun."""
     times = 0
     for _ in range(waits):
@@ -44,13 +44,13 @@ def test_what_is_quicker_is_done_and_the_other_way_tried_at_times(
     spun: float, slept: float, expected: bool
 ) -> None:
     """From the third wait on."""
-    share = shares(Spinning(), spun, slept, 100 * TRY)
+    share = shares(BusyWait(), spun, slept, 100 * TRY)
     assert share == pytest.approx(1 - 1 / TRY if expected else 1 / TRY, abs=0.001)
 
 
 def test_a_mind_is_changed_soon_and_not_by_a_single_wait() -> None:
     """A few tries of the other way are enough; one long wait is forgotten as soon."""
-    spinner = Spinning()
+    spinner = BusyWait()
     assert shares(spinner, 40e-6, 80e-6, 10 * TRY) > 0.9
     shares(spinner, 120e-6, 80e-6, TRY)
     assert shares(spinner, 120e-6, 80e-6, 10 * TRY) < 0.1
@@ -65,8 +65,8 @@ def test_a_mind_is_changed_soon_and_not_by_a_single_wait() -> None:
 def spins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Every wait is of one kind, whatever else runs in this process."""
     found: bool = request.param
-    monkeypatch.setattr(spinning, "_is_alone", lambda: found)
-    monkeypatch.setattr(Spinning, "spins", lambda _: True)
+    monkeypatch.setattr(busy_wait, "_is_alone", lambda: found)
+    monkeypatch.setattr(BusyWait, "spins", lambda _: True)
     return found
 
 
@@ -154,7 +154,7 @@ class Silent:
 def test_looking_ends_after_a_moment(spins: bool) -> None:
     """Where nothing comes; and where something else could run, there is none."""
     connection = Silent()
-    assert Spinning().begin(connection).spun is spins
+    assert BusyWait().begin(connection).spun is spins
     assert bool(connection.looks) is spins
 
 
@@ -165,7 +165,7 @@ from redmeter import Meter
 waits = []
 with Meter(sys.argv[1], sync=True) as meter:
     meter.count("hits")
-    spinner = meter._store.shards[0].link._spinning
+    spinner = meter._store.shards[0].link._busy_wait
     learn = type(spinner).learn
 
     def noted(self, spun, seconds):

@@ -20,7 +20,7 @@ from redmeter.recording.messages.coalesce import (
     message_event,
 )
 from redmeter.recording.messages.fingerprint import Fingerprint, Phrase, is_wordless
-from redmeter.recording.messages.logs import PendingLog
+from redmeter.recording.messages.pending import PendingLog
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 
 

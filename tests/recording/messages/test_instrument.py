@@ -7,7 +7,7 @@ import pytest
 
 from redmeter import InvalidName, InvalidSetting, Meter
 from redmeter.keys import HOUR
-from redmeter.recording.messages.messages import format_message
+from redmeter.recording.messages.instrument import format_message
 from redmeter.recording.registry import Registry
 from redmeter.testing import ManualClock, MemoryMeter
 from support.messages import NOON, Nobody, Unspeakable, a_cell, failing
