@@ -1,6 +1,6 @@
 """Evaluation of a query at all its times at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -53,6 +53,11 @@ class Answer:
     infos: list[str]
 
 
+def unchanged(node: nodes.Node) -> nodes.Node:
+    """Return a query as it is."""
+    return node
+
+
 @dataclass(frozen=True)
 class Engine:
     """Answers queries.
@@ -63,12 +68,14 @@ class Engine:
         delayed_name_removal: keep metric names until the end of a query, so that label_replace()
             can use them; Prometheus' feature flag promql-delayed-name-removal.
         subquery_step: step of a subquery that names none, in milliseconds.
+        rewrite: changes a query before it is evaluated.
     """
 
     semantics: Semantics
     limits: Limits = field(default_factory=Limits)
     delayed_name_removal: bool = False
     subquery_step: int = SUBQUERY_STEP
+    rewrite: Callable[[nodes.Node], nodes.Node] = unchanged
 
     def instant(self, query: str, time: int) -> Answer:
         """Answer a query at one time, in milliseconds."""
@@ -89,7 +96,7 @@ class Engine:
 
     def _answer(self, query: str, times: Times, *, instant: bool) -> Answer:
         try:
-            node = parse(query, self.limits)
+            node = self.rewrite(parse(query, self.limits))
             kind = nodes.kind_of(node)
             if not instant and kind not in (nodes.Kind.SCALAR, nodes.Kind.VECTOR):
                 raise BadQuery(

@@ -1,5 +1,7 @@
 """Warnings and infos of an answer, each with the position that caused it, each once."""
 
+import time
+
 
 def quoted(text: str) -> str:
     """Return a text in double quotes; bytes that are no UTF-8 as \\x escapes."""
@@ -95,6 +97,20 @@ class Notes:
         what = "incompatible sample types encountered for binary operator"
         self.inform(f"{what} {quoted(operator)}: {left} {operator} {right}", position)
 
+    def wide_intervals(self, until: int, width: int, window: int, position: str) -> None:
+        """Inform that stored intervals are wider than the windows of a rate.
+
+        Args:
+            until: the end of the last of them, in milliseconds.
+            width, window: milliseconds.
+        """
+        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until // 1000))
+        what = (
+            f"windows of {_duration(window)} before {moment} are averages of stored intervals of"
+            f" up to {_duration(width)}; a longer retention of narrower intervals changes that"
+        )
+        self.inform(what, position)
+
     def ignored_in_aggregation(self, aggregation: str, position: str) -> None:
         """Inform that an aggregation left histograms out."""
         self.inform(f"ignored histogram in {aggregation} aggregation", position)
@@ -103,6 +119,15 @@ class Notes:
         """Inform that a function left the histograms of a mixed range out."""
         what = "ignored histograms in a range containing both floats and histograms"
         self.inform(f"{what} for metric name {quoted(name)}", position)
+
+
+def _duration(milliseconds: int) -> str:
+    """Return a duration as PromQL writes it, in its largest whole unit."""
+    units = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
+    for unit, size in units:
+        if milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"
 
 
 def _for_metric(name: str) -> str:

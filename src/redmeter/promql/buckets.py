@@ -1,0 +1,168 @@
+"""Classic buckets as views of native histograms.
+
+`x_bucket` is what dashboards ask for, and the store has more: exponential buckets. So
+histogram_quantile() of rates and sums of `x_bucket` is rewritten to the native histogram `x`, which
+keeps the full resolution. Elsewhere `x_bucket` has series with a label `le`: the same bounds for
+all series of an answer, at the finest schema with at most 64 of them.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from redmeter.promql import nodes
+from redmeter.promql.histogram import bound
+from redmeter.promql.intervals import CounterTable, Native
+from redmeter.promql.nodes import Matcher
+from redmeter.promql.values import NAME, Floats, format_float, with_label, without
+
+SUFFIX = "_bucket"
+LE = "le"
+#: Most bounds of classic buckets, without +Inf.
+MAX_BOUNDS = 64
+#: The schema of stored histograms.
+SCHEMA = 4
+
+_RANGES = ("rate", "increase", "irate")
+_FUNCTIONS = ("histogram_quantile", "histogram_fraction")
+
+
+# --- Full resolution -------------------------------------------------------------------------
+
+
+def full_resolution(node: nodes.Node) -> nodes.Node:
+    """Return a query in which quantiles of classic buckets are those of native histograms."""
+    match node:
+        case nodes.Call():
+            arguments = tuple(full_resolution(each) for each in node.arguments)
+            if node.function in _FUNCTIONS:
+                native = _native(arguments[-1])
+                if native is not None:
+                    arguments = (*arguments[:-1], native)
+            return replace(node, arguments=arguments)
+        case nodes.Binary():
+            left, right = full_resolution(node.left), full_resolution(node.right)
+            return replace(node, left=left, right=right)
+        case nodes.Aggregation():
+            return replace(node, expression=full_resolution(node.expression))
+        case nodes.Parentheses() | nodes.Negation() | nodes.Subquery():
+            return replace(node, expression=full_resolution(node.expression))
+        case _:
+            return node
+
+
+def _native(node: nodes.Node) -> nodes.Node | None:
+    """Return an expression over classic buckets as one over native histograms, if it can be."""
+    match node:
+        case nodes.Selector():
+            matchers = _native_matchers(node.matchers)
+            return None if matchers is None else replace(node, matchers=matchers)
+        case nodes.RangeSelector():
+            matchers = _native_matchers(node.selector.matchers)
+            if matchers is None:
+                return None
+            return replace(node, selector=replace(node.selector, matchers=matchers))
+        case nodes.Parentheses():
+            inner = _native(node.expression)
+            return None if inner is None else replace(node, expression=inner)
+        case nodes.Call() if node.function in _RANGES:
+            inner = _native(node.arguments[0])
+            return None if inner is None else replace(node, arguments=(inner,))
+        case nodes.Aggregation() if node.operator in ("sum", "avg"):
+            if (LE in node.labels) is node.without:
+                return None
+            inner = _native(node.expression)
+            labels = tuple(label for label in node.labels if label != LE)
+            return None if inner is None else replace(node, expression=inner, labels=labels)
+        case nodes.Binary() if node.operator in ("*", "/"):
+            return _scaled(node)
+        case _:
+            return None
+
+
+def _scaled(node: nodes.Binary) -> nodes.Node | None:
+    scalar = nodes.Kind.SCALAR
+    if nodes.kind_of(node.right) is scalar:
+        left = _native(node.left)
+        return None if left is None else replace(node, left=left)
+    if nodes.kind_of(node.left) is scalar and node.operator == "*":
+        right = _native(node.right)
+        return None if right is None else replace(node, right=right)
+    return None
+
+
+def _native_matchers(matchers: Sequence[Matcher]) -> tuple[Matcher, ...] | None:
+    native: list[Matcher] = []
+    named = False
+    for matcher in matchers:
+        if matcher.name == LE:
+            return None
+        if matcher.name == NAME:
+            if matcher.operator != "=" or not matcher.value.endswith(SUFFIX):
+                return None
+            matcher = replace(matcher, value=matcher.value.removesuffix(SUFFIX))
+            named = True
+        native.append(matcher)
+    return tuple(native) if named else None
+
+
+# --- Classic buckets -------------------------------------------------------------------------
+
+
+def classic_buckets(natives: Iterable[Native]) -> list[CounterTable]:
+    """Return the classic buckets of histograms; their labels get the label `le`.
+
+    Args:
+        natives: with the names of the buckets.
+    """
+    chosen = list(natives)
+    positive = {index for one in chosen for index in one.positive}
+    negative = {index for one in chosen for index in one.negative}
+    shift = 0
+    while len(_groups(positive, shift, -1)) + len(_groups(negative, shift, 1)) > MAX_BOUNDS:
+        shift += 1
+    uppers, lowers = _groups(positive, shift, -1), _groups(negative, shift, 1)[::-1]
+    bounds = [-bound(index - 1, SCHEMA - shift) for index in lowers]
+    bounds += [0.0, *(bound(index, SCHEMA - shift) for index in uppers), math.inf]
+    zeros = bool(negative) or any(one.table.values[2].any() for one in chosen)
+    which = [number for number, edge in enumerate(bounds) if zeros or edge]
+    return [_classic(one, shift, (lowers, uppers), bounds, which) for one in chosen]
+
+
+def _groups(indexes: Iterable[int], shift: int, next_to: int) -> list[int]:
+    """Return the indexes of wider buckets that hold some buckets, and of those next to them.
+
+    With the empty bucket before another, the lower bound of that is a bound, too.
+    """
+    groups = {((index - 1) >> shift) + 1 for index in indexes}
+    return sorted(groups | {group + next_to for group in groups})
+
+
+def _classic(
+    one: Native,
+    shift: int,
+    groups: tuple[Sequence[int], Sequence[int]],
+    bounds: Sequence[float],
+    which: Sequence[int],
+) -> CounterTable:
+    values = one.table.values
+    split = 3 + len(one.positive)
+
+    def summed(own: Sequence[int], rows: Floats, groups: Sequence[int]) -> Floats:
+        sums = np.zeros((len(groups), values.shape[1]))
+        place = {group: row for row, group in enumerate(groups)}
+        for index, row in zip(own, rows, strict=True):
+            sums[place[((index - 1) >> shift) + 1]] += row
+        return sums
+
+    below = summed(one.negative, values[split:], groups[0])
+    above = summed(one.positive, values[3:split], groups[1])
+    counts = np.cumsum(np.concatenate([below, values[2:3], above]), axis=0)
+    cumulative = np.concatenate([counts, values[:1]])[list(which)]
+    bare = without(one.labels, (LE,))
+    labels = [with_label(bare, LE, format_float(bounds[number])) for number in which]
+    size = len(which)
+    birth, complete = np.repeat(one.table.birth[:1], size), np.repeat(one.table.complete[:1], size)
+    return CounterTable(one.table.grid, labels, cumulative, birth, complete)

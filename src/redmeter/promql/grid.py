@@ -1,0 +1,217 @@
+"""Cumulative functions of counters whose intervals have several widths.
+
+A store keeps the counts of intervals: the newest ones narrow, older ones wider. The edges of all
+intervals that are used are one grid, the same for all series of a store. At each edge the
+cumulative count is known exactly: the grand total less everything later. Between two edges it is a
+straight line. With S_P the counts of intervals of precision P, T the grand total and `now` the
+server's time:
+
+    C(now) = T
+    C(b)   = T - sum of S_P of all intervals that start at or after b
+
+where P is the finest precision that still holds b. From one precision to the next coarser one, the
+sum continues at an edge that both have. So the current interval is counted once, and events that
+arrive between the reads of two hashes only move the newest interval.
+
+Before the oldest edge the count is 0 if it is 0 at that edge; else it is unknown.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from redmeter.promql.values import Bools, Floats, Times
+
+#: How long events are on their way, at most, as readers assume; milliseconds.
+FLUSHED = 2_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """Intervals of one precision within a grid.
+
+    Attributes:
+        precision: their width in seconds.
+        first: start of the oldest one.
+        end: where the part continues that is newer; None: it ends at the current interval.
+        edges: how many edges of the grid are starts of its intervals; those newer than these
+            belong to a finer part.
+    """
+
+    precision: int
+    first: int
+    end: int | None
+    edges: int
+
+    def count(self, now: int) -> int:
+        """Return how many intervals there are at a time in seconds."""
+        end = (now // self.precision + 1) * self.precision if self.end is None else self.end
+        return (end - self.first) // self.precision
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The edges of intervals, from the oldest that is needed to the current time.
+
+    Attributes:
+        edges: milliseconds, ascending; the last one is the current time.
+        parts: the finest precision first.
+    """
+
+    edges: Times
+    parts: tuple[Part, ...]
+
+    @property
+    def now(self) -> int:
+        """The server's time in milliseconds."""
+        return int(self.edges[-1])
+
+    @property
+    def horizon(self) -> int:
+        """Until when all events have arrived, in milliseconds."""
+        return self.now - FLUSHED
+
+    def at(self, values: Floats, times: Times) -> Floats:
+        """Return cumulative functions at some times, series x times.
+
+        Before the oldest edge they have its value, after the current time that of now.
+
+        Args:
+            values: series x edges.
+        """
+        times = np.clip(times, self.edges[0], self.edges[-1])
+        left = np.minimum(np.searchsorted(self.edges, times, side="right") - 1, self._last)
+        start, end = self.edges[left], self.edges[left + 1]
+        share = (times - start) / (end - start)
+        before = values[:, left]
+        result: Floats = before + (values[:, left + 1] - before) * share
+        return result
+
+    @property
+    def _last(self) -> int:
+        return len(self.edges) - 2
+
+    def wider_than(self, window: int, since: int) -> tuple[int, int] | None:
+        """Return until when intervals are wider than a window, and their greatest width.
+
+        Args:
+            window: milliseconds.
+            since: only intervals that end after this time, in milliseconds.
+        """
+        widths = np.diff(self.edges)
+        wide = np.flatnonzero((widths > window) & (self.edges[1:] > since))
+        if not len(wide):
+            return None
+        return int(self.edges[wide[-1] + 1]), int(widths[wide].max())
+
+
+def make_grid(retention: Mapping[int, int], now: float, since: float) -> Grid:
+    """Return the grid of the finest intervals that reach back to a time.
+
+    Args:
+        retention: precision in seconds -> samples.
+        now: the server's time in seconds.
+        since: seconds.
+    """
+    second = math.floor(now)
+    edges: list[int] = []
+    parts: list[Part] = []
+    for precision in sorted(retention):
+        if edges and edges[0] <= since:
+            break
+        newest = second // precision * precision
+        oldest = newest - (retention[precision] - 1) * precision
+        limit = edges[0] if edges else newest + precision
+        added = range(oldest, limit, precision)
+        if not added:
+            continue
+        end = next((edge for edge in edges if edge % precision == 0), None)
+        parts.append(Part(precision, oldest, end, len(added)))
+        edges = [*added, *edges]
+    times = np.array(edges, np.int64) * 1000
+    current = max(math.floor(now * 1000), int(times[-1]) + 1)
+    return Grid(np.append(times, current), tuple(parts))
+
+
+@dataclass(frozen=True)
+class Cumulative:
+    """Cumulative functions on a grid.
+
+    Attributes:
+        values: series x edges.
+        birth: for each series the first edge at which it exists, in milliseconds.
+        complete: whether each series is known to be 0 before its first edge.
+    """
+
+    values: Floats
+    birth: Times
+    complete: Bools
+
+
+def accumulate(
+    grid: Grid,
+    counts: Sequence[Floats],
+    stored: Sequence[Bools],
+    totals: Floats | None,
+    *,
+    whole: bool = False,
+) -> Cumulative:
+    """Return the cumulative functions of series.
+
+    Args:
+        counts: for each part of the grid, series x intervals.
+        stored: for each part of the grid, which of them are stored.
+        totals: the grand totals; None: unknown, and the functions begin with 0.
+        whole: whether the grid has all precisions that are kept; matters without totals.
+    """
+    size = len(counts[0])
+    columns = len(grid.edges)
+    values = np.zeros((size, columns))
+    exists = np.zeros((size, columns), bool)
+    at = columns - 1  # the edges from here on are done
+    for part, own, there in zip(grid.parts, counts, stored, strict=True):
+        later = np.cumsum(own[:, ::-1], axis=1)[:, ::-1]
+        base = np.zeros(size)
+        if part.end is not None:
+            base = values[:, np.searchsorted(grid.edges, part.end * 1000)]
+        begin = at - part.edges
+        values[:, begin:at] = base[:, None] - later[:, : part.edges]
+        exists[:, begin:at] = there[:, : part.edges]
+        if at < columns - 1:  # the last of them overlaps finer intervals, which know better
+            exists[:, at - 1] &= values[:, at - 1] < values[:, at]
+        at = begin
+    if totals is None:
+        # Before the grid nothing is known, unless the grid has all that is stored.
+        complete = ~exists[:, 0] & whole
+        values -= values[:, :1].copy()
+    else:
+        # The reads of two precisions are not one moment: the function never falls.
+        values = np.minimum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
+        # Programs that write intervals without a grand total count too.
+        values += np.maximum(totals, -values[:, 0])[:, None]
+        complete = values[:, 0] == 0
+    first = np.where(exists.any(axis=1), exists.argmax(axis=1), columns - 1)
+    birth = np.where(complete, grid.edges[first], grid.edges[0])
+    return Cumulative(values, birth, complete)
+
+
+def lay(part: Part, count: int, fields: Mapping[int, float], row: Floats, stored: Bools) -> None:
+    """Put the fields of a hash in a row; intervals of the future are added to the newest one.
+
+    Args:
+        count: intervals of the part.
+        fields: start in seconds -> value.
+        row, stored: of the series, changed here.
+    """
+    if not fields:
+        return
+    starts = np.fromiter(fields.keys(), np.int64, len(fields))
+    values = np.fromiter(fields.values(), np.float64, len(fields))
+    places = (starts - part.first) // part.precision
+    inside = (places >= 0) & (places < count)
+    np.add.at(row, places[inside], values[inside])
+    stored[places[inside]] = True
+    if part.end is None:
+        row[-1] += values[places >= count].sum()

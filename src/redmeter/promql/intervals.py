@@ -1,0 +1,270 @@
+"""Semantics of a store that keeps the counts of intervals.
+
+A counter is the cumulative function of grid.py. It is exact at the edges of intervals and linear
+between them, so an increase is a difference: nothing is extrapolated, and the first count of a
+series is not lost. Histograms are cumulative functions of each bucket. Gauges are samples, each
+with its own time; a window takes them from the finest precision that holds all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from redmeter.promql.grid import Grid
+from redmeter.promql.histogram import Histogram
+from redmeter.promql.interval_ranges import counter_range, gauge_range, native_range
+from redmeter.promql.limits import Limits
+from redmeter.promql.nodes import Matcher
+from redmeter.promql.notes import Notes
+from redmeter.promql.semantics import RangeCall, Series
+from redmeter.promql.values import (
+    Bools,
+    Floats,
+    Labels,
+    Objects,
+    Times,
+    Vector,
+    concatenate,
+)
+
+#: How long a gauge keeps its last value, in milliseconds; longer where its intervals are wider.
+LOOKBACK = 300_000
+
+
+@dataclass(frozen=True)
+class CounterTable:
+    """Counters on one grid.
+
+    Attributes:
+        grid: their edges.
+        labels: of each row.
+        values: cumulative, series x edges.
+        birth: the first time at which each exists, in milliseconds.
+        complete: which are known to be 0 before the first edge.
+    """
+
+    grid: Grid
+    labels: list[Labels]
+    values: Floats
+    birth: Times
+    complete: Bools
+
+    def present(self, times: Times) -> Bools:
+        """Return which counters exist at which times."""
+        present: Bools = times >= self.birth[:, None]
+        return present
+
+    def at(self, times: Times) -> Floats:
+        """Return their values at some times."""
+        return self.grid.at(self.values, times)
+
+    def row(self, number: int) -> "CounterTable":
+        """Return the table of one row."""
+        part = slice(number, number + 1)
+        return CounterTable(
+            *(self.grid, self.labels[part], self.values[part]),
+            *(self.birth[part], self.complete[part]),
+        )
+
+    def series(self, after: int, until: int) -> list[Series]:
+        """Return the values at the edges later than `after` and no later than `until`."""
+        edges = self.grid.edges[:-1]
+        inside = (edges > after) & (edges <= min(until, self.grid.horizon))
+        times = edges[inside]
+        values = self.values[:, :-1][:, inside]
+        return [
+            Series(labels, times[times >= birth], values[row][times >= birth])
+            for row, (labels, birth) in enumerate(zip(self.labels, self.birth, strict=True))
+        ]
+
+
+@dataclass(frozen=True)
+class Native:
+    """A histogram as cumulative functions.
+
+    Attributes:
+        labels: its labels.
+        table: the functions: the count, the sum, the zero bucket, the positive buckets, the
+            negative ones.
+        positive, negative: indexes of the buckets.
+    """
+
+    labels: Labels
+    table: CounterTable
+    positive: tuple[int, ...]
+    negative: tuple[int, ...]
+
+    def histograms(self, numbers: Floats, present: Bools, *, gauge: bool) -> Objects:
+        """Return a Histogram for each column of numbers, which are rows of the table's kind."""
+        histograms = np.full(numbers.shape[1], None, dtype=object)
+        split = 3 + len(self.positive)
+        hint = "gauge" if gauge else "unknown"
+        for column in np.flatnonzero(present):
+            one = numbers[:, column]
+            positive, negative = one[3:split], one[split:]
+            histograms[column] = Histogram(
+                *(4, float(one[0]), float(one[1]), 0.0, float(one[2])),
+                {self.positive[i]: float(positive[i]) for i in np.flatnonzero(positive)},
+                {self.negative[i]: float(negative[i]) for i in np.flatnonzero(negative)},
+                hint,  # type: ignore[arg-type]
+            )
+        return histograms
+
+    def series(self, after: int, until: int) -> Series:
+        """Return the histograms at the edges later than `after` and no later than `until`."""
+        first = self.table.row(0).series(after, until)[0]
+        present = np.ones(len(first.times), bool)
+        histograms = self.histograms(self.table.at(first.times), present, gauge=False)
+        return Series(self.labels, first.times, np.zeros(len(first.times)), histograms)
+
+
+@dataclass(frozen=True)
+class GaugeSamples:
+    """Samples of gauges at one precision.
+
+    Attributes:
+        width: of the intervals, of which each has one sample at most; milliseconds.
+        oldest: start of the oldest interval in milliseconds.
+        series: one for each gauge, in the same order at all precisions.
+    """
+
+    width: int
+    oldest: int
+    series: list[Series]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The data that a selector selects.
+
+    Attributes:
+        counters: those of each grid.
+        natives: histograms as native histograms.
+        gauges: at each precision, the finest first; all have the same gauges.
+    """
+
+    counters: list[CounterTable] = field(default_factory=list)
+    natives: list[Native] = field(default_factory=list)
+    gauges: list[GaugeSamples] = field(default_factory=list)
+
+
+class IntervalSource(Protocol):
+    """Where intervals come from."""
+
+    def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
+        """Return the data that fulfills all matchers, from a time in milliseconds on."""
+
+
+class Intervals:
+    """Reads intervals from a source."""
+
+    def __init__(self, source: IntervalSource, lookback: int = LOOKBACK) -> None:
+        """Read from a source; `lookback` is in milliseconds."""
+        self._source = source
+        self._lookback = lookback
+
+    def instant(
+        self, matchers: Sequence[Matcher], times: Times, limits: Limits
+    ) -> tuple[Vector, Floats]:
+        """Return the value of each series at each time, and its time in seconds."""
+        stored = self._source.read(matchers, int(times.min()) - self._lookback, limits)
+        vectors, stamps = [], []
+        for table in stored.counters:
+            limits.check_cells(len(table.labels), len(times))
+            vectors.append(Vector(table.labels, table.at(times), table.present(times)))
+            known = np.minimum(times, table.grid.horizon) / 1000
+            stamps.append(np.broadcast_to(known, vectors[-1].values.shape))
+        limits.check_cells(len(stored.natives), len(times))
+        for native in stored.natives:
+            limits.interrupt()
+            present = native.table.row(0).present(times)
+            histograms = native.histograms(native.table.at(times), present[0], gauge=False)
+            zeros = np.zeros(present.shape)
+            vectors.append(Vector([native.labels], zeros, present, histograms[None]))
+            known = np.minimum(times, native.table.grid.horizon) / 1000
+            stamps.append(np.broadcast_to(known, present.shape))
+        if stored.gauges:
+            vector, at = self._held(stored.gauges, times, limits)
+            vectors.append(vector)
+            stamps.append(at)
+        whole = concatenate(vectors, len(times))
+        if not len(whole):
+            return whole, np.zeros((0, len(times)))
+        kept = whole.present.any(axis=1)
+        filled = [rows for rows, vector in zip(stamps, vectors, strict=True) if len(vector)]
+        return whole.rows(kept), np.concatenate(filled)[kept]
+
+    def apply(
+        self, call: RangeCall, matchers: Sequence[Matcher], limits: Limits, notes: Notes
+    ) -> Vector:
+        """Return a range function of each series."""
+        since = int(call.ends.min()) - max(call.window, self._lookback)
+        stored = self._source.read(matchers, since, limits)
+        vectors = []
+        for table in stored.counters:
+            limits.check_cells(len(table.labels), len(call.times))
+            vectors.append(counter_range(call, table, limits, notes))
+        limits.check_cells(len(stored.natives), len(call.times))
+        for native in stored.natives:
+            limits.interrupt()
+            vectors.append(native_range(call, native, limits, notes))
+        if stored.gauges:
+            held = self._held(stored.gauges, call.ends, limits)[0]
+            vectors.append(gauge_range(call, stored.gauges, held, limits, notes))
+        whole = concatenate(vectors, len(call.times))
+        self._note_widths(call, stored, notes)
+        return whole.nonempty()
+
+    def select(
+        self, matchers: Sequence[Matcher], after: int, until: int, limits: Limits
+    ) -> list[Series]:
+        """Return samples in a range: of counters and histograms, the values at edges."""
+        stored = self._source.read(matchers, after, limits)
+        series = [one for table in stored.counters for one in table.series(after, until)]
+        series += [native.series(after, until) for native in stored.natives]
+        for samples in stored.gauges[-1:]:
+            whole = [each for each in stored.gauges if each.oldest <= after]
+            chosen = whole[0] if whole else samples
+            series += [one.between(after, until) for one in chosen.series]
+        return series
+
+    def _held(
+        self, gauges: Sequence[GaugeSamples], times: Times, limits: Limits
+    ) -> tuple[Vector, Floats]:
+        """Return the last value of each gauge at each time, and when it was set, in seconds."""
+        shape = (len(gauges[0].series), len(times))
+        limits.check_cells(*shape)
+        values, stamps, present = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+        left = np.ones(len(times), bool)
+        for number, samples in enumerate(gauges):
+            last = number == len(gauges) - 1
+            chosen = left & ((times >= samples.oldest) | last)
+            left &= ~chosen
+            columns = np.flatnonzero(chosen)
+            if not len(columns):
+                continue
+            lookback = max(self._lookback, samples.width)
+            for row, series in enumerate(samples.series):
+                if not len(series.times):
+                    continue
+                newest = np.searchsorted(series.times, times[columns], side="right") - 1
+                known = (newest >= 0) & (series.times[newest] > times[columns] - lookback)
+                values[row, columns] = series.values[newest]
+                stamps[row, columns] = series.times[newest] / 1000
+                present[row, columns] = known
+        labels = [series.labels for series in gauges[0].series]
+        return Vector(labels, values, present), stamps
+
+    def _note_widths(self, call: RangeCall, stored: Stored, notes: Notes) -> None:
+        """Inform where intervals are wider than the windows of a rate."""
+        if call.function not in ("rate", "increase", "delta"):
+            return
+        since = int(call.ends.min()) - call.window
+        grids = [table.grid for table in stored.counters if table.labels]
+        grids += [native.table.grid for native in stored.natives[:1]]
+        for grid in grids:
+            wide = grid.wider_than(call.window, since)
+            if wide is not None and wide[0] - call.window > since:
+                notes.wide_intervals(*wide, call.window, call.position)

@@ -1,0 +1,113 @@
+"""A store of intervals in memory: events, kept by precision as a store keeps them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from redmeter.promql.grid import Cumulative, Grid, accumulate, lay, make_grid
+from redmeter.promql.intervals import CounterTable, GaugeSamples, Native, Stored
+from redmeter.promql.limits import Limits
+from redmeter.promql.nodes import Matcher
+from redmeter.promql.semantics import Series, matches
+from redmeter.promql.values import Labels
+
+#: Events: (time in seconds, how many).
+Events = Sequence[tuple[float, int]]
+
+
+def labels_of(name: str, **labels: str) -> Labels:
+    """Return a label set."""
+    return tuple(sorted({"__name__": name, **labels}.items()))
+
+
+def kept(events: Events, retention: Mapping[int, int], now: float) -> dict[int, dict[int, float]]:
+    """Return the intervals that a store keeps: precision -> start -> count."""
+    found: dict[int, dict[int, float]] = {}
+    for precision, samples in retention.items():
+        oldest = int(now) // precision * precision - (samples - 1) * precision
+        counts: Counter[int] = Counter()
+        for at, count in events:
+            start = int(at) // precision * precision
+            if start >= oldest:
+                counts[start] += count
+        found[precision] = dict(counts)
+    return found
+
+
+def cumulative(
+    grid: Grid,
+    rows: Sequence[Mapping[int, Mapping[int, float]]],
+    totals: Sequence[float] | None,
+    *,
+    whole: bool = False,
+) -> Cumulative:
+    """Return the cumulative functions of stored intervals."""
+    counts, stored = [], []
+    for part in grid.parts:
+        size = part.count(grid.now // 1000)
+        values, there = np.zeros((len(rows), size)), np.zeros((len(rows), size), bool)
+        for row, hashes in enumerate(rows):
+            lay(part, size, hashes[part.precision], values[row], there[row])
+        counts.append(values)
+        stored.append(there)
+    sums = None if totals is None else np.array(totals, float)
+    return accumulate(grid, counts, stored, sums, whole=whole)
+
+
+class Memory:
+    """An IntervalSource.
+
+    Args:
+        now: the server's time in seconds.
+        retention: precision -> samples.
+    """
+
+    def __init__(self, now: float, retention: Mapping[int, int]) -> None:
+        self.now, self.retention = now, retention
+        self.counters: dict[Labels, Events] = {}
+        self.gauges: dict[Labels, list[tuple[float, float]]] = {}
+        self.natives: dict[Labels, Mapping[int, Events]] = {}
+
+    def read(self, matchers: Sequence[Matcher], since: int, limits: Limits) -> Stored:
+        """Return the data that fulfills all matchers."""
+        del limits
+        grid = make_grid(self.retention, self.now, since / 1000)
+        whole = len(grid.parts) == len(self.retention)
+        chosen = {own: one for own, one in self.counters.items() if matches(own, matchers)}
+        stored = Stored()
+        if chosen:
+            rows = [kept(events, self.retention, self.now) for events in chosen.values()]
+            totals = [sum(count for _, count in events) for events in chosen.values()]
+            found = cumulative(grid, rows, totals)
+            stored.counters.append(
+                CounterTable(grid, list(chosen), found.values, found.birth, found.complete)
+            )
+        for own, buckets in self.natives.items():
+            if matches(own, matchers):
+                stored.natives.append(self._native(grid, own, buckets, whole=whole))
+        gauges = {own: one for own, one in self.gauges.items() if matches(own, matchers)}
+        for part in grid.parts if gauges else ():
+            series = [self._samples(own, part.precision, one) for own, one in gauges.items()]
+            stored.gauges.append(GaugeSamples(part.precision * 1000, part.first * 1000, series))
+        return stored
+
+    def _native(
+        self, grid: Grid, own: Labels, buckets: Mapping[int, Events], *, whole: bool
+    ) -> Native:
+        indexes = tuple(sorted(buckets))
+        every = [event for index in indexes for event in buckets[index]]
+        value_sum = [(at, count * 2**index) for index in indexes for at, count in buckets[index]]
+        series: list[Events] = [every, value_sum, []]
+        rows = [kept(each, self.retention, self.now) for each in series]
+        rows += [kept(buckets[index], self.retention, self.now) for index in indexes]
+        found = cumulative(grid, rows, None, whole=whole)
+        table = CounterTable(grid, [own] * len(rows), found.values, found.birth, found.complete)
+        return Native(own, table, indexes, ())
+
+    def _samples(self, own: Labels, precision: int, values: list[tuple[float, float]]) -> Series:
+        newest: dict[int, tuple[float, float]] = {}
+        for at, value in sorted(values):
+            newest[int(at) // precision] = at, value
+        times = np.array([at * 1000 for at, _ in newest.values()], np.int64)
+        return Series(own, times, np.array([value for _, value in newest.values()], float))

@@ -1,0 +1,278 @@
+"""Range functions over stored intervals: closed forms, properties of the cumulative function."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promql.interval_source import Events, Memory, cumulative, kept, labels_of
+from redmeter.promql.buckets import MAX_BOUNDS, classic_buckets, full_resolution
+from redmeter.promql.evaluator import Answer, Engine
+from redmeter.promql.grid import FLUSHED, make_grid
+from redmeter.promql.intervals import Intervals, Native
+from redmeter.promql.parser import parse
+from redmeter.promql.values import Labels, Vector
+
+#: Precisions of which neighbours share edges, and one pair, 5 and 7, that rarely does.
+RETENTION = {1: 10, 5: 12, 60: 10}
+UNEVEN = {5: 6, 7: 20}
+NOW = 100_000.5
+
+
+def engine(memory: Memory) -> Engine:
+    """Return an engine over a store in memory."""
+    return Engine(Intervals(memory), rewrite=full_resolution)
+
+
+def counted(events: Events, now: float = NOW, retention: dict[int, int] = RETENTION) -> Engine:
+    """Return an engine over one counter, x_total."""
+    memory = Memory(now, retention)
+    memory.counters[labels_of("x_total")] = events
+    return engine(memory)
+
+
+def values(answer: Answer) -> dict[Labels, list[float | None]]:
+    """Return an answer's values by labels, None where there is none."""
+    found = answer.value
+    assert isinstance(found, Vector)
+    return {
+        labels: [
+            float(value) if there else None
+            for value, there in zip(found.values[row], found.present[row], strict=True)
+        ]
+        for row, labels in enumerate(found.labels)
+    }
+
+
+def one(of: Engine, query: str, at: float) -> float | None:
+    """Return the value of the only series of an instant query; None if there is none."""
+    found = list(values(of.instant(query, round(at * 1000))).values())
+    assert len(found) < 2
+    return found[0][0] if found else None
+
+
+events = st.lists(
+    st.tuples(st.integers(int(NOW) - 700, int(NOW) - 3), st.integers(1, 9)), min_size=1, max_size=30
+)
+
+
+@given(events, st.sampled_from([RETENTION, UNEVEN]))
+@settings(max_examples=60, deadline=None)
+def test_the_increase_between_two_edges_is_exact(given: Events, retention: dict[int, int]) -> None:
+    """It is the number of events between them, however wide the intervals are."""
+    grid = make_grid(retention, NOW, 0)
+    edges = [int(edge) // 1000 for edge in grid.edges[:-1] if edge <= grid.horizon]
+    of = counted(given, retention=retention)
+    for start, end in itertools.pairwise(edges[:: max(1, len(edges) // 8)]):
+        expected = sum(count for at, count in given if start <= at < end)
+        found = one(of, f"increase(x_total[{end - start}s])", end)
+        if expected or any(at < end for at, _ in given):
+            assert found == expected
+        else:
+            assert found in (None, 0)
+
+
+@given(events, st.integers(1, 50), st.integers(0, 400))
+@settings(max_examples=60, deadline=None)
+def test_increases_of_neighboring_windows_add_up(given: Events, width: int, shift: int) -> None:
+    """Nothing is counted twice or not at all, wherever windows begin."""
+    of = counted(given)
+    end, count = NOW - 3 - shift / 1000, 8
+    every = [one(of, f"increase(x_total[{width}s])", end - i * width) for i in range(count)]
+    whole = one(of, f"increase(x_total[{width * count}s])", end)
+    assert math.isclose(sum(each or 0 for each in every), whole or 0, abs_tol=1e-6)
+
+
+@given(events)
+@settings(max_examples=40, deadline=None)
+def test_a_counter_never_falls_and_ends_with_its_total(given: Events) -> None:
+    """Also between edges."""
+    times = range(int(NOW - 600) * 1000, int(NOW * 1000) + 1, 7_333)
+    answer = counted(given).range("x_total", times[0], times[-1], times.step)
+    (row,) = values(answer).values()
+    known = [value for value in row if value is not None]
+    assert known == sorted(known)
+    total = sum(count for _, count in given)
+    assert one(counted(given), "x_total", NOW) == total
+    assert one(counted(given), "resets(x_total[1m])", NOW) == 0
+
+
+def test_the_first_count_of_a_series_is_not_lost() -> None:
+    """Before it the counter is 0, and the series exists from it on."""
+    of = counted([(99_950, 7)])
+    assert one(of, "increase(x_total[5m])", NOW - 5) == 7
+    assert one(of, "rate(x_total[1m])", NOW - 5) == pytest.approx(7 / 60)
+    assert one(of, "increase(x_total[1m])", 99_940) is None
+    assert one(of, "x_total", 99_940) is None
+
+
+def test_a_counter_older_than_what_is_kept_has_no_value_before() -> None:
+    """Its events before the oldest interval are known only as a sum."""
+    of = counted([(50_000, 7), (99_990, 1)])
+    oldest = 99_960 - 9 * 60
+    assert one(of, "increase(x_total[1m])", oldest + 60) == 0
+    assert one(of, "increase(x_total[1m])", oldest + 59) is None
+    assert one(of, "x_total", NOW) == 8
+
+
+def test_between_edges_a_count_is_evenly_spread() -> None:
+    """Of 60 events in a minute, 20 are in a third of it."""
+    of = counted([(99_600, 60), (50_000, 1)])
+    assert one(of, "increase(x_total[20s])", 99_640) == pytest.approx(20)
+    assert one(of, "increase(x_total[2m])", 99_660) == pytest.approx(60)
+
+
+def test_the_newest_two_seconds_are_taken_from_before_them() -> None:
+    """Events of that time may not have arrived: a steady rate stays steady."""
+    steady = [(float(second), 3) for second in range(99_990 - 600, int(NOW) - 1)]
+    of = counted(steady)
+    for at in (NOW - 3, NOW - 2, NOW - 1, NOW, NOW + 1):
+        assert one(of, "rate(x_total[5s])", at) == pytest.approx(3, rel=1e-9)
+    assert one(of, "rate(x_total[1s])", NOW) is None
+    assert one(of, "timestamp(x_total)", NOW) == NOW - FLUSHED / 1000
+
+
+def test_other_functions_see_the_edges_as_samples() -> None:
+    """changes() and irate() by interval; a window without an edge has the value held."""
+    of = counted([(99_700, 1), (99_760, 5), (99_990.0, 2)])
+    assert one(of, "changes(x_total[5m])", 99_900) == 2
+    assert one(of, "irate(x_total[5m])", 99_800) == pytest.approx(5 / 60)
+    assert one(of, "max_over_time(x_total[10s])", 99_850) == 6
+    assert one(of, "count_over_time(x_total[10s])", 99_850) == 1
+    assert one(of, "delta(x_total[2m])", 99_840) == 5
+
+
+def test_an_info_tells_since_when_intervals_are_wider_than_windows() -> None:
+    """And there is none where they are not."""
+    of = counted([(99_000, 1), (99_990, 1)])
+    answer = of.range("rate(x_total[10s])", 99_700_000, 99_995_000, 5_000)
+    (info,) = answer.infos
+    assert "windows of 10s before" in info
+    assert "intervals of up to 1m" in info
+    assert of.range("rate(x_total[1m])", 99_700_000, 99_995_000, 5_000).infos == []
+
+
+def test_counters_without_a_grand_total_count_too() -> None:
+    """Other programs write intervals alone: the sum of what is kept is the total."""
+    memory = Memory(NOW, RETENTION)
+    memory.counters[labels_of("x_total")] = [(99_950, 4), (99_990, 1)]
+    stored = memory.read([], 0, engine(memory).limits)
+    grid = stored.counters[0].grid
+    row = kept([(99_950, 4), (99_990, 1)], RETENTION, NOW)
+    found = cumulative(grid, [row], [0])
+    assert found.values[0, 0] == 0
+    assert found.values[0, -1] == 5
+    assert found.complete[0]
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_buckets_that_are_shown_keep_all_counts(negative: bool) -> None:
+    """Their bounds are those of buckets, and +Inf; a quantile of them is near."""
+    memory = Memory(NOW, RETENTION)
+    buckets = {index: [(99_980.0, 1)] for index in range(-100, 200)}
+    memory.natives[labels_of("h_bucket")] = buckets
+    (native,) = memory.read([], 0, engine(memory).limits).natives
+    if negative:
+        native = Native(native.labels, native.table, (), native.positive)
+    (table,) = classic_buckets([native])
+    bounds = [float(dict(labels)["le"].replace("+Inf", "inf")) for labels in table.labels]
+    assert bounds == sorted(bounds)
+    assert len(bounds) <= MAX_BOUNDS + 2
+    assert bounds[-1] == math.inf
+    last = table.values[:, -1]
+    assert list(last) == sorted(last)
+    assert last[-1] == 300
+    low, high = (-(2 ** (199 / 16)), 0) if negative else (2 ** (-101 / 16), 2 ** (199 / 16))
+    assert bounds[0] == pytest.approx(low, rel=0.5)
+    assert bounds[-2] == pytest.approx(high, rel=0.5)
+    for bound, count in zip(bounds[:-1], last, strict=False):
+        exact = (
+            sum(
+                (-(2 ** ((index - 1) / 16)) if negative else 2 ** (index / 16))
+                <= bound * (1 + 1e-12)
+                for index in buckets
+            )
+            if bound > 0 or not negative
+            else None
+        )
+        assert exact is None or count == exact
+
+
+def gauge(samples: Sequence[tuple[float, float]]) -> Engine:
+    """Return an engine over one gauge, g."""
+    memory = Memory(NOW, RETENTION)
+    memory.gauges[labels_of("g")] = list(samples)
+    return engine(memory)
+
+
+def test_a_gauge_holds_its_value_for_five_minutes() -> None:
+    """From the moment it was set."""
+    of = gauge([(99_600.5, 4), (99_990.25, 9)])
+    assert one(of, "g", 99_600) is None
+    assert one(of, "g", 99_601) == 4
+    assert one(of, "g", 99_900) == 4
+    assert one(of, "g", 99_901) is None
+    assert one(of, "g", NOW) == 9
+    assert one(of, "timestamp(g)", NOW) == 99_990.25
+
+
+def test_windows_of_gauges_take_one_precision() -> None:
+    """The finest that holds all of the window; without a sample in it, the value held."""
+    of = gauge([(99_992 + i, i) for i in range(8)])
+    assert one(of, "count_over_time(g[5s])", 99_999) == 5
+    assert one(of, "avg_over_time(g[5s])", 99_999) == 5
+    # One sample of each 5 seconds: of 99,990 and of 99,995.
+    assert one(of, "count_over_time(g[30s])", 99_999) == 2
+    assert one(of, "max_over_time(g[30s])", 99_999) == 7
+    held = gauge([(99_700, 3)])
+    assert one(held, "avg_over_time(g[10s])", 99_800) == 3
+    assert one(held, "quantile_over_time(0.5, g[10s] @ 99800)", 99_900) == 3
+
+
+def histogram() -> Engine:
+    """Return an engine over one histogram, h, of values in two buckets."""
+    memory = Memory(NOW, RETENTION)
+    # Buckets 1 and 17: (1, 1.04] and (2, 2.09].
+    memory.natives[labels_of("h", route="/")] = {1: [(99_970, 60)], 17: [(99_980, 40)]}
+    return engine(memory)
+
+
+def test_quantiles_of_buckets_have_the_full_resolution() -> None:
+    """histogram_quantile() of x_bucket reads the native histogram."""
+    of = histogram()
+    native = one(of, "histogram_quantile(0.5, rate(h[1m]))", 99_995)
+    assert native is not None
+    assert 1 < native <= 2 ** (1 / 16)
+    for query in (
+        "histogram_quantile(0.5, sum by (le) (rate(h_bucket[1m])))",
+        "histogram_quantile(0.5, sum without (route) (increase(h_bucket[1m])) / 60)",
+        "histogram_quantile(0.5, (2 * rate(h_bucket[1m])))",
+        "histogram_quantile(0.5, avg(irate(h_bucket[1m])) by (le, route)) or vector(1)",
+    ):
+        node = full_resolution_of(query)
+        assert "h_bucket" not in node, query
+    assert one(of, "histogram_quantile(0.5, sum by (le) (rate(h_bucket[1m])))", 99_995) == native
+    assert one(of, "histogram_count(increase(h[1m]))", 99_995) == 100
+    assert one(of, "histogram_fraction(0, 1.5, increase(h_bucket[1m]))", 99_995) == pytest.approx(
+        0.6
+    )
+
+
+def full_resolution_of(query: str) -> str:
+    """Return a query's nodes after they are rewritten, as text."""
+    return repr(full_resolution(parse(query)))
+
+
+def test_buckets_that_are_shown_are_not_rewritten() -> None:
+    """Nor those of which one is chosen by its bound."""
+    for query in (
+        "rate(h_bucket[1m])",
+        'histogram_quantile(0.5, rate(h_bucket{le="1"}[1m]))',
+        "histogram_quantile(0.5, sum by (route) (rate(h_bucket[1m])))",
+        "histogram_quantile(0.5, max by (le) (rate(h_bucket[1m])))",
+        'histogram_quantile(0.5, rate({__name__=~"h_bucket"}[1m]))',
+    ):
+        assert "h_bucket" in full_resolution_of(query), query
