@@ -828,8 +828,11 @@ export interface components {
             precision: number;
             start: number;
             end: number;
-            /** @description Whether the window before is kept as well, for comparison. */
+            /** @description Whether the compared period is kept as well. */
             before: boolean;
+            /** @description The precision by which the compared period is read, and where it begins. */
+            before_precision: number | null;
+            before_start: number | null;
             /** @description The precision of histograms, and the start of their window. */
             histograms: number;
             histograms_start: number;
@@ -870,6 +873,12 @@ export interface operations {
             query?: {
                 /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
+                /** @description Start of the window, Unix seconds. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description The period that figures are compared with. */
+                against?: "previous" | "yesterday" | "last-week";
                 /** @description A series for the chart. */
                 series?: string[];
             };
@@ -1469,6 +1478,12 @@ export interface operations {
             query?: {
                 /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
+                /** @description Start of the window, Unix seconds. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description The period that figures are compared with. */
+                against?: "previous" | "yesterday" | "last-week";
                 /** @description The order. */
                 order?: "count" | "p95" | "failing" | "total";
                 /** @description Number of routes. */
@@ -1554,6 +1569,12 @@ export interface operations {
             query?: {
                 /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
+                /** @description Start of the window, Unix seconds. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description The period that figures are compared with. */
+                against?: "previous" | "yesterday" | "last-week";
                 /** @description `*` any text, `?` one character, `[abc]`. */
                 pattern?: string;
                 /** @description Kind of the series. */
@@ -1645,6 +1666,12 @@ export interface operations {
                 name: string;
                 /** @description Width of an interval, seconds: one that the store keeps; the error lists them. */
                 precision?: number;
+                /** @description Start of the window, Unix seconds. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description The period that figures are compared with. */
+                against?: "previous" | "yesterday" | "last-week";
             };
             header?: never;
             path?: never;

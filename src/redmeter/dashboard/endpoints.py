@@ -62,6 +62,15 @@ def _limit(most: int, default: int, of: str) -> Parameter:
 
 _SINCE = Parameter("since", MOMENT, "Omit intervals that end before, Unix seconds.")
 _UNTIL = Parameter("until", MOMENT, "Omit intervals that start after, Unix seconds.")
+_FROM = Parameter("since", MOMENT, "Start of the window, Unix seconds.")
+_TO = Parameter("until", MOMENT, "End of the window, Unix seconds; else now.")
+_AGAINST = Parameter(
+    "against",
+    choice("previous", "yesterday", "last-week"),
+    "The period that figures are compared with.",
+    "previous",
+)
+_FRAME = (_FROM, _TO, _AGAINST)
 _NAME = Parameter("name", NAME, "A series, with its labels.", required=True)
 _LABEL = Parameter("label", PAIR, "Only label sets with this label, LABEL=VALUE.", most=MAX_PAIRS)
 _BY = Parameter("by", LABEL, "Split one name by the values of this label.", most=MAX_SPLIT)
@@ -79,6 +88,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         schemas.OverviewAnswer,
         (
             _precision(),
+            *_FRAME,
             Parameter("series", NAME, "A series for the chart.", most=MAX_CHARTED),
         ),
     ),
@@ -188,6 +198,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         schemas.PagesAnswer,
         (
             _precision(),
+            *_FRAME,
             Parameter("order", choice("count", "p95", "failing", "total"), "The order.", "count"),
             _limit(200, 50, "routes"),
             Parameter("offset", whole(0, 100_000), "Number of routes to skip.", 0),
@@ -200,6 +211,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         schemas.CountersAnswer,
         (
             _precision(),
+            *_FRAME,
             Parameter("pattern", PATTERN, "`*` any text, `?` one character, `[abc]`.", "*"),
             Parameter(
                 "kind",
@@ -217,7 +229,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "/api/detail",
         "Everything about one series",
         schemas.DetailAnswer,
-        (_NAME, _precision()),
+        (_NAME, _precision(), *_FRAME),
     ),
     Endpoint(
         "/api/forecast",

@@ -26,7 +26,7 @@ from redmeter.reading.rows import Row
 from redmeter.reading.series import window
 from redmeter.reading.talk import talk
 from redmeter.reading.top import top as rank
-from redmeter.reading.windows import histogram_window, span_of, whole_window
+from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.types import Period, Selector, Top
@@ -36,6 +36,8 @@ MAX_VALUES = 50
 #: Default quantiles of a summary, and those of the page of one series.
 QUANTILES = (0.5, 0.95)
 DETAIL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
+#: Seconds from the compared period to the window, by the value of `against`.
+SHIFTS = {"previous": None, "yesterday": 86_400, "last-week": 604_800}
 
 Values = Mapping[str, Any]
 
@@ -193,6 +195,12 @@ def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
     return convert(schemas.ForecastAnswer, found, now=view.now, missing=missing, name=name)
 
 
+def _frame(store: Store, values: Values) -> Frame:
+    """Return the window of a request, and what it is compared with."""
+    now, shift = store.clock.wall(), SHIFTS[values["against"]]
+    return Frame(values["since"], values["until"], shift, now)
+
+
 def pages(store: Store, values: Values) -> schemas.PagesAnswer:
     """Answer /api/pages."""
     now, found = http.read_routes_now(
@@ -202,6 +210,7 @@ def pages(store: Store, values: Values) -> schemas.PagesAnswer:
         limit=values["limit"],
         offset=values["offset"],
         containing=values["filter"],
+        frame=_frame(store, values),
     )
     return convert(schemas.PagesAnswer, found, now=now, missing=store.skipped())
 
@@ -215,37 +224,42 @@ def counters(store: Store, rankings: RowRankings, values: Values) -> schemas.Cou
     precision, kind, order = values["precision"], values["kind"], values["order"]
     options = {name: values[name] for name in ("pattern", "order", "limit", "offset", "grouped")}
     key = RankingKey(precision, kind, values["pattern"], values["grouped"], order)
-    ranks = order != "name" and kind != "gauges"
+    frame = _frame(store, values)
+    framed = frame.chosen or frame.shift is not None
+    ranks = order != "name" and kind != "gauges" and not framed
     ranked = rankings.last(key) if ranks else None
 
     def make(kept: Any) -> Any:
-        window = listing.window_for(kept, kind, precision)
+        window = listing.window_for(kept, kind, precision, frame)
         return listing.listing(store.keys, window, kind=kind, **options, ranked=ranked)
 
     view, found = run(store, make)
     if ranks:
         rankings.refresh(key, found)
-    window = whole_window(view.retention, precision)
+    window = whole_window(view.retention, precision, frame)
     observed = histogram_window(view.histograms, window)
+    running = (observed if kind == "histograms" else window).running()
     return convert(
         schemas.CountersAnswer,
         found,
         now=view.now,
         missing=store.skipped(),
         window=span_of(window, observed, view.now),
-        rows=_counter_rows(found.rows),
+        rows=_counter_rows(found.rows, running=running),
     )
 
 
-def _counter_rows(listed: Sequence[Row]) -> list[rows.CounterRow]:
-    return [convert(rows.CounterRow, row, partial=bool(row.values)) for row in listed]
+def _counter_rows(listed: Sequence[Row], *, running: bool) -> list[rows.CounterRow]:
+    return [convert(rows.CounterRow, row, partial=running and bool(row.values)) for row in listed]
 
 
 def detail(store: Store, values: Values) -> schemas.DetailAnswer:
     """Answer /api/detail."""
-    name, precision = values["name"], values["precision"]
-    view, found = run(store, lambda kept: reading_detail.detail(store.keys, kept, name, precision))
-    own = [curve for curve in found.curves if curve.precision == precision]
+    name, precision, frame = values["name"], values["precision"], _frame(store, values)
+    view, found = run(
+        store, lambda kept: reading_detail.detail(store.keys, kept, name, precision, frame)
+    )
+    own = [curve for curve in found.curves if curve.precision == found.window.precision]
     hours = [curve for curve in found.curves if curve.precision == 3600]
     return convert(
         schemas.DetailAnswer,
@@ -329,7 +343,8 @@ def overview(
     Args:
         replica: whether the store is a replica.
     """
-    view, found = watch.look(values["precision"], series=values["series"], store=store)
+    frame = _frame(store, values)
+    view, found = watch.look(values["precision"], series=values["series"], store=store, frame=frame)
     missing = store.skipped()
     lacking = [Finding("fail", "cluster", f"{reason}: its data is missing") for reason in missing]
     counted = found.chart and found.chart[0].kind == "counter"
@@ -361,7 +376,9 @@ def overview(
             frequent=[serialize.of_frequency(one, view.now) for one in found.messages.frequent],
         ),
         counters=convert(
-            schemas.OverviewCounters, found.counters, rows=_counter_rows(found.counters.rows)
+            schemas.OverviewCounters,
+            found.counters,
+            rows=_counter_rows(found.counters.rows, running=found.window.end > view.now),
         ),
         health=convert(
             schemas.OverviewHealth,

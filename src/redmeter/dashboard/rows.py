@@ -148,8 +148,11 @@ class Window:
     precision: int
     start: int
     end: int
-    #: Whether the window before is kept as well, for comparison.
+    #: Whether the compared period is kept as well.
     before: bool
+    #: The precision by which the compared period is read, and where it begins.
+    before_precision: int | None
+    before_start: int | None
     #: The precision of histograms, and the start of their window.
     histograms: int
     histograms_start: int

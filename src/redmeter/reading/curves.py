@@ -47,13 +47,21 @@ def asked_counts(keys: Keys, names: Sequence[str], precision: int) -> list[Comma
 
 
 def counted(
-    name: str, replies: Sequence[Reply], precision: int, start: int, now: float, of: int = 1
+    name: str,
+    replies: Sequence[Reply],
+    precision: int,
+    start: int,
+    now: float,
+    of: int = 1,
+    *,
+    partial: bool = True,
 ) -> Curve:
     """Add counters up to one curve, which begins with the oldest slice that one of them has.
 
     Args:
-        start: of the window.
+        start, now: the window, Unix seconds.
         of: how many counters there are.
+        partial: whether its newest slice is still running.
     """
     found: dict[int, int] = {}
     for reply in replies:
@@ -66,7 +74,7 @@ def counted(
         return Curve(name, "counter", precision, start, examined=len(replies), of=of)
     values: list[float | None] = [found.get(at, 0) for at in starts if at >= oldest]
     return Curve(
-        name, "counter", precision, oldest, values, partial=True, examined=len(replies), of=of
+        name, "counter", precision, oldest, values, partial=partial, examined=len(replies), of=of
     )
 
 
@@ -126,6 +134,9 @@ def percentile(found: Series[Spread | None], examined: int = 1, of: int = 1) -> 
 
 def grid(window: Window, histograms: Retention, now: float) -> SummaryGrid:
     """Return the slices of a window of histograms."""
+    if window.until is not None:
+        first, last = window.start(now), window.until - 1
+        return SummaryGrid(histograms, window.fine, now, first, last, None)
     return SummaryGrid(histograms, window.fine, now, None, None, window.count)
 
 

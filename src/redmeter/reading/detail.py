@@ -32,6 +32,7 @@ from redmeter.reading.label_sets import (
 from redmeter.reading.series import whole
 from redmeter.reading.spread import Summary
 from redmeter.reading.windows import (
+    Frame,
     Span,
     Window,
     histogram_window,
@@ -94,23 +95,26 @@ class Detail:
     marks: list[Mark] = field(default_factory=list)
 
 
-def read_detail(store: Store, name: str, precision: int) -> Detail:
+def read_detail(store: Store, name: str, precision: int, frame: Frame | None = None) -> Detail:
     """Read what is known of a series.
 
     Args:
         name: in its stored spelling.
         precision: slice width, seconds; its samples are the window.
+        frame: the window of label sets and of the distribution, instead; curves are whole.
 
     Raises:
         UnknownPrecision: the store does not keep it.
         StoreError: the server cannot be reached or refuses.
     """
-    return run(store, lambda kept: detail(store.keys, kept, name, precision))[1]
+    return run(store, lambda kept: detail(store.keys, kept, name, precision, frame))[1]
 
 
-def detail(keys: Keys, kept: Kept, name: str, precision: int) -> Query[Detail]:
+def detail(
+    keys: Keys, kept: Kept, name: str, precision: int, frame: Frame | None = None
+) -> Query[Detail]:
     """Ask the same."""
-    window = whole_window(kept.series, precision)
+    window = whole_window(kept.series, precision, frame)
     observed = histogram_window(kept.histograms, window)
     base = base_of(name)
     own = {kind: _asked(kind, keys, kept, [name]) for kind in _KINDS}

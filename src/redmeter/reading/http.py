@@ -19,7 +19,7 @@ from redmeter.reading.routes import Route, RouteCounts, RouteDurations, RouteTab
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.totals import Totals, totals
-from redmeter.reading.windows import Span, Window, histogram_window, span_of, whole_window
+from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, Read, run, together
 from redmeter.store.replies import Reply
@@ -157,6 +157,7 @@ def _compare(found: RouteTable, totals: Totals, window: Window, now: float) -> N
     if not found.hits_before and not found.count_before:
         # Nothing is known of the time before: who counts now may not have been there.
         found.hits_before = found.count_before = None
+    now = window.moment(now)
     found.seconds = window.seconds(now)
     if not found.hits_before and started is not None:
         # It began within the window: what was not there yet does not count.
@@ -207,6 +208,7 @@ def read_routes(
     limit: int = 50,
     offset: int = 0,
     containing: str = "",
+    frame: Frame | None = None,
 ) -> Routes:
     """Read the routes of a web application.
 
@@ -218,18 +220,32 @@ def read_routes(
             or `total`: the time that all requests of a route take in all, count x mean.
         limit, offset: which rows.
         containing: only routes that contain this text.
+        frame: the window; None: all samples of the precision.
 
     Raises:
         InvalidValue: there is no such order.
         UnknownPrecision, LimitExceeded, StoreError: see redmeter.reading.top.top.
     """
     return read_routes_now(
-        store, precision, order=order, limit=limit, offset=offset, containing=containing
+        store,
+        precision,
+        order=order,
+        limit=limit,
+        offset=offset,
+        containing=containing,
+        frame=frame,
     )[1]
 
 
 def read_routes_now(
-    store: Store, precision: int, *, order: str, limit: int, offset: int, containing: str
+    store: Store,
+    precision: int,
+    *,
+    order: str,
+    limit: int,
+    offset: int,
+    containing: str,
+    frame: Frame | None = None,
 ) -> tuple[float, Routes]:
     """Return the routes, and the server's clock, Unix seconds: see read_routes()."""
     if order not in ORDERS:
@@ -240,7 +256,7 @@ def read_routes_now(
         store,
         lambda kept: requests(
             store.keys,
-            window := whole_window(kept.series, precision),
+            window := whole_window(kept.series, precision, frame),
             histogram_window(kept.histograms, window),
             order=order,
             limit=limit,
@@ -250,7 +266,7 @@ def read_routes_now(
             label_sets=MAX_LABEL_SETS,
         ),
     )
-    window = whole_window(view.retention, precision)
+    window = whole_window(view.retention, precision, frame)
     return view.now, Routes(
         span_of(window, histogram_window(view.histograms, window), view.now),
         found.routes,

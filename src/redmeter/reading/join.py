@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidName, StoreError
 from redmeter.format.counter import count_of
-from redmeter.keys import Keys
+from redmeter.keys import Keys, slice_start
 from redmeter.names import SeriesName, parse_name
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.windows import Window
@@ -34,7 +34,10 @@ def of_window(family: str, window: Window) -> Ask:
         family: what stands in a key before the precision.
     """
     numbers = window.fine, window.count, *window.widths[1:]
-    return Ask("WINDOW", family, arguments=tuple(map(str, numbers)))
+    if window.until is not None:
+        end, widths = window.until, window.widths
+        return Ask("RANGE", family, arguments=_texts(end - window.length, end, *widths))
+    return Ask("WINDOW", family, arguments=_texts(*numbers))
 
 
 def of_counts(family: str, window: Window) -> Ask:
@@ -43,10 +46,17 @@ def of_counts(family: str, window: Window) -> Ask:
 
 
 def of_before(family: str, window: Window) -> Ask:
-    """Ask the slices of as long a time right before a window; the window must have one."""
+    """Ask the slices of the period that a window is compared with; the window must have one."""
     finest, *coarser = window.earlier
-    numbers = window.fine, window.count, finest, window.before, *coarser
-    return Ask("BEFORE", family, arguments=tuple(map(str, numbers)))
+    if window.until is not None:
+        end = slice_start(window.start(window.until) - window.gap, finest)
+        return Ask("RANGE", family, arguments=_texts(end - window.before, end, *window.earlier))
+    numbers = window.fine, window.count, finest, window.before, window.gap, *coarser
+    return Ask("BEFORE", family, arguments=_texts(*numbers))
+
+
+def _texts(*numbers: int) -> tuple[str, ...]:
+    return tuple(map(str, numbers))
 
 
 def of_field(key: str) -> Ask:

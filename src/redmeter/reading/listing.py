@@ -27,7 +27,7 @@ from redmeter.reading.rows import (
     name_of,
     sorted_rows,
 )
-from redmeter.reading.windows import Window, histogram_window, whole_window
+from redmeter.reading.windows import Frame, Window, histogram_window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, together
 
@@ -60,13 +60,13 @@ def index_of(keys: Keys, kind: str) -> str:
     return {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
 
 
-def window_for(kept: Kept, kind: str, precision: int) -> Window:
+def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Window:
     """Return the window of a list.
 
     Raises:
         UnknownPrecision: it is not kept.
     """
-    window = whole_window(kept.series, precision)
+    window = whole_window(kept.series, precision, frame)
     return histogram_window(kept.histograms, window) if kind == "histograms" else window
 
 
@@ -81,6 +81,7 @@ def listing(
     limit: int = 50,
     offset: int = 0,
     curves: int = 0,
+    charted: Window | None = None,
     needed: bool = True,
     ranked: RowRanking | None = None,
 ) -> Query[Listing]:
@@ -94,6 +95,7 @@ def listing(
         order: one of ORDERS, see rows.place(). Gauges are listed by name in any case.
         limit, offset: which rows.
         curves: of how many of the first counters curves are read, too.
+        charted: the window of these curves; None: the same.
         needed: see Joined.
         ranked: all series of that kind, pattern and order, ranked before.
     """
@@ -133,7 +135,7 @@ def listing(
         small = row_curves(
             keys, shown, window, now, before=order != "change", fresh=ranked is not None
         )
-        _, made = yield from together([small, redrawn(keys, window, busiest)])
+        _, made = yield from together([small, redrawn(keys, charted or window, busiest)])
         for group in shown:
             group.compare()
     if ranked is not None:

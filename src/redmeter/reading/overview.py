@@ -22,7 +22,7 @@ from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row, RowRanking
 from redmeter.reading.talk import Talk, talk
 from redmeter.reading.totals import Totals
-from redmeter.reading.windows import Span, Window, histogram_window, span_of, whole_window
+from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run, together
 from redmeter.types import Change, Frequency, Mark
@@ -36,6 +36,8 @@ DRAWN = 5
 #: For how long those panels are kept that change slowly, seconds: of slices below a minute, and of
 #: others.
 PANELS_SECONDS_FINE, PANELS_SECONDS = 1.0, 5.0
+#: Windows whose panels are kept.
+MAX_KEPT = 32
 
 #: Makes a query of health/, which reading/ does not import.
 HealthQuery = Callable[[Keys], Query[Any]]
@@ -167,39 +169,50 @@ class Watch:
     ) -> None:
         self._store, self._health = store, health or _nothing
         self._rankings = rankings or RowRankings(store)
-        # Slice width -> when they were read, monotonic, and the panels.
-        self._kept: dict[int, tuple[float, _Panels]] = {}
+        # Slice width and window -> when they were read, monotonic, and the panels.
+        self._kept: dict[tuple[int, Frame | None], tuple[float, _Panels]] = {}
 
     def read(self, precision: int, *, series: Sequence[str] = ()) -> Overview:
         """Read it: see read_overview(). May be called by several threads."""
         return self.look(precision, series=series)[1]
 
     def look(
-        self, precision: int, *, series: Sequence[str] = (), store: Store | None = None
+        self,
+        precision: int,
+        *,
+        series: Sequence[str] = (),
+        store: Store | None = None,
+        frame: Frame | None = None,
     ) -> tuple[View, Overview]:
         """Return how the store stands, too.
 
         Args:
             store: the same store, where some of it may be left out.
+            frame: the window; None: all samples of the precision.
         """
         store = store or self._store
         if len(series) > MAX_CURVES:
             raise LimitExceeded("series", len(series), MAX_CURVES, "ask for fewer at a time")
         now = self._store.clock.monotonic()
-        read, kept = self._kept.get(precision, (-math.inf, None))
+        key = precision, None if frame is None else frame._replace(now=0.0)
+        read, kept = self._kept.get(key, (-math.inf, None))
         if now - read > (PANELS_SECONDS if precision >= 60 else PANELS_SECONDS_FINE):
             kept = None
         busiest = RankingKey(precision, grouped=True)
-        ranked = self._rankings.last(busiest)
+        framed = frame is not None and frame != Frame(now=frame.now)
+        ranked = None if framed else self._rankings.last(busiest)
         view, (found, panels) = run(
             store,
             lambda k: overview(
-                store.keys, k, precision, series, kept, ranked, self._health(store.keys)
+                store.keys, k, precision, series, kept, ranked, self._health(store.keys), frame
             ),
         )
         if kept is None and not store.skipped():
-            self._kept[precision] = now, panels
-        self._rankings.refresh(busiest, panels.counters)
+            if len(self._kept) >= MAX_KEPT:
+                self._kept.clear()
+            self._kept[key] = now, panels
+        if not framed:
+            self._rankings.refresh(busiest, panels.counters)
         return view, found
 
 
@@ -220,6 +233,7 @@ def overview(
     panels: _Panels | None,
     ranked: RowRanking | None,
     health: Query[Any],
+    frame: Frame | None = None,
 ) -> Query[tuple[Overview, _Panels]]:
     """Read the overview and the panels that change slowly.
 
@@ -230,13 +244,15 @@ def overview(
         panels: panels that were read a moment ago, and are not read again.
         ranked: a ranking of all counters, made earlier.
         health: read with the panels.
+        frame: see Watch.look(). Curves are of all samples, whatever the window is.
     """
-    window = whole_window(kept.series, precision)
+    window = whole_window(kept.series, precision, frame)
     observed = histogram_window(kept.histograms, window)
+    charted = whole_window(kept.series, window.fine)
     questions: list[Query[Any]] = [
         _now(),
         requests(keys, window, observed, limit=PAGES),
-        curves(keys, series, window, observed),
+        curves(keys, series, charted, whole_window(kept.histograms, observed.fine)),
     ]
     if panels is None:
         questions += [
@@ -247,6 +263,7 @@ def overview(
                 order="count",
                 limit=COUNTERS + 1,  # one of them may be left out, see below
                 curves=DRAWN,
+                charted=charted,
                 needed=False,
                 ranked=ranked,
             ),
@@ -255,7 +272,7 @@ def overview(
             health,
         ]
     else:
-        questions.append(redrawn(keys, window, panels.counters.busiest))
+        questions.append(redrawn(keys, charted, panels.counters.busiest))
     now, (all_requests, pages), chart, *asked = yield from together(questions)
     if panels is None:
         panels = _Panels(*asked)
@@ -275,7 +292,7 @@ def overview(
         span,
         _numbers(all_requests, pages, said, window),
         chart if series else _usual(all_requests, busiest),
-        [mark for mark in panels.marks if mark.time >= span.start],
+        [mark for mark in panels.marks if mark.time >= charted.start(now)],
         RoutesPanel(pages.routes, pages.found, pages.of, pages.examined, pages.sampled),
         pages.values_start,
         pages.values_precision,
@@ -330,7 +347,7 @@ def _numbers(all_requests: Totals, pages: RouteTable, said: Talk, window: Window
 
 def _usual(all_requests: Totals, busiest: list[Curve]) -> list[Curve]:
     """Return the curves of a web application, or, where there is none, of the busiest counters."""
-    found = [curve for curve in all_requests.curves() if curve.values]
+    found = [curve for curve in all_requests.drawn if curve.values]
     if found:
         return found
     return [curve for curve in busiest if curve.values]

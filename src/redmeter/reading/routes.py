@@ -160,7 +160,7 @@ class RouteCounts:
     ) -> None:
         """Set the curves of the routes."""
         width = window.drawn()
-        slots = range(slice_start(window.start(now), width), int(now) + 1, width)
+        slots = range(slice_start(window.start(now), width), int(window.moment(now)) + 1, width)
         found.values_start, found.values_precision = slots.start, width
         answers = dict(zip(names, replies, strict=True))
         for route, some in self._series.items():

@@ -89,7 +89,7 @@ class _Counts:
         row = group.row
         row.drawn, row.precision = len(names), window.drawn()
         row.start = slice_start(window.start(now), row.precision)
-        self._slots = range(row.start, int(now) + 1, row.precision)
+        self._slots = range(row.start, int(window.moment(now)) + 1, row.precision)
         self.commands: list[Read] = [("HGETALL", keys.count(row.precision, name)) for name in names]
         self._curves = len(names)
         # Of all series or of none: a part of them would be no number to compare with.
@@ -136,7 +136,7 @@ class _Samples:
         self._row, names = group.row, group.names()
         self._row.drawn, self._row.precision = len(names), window.fine
         self._row.start = window.start(now)
-        self._slots = range(self._row.start, int(now) + 1, window.fine)
+        self._slots = range(self._row.start, int(window.moment(now)) + 1, window.fine)
         self.commands: list[Command] = [
             ("HGETALL", keys.gauge(window.fine, name)) for name in names if self._row.series == 1
         ]
@@ -164,8 +164,9 @@ class _Percentiles:
         row, names = self._row, group.names()
         row.drawn, row.precision = len(names), point_width(window)
         row.start = slice_start(window.start(now), row.precision)
-        self._slots = range(row.start, int(now) + 1, row.precision)
-        starts = range(window.start(now), int(now) + 1, window.fine)
+        end = int(window.moment(now)) + 1
+        self._slots = range(row.start, end, row.precision)
+        starts = range(window.start(now), end, window.fine)
         self._starts = {b"%d" % start: start for start in starts}
         self._before = window.slices_before(now)
         widths, args = [window.fine, *self._before], [str(most), "0"]

@@ -15,7 +15,7 @@ Two round trips.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from redmeter.format.counter import count_of
@@ -29,13 +29,14 @@ from redmeter.reading.curves import (
     asked_spreads,
     counted,
     percentile,
+    spread,
     summed,
 )
 from redmeter.reading.join import Joined, series_in
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.series import whole
 from redmeter.reading.summaries import slices_answered, slices_asked
-from redmeter.reading.windows import Window
+from redmeter.reading.windows import Window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
@@ -90,11 +91,8 @@ class Totals:
     failures_before: Failures
     #: None where they were not read.
     durations: Durations | None = None
-
-    def curves(self) -> list[Curve]:
-        """Return what a chart draws."""
-        more = [] if self.durations is None else [self.durations.curve]
-        return [self.hits, self.failed, *more]
+    #: The same curves for a chart: of all samples that are kept, whatever the window is.
+    drawn: list[Curve] = field(default_factory=list)
 
     def failures_since(self) -> int | None:
         """Return since when failures are known, Unix seconds; None: since the first request."""
@@ -123,9 +121,10 @@ def totals(
         label_sets = LabelSets(keys, keys.hists, observed.fine, HITS_SECONDS)
         reads.append(label_sets.join([], MAX_SAMPLED))
     view, (counts, failures, ever, *joins) = yield reads
-    start, now = window.start(view.now), view.now
-    hits = counted(HITS, [counts], window.fine, start, now)
-    failed = _known(counted(HITS_FAILED, [failures], window.fine, start, now), hits)
+    now = view.now
+    hits, failed = _both(counts, failures, window, now)
+    whole_time = whole_window(view.retention, window.fine)
+    drawn = [hits, failed] if window == whole_time else _both(counts, failures, whole_time, now)
 
     before, earlier = window.slices_before(now), observed.slices_before(now)
     since = min((starts[0] for starts in before.values()), default=0)
@@ -167,6 +166,7 @@ def totals(
         began=bool(count) and whole(ever) - known <= _LITTLE * known,
         failures=Failures(_sum(failed), _sum(hits, failed.start) if failed.values else 0),
         failures_before=_failures(old, old_failed, since),
+        drawn=[*drawn],
     )
     if durations:
         summary = summed(HITS_SECONDS, parts[1], observed, view.histograms, now)
@@ -174,13 +174,34 @@ def totals(
         if earlier:
             for one in slices_answered(timed, earlier, parts[2], needed=False).values():
                 old_spread.merge(one)
+        curve = percentile(summary.over_time())
         found.durations = Durations(
-            percentile(summary.over_time()),
+            curve,
             summary.quantile(QUANTILE),
             old_spread.quantile(QUANTILE) if old_spread.count else None,
             sampled=summed("", parts[1][2:], observed, view.histograms, now).count > 0,
         )
+        if drawn[0] is not hits:
+            all_time = whole_window(view.histograms, observed.fine)
+            curve = spread(HITS_SECONDS, parts[1], all_time, view.histograms, now)
+        found.drawn.append(curve)
     return found
+
+
+def _both(counts: Reply, failures: Reply, window: Window, now: float) -> tuple[Curve, Curve]:
+    """Return the curves of requests and of failures within a window."""
+    hits, failed = (
+        counted(
+            name,
+            [reply],
+            window.fine,
+            window.start(now),
+            window.moment(now),
+            partial=window.running(),
+        )
+        for name, reply in ((HITS, counts), (HITS_FAILED, failures))
+    )
+    return hits, _known(failed, hits)
 
 
 def _known(failed: Curve, hits: Curve) -> Curve:

@@ -1,4 +1,6 @@
-"""Windows: the newest intervals of a precision, and the intervals that are read for them.
+"""Windows: the intervals of a precision, and the intervals that are read for them.
+
+A window ends with the running interval, or in the past, where a frame names its ends.
 
 Everything on the page covers the same window. Curves have the precision that was chosen. Sums are
 read from fewer intervals: coarser ones as far as they fit, finer ones for the rest, so they cover
@@ -11,6 +13,8 @@ finer than the chosen one and reaches as far back; or the one that reaches farth
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
 
 from redmeter.keys import Retention, slice_start
 
@@ -30,10 +34,28 @@ class Window:
     #: The same of the previous period, and its length, seconds; empty if no precision keeps it.
     earlier: tuple[int, ...] = ()
     before: int = 0
+    #: Where it ends, Unix seconds; None: with the running interval. Then how long ago that was.
+    until: int | None = None
+    ago: int = 0
+    #: Seconds from the compared period to the window; None: the period right before it.
+    shift: int | None = None
 
     def start(self, now: float) -> int:
         """Return where it begins, Unix seconds."""
-        return slice_start(now, self.fine) - (self.count - 1) * self.fine
+        return slice_start(self.moment(now), self.fine) - (self.count - 1) * self.fine
+
+    def moment(self, now: float) -> float:
+        """Return the last moment of it, Unix seconds: now, unless it is in the past."""
+        return now if self.until is None else min(now, self.until - 1.0)
+
+    def running(self) -> bool:
+        """Return whether its newest interval is still running."""
+        return self.until is None
+
+    @property
+    def gap(self) -> int:
+        """Seconds from the end of the compared period to the window; negative if they overlap."""
+        return 0 if self.shift is None else self.shift - self.length
 
     @property
     def length(self) -> int:
@@ -42,6 +64,8 @@ class Window:
 
     def seconds(self, now: float) -> float:
         """Return how much of it has passed."""
+        if self.until is not None:
+            return float(self.length)
         return max(now - self.start(now), 1.0)
 
     def drawn(self, pieces: int = PIECES) -> int:
@@ -50,6 +74,8 @@ class Window:
 
     def slices(self, now: float) -> dict[int, list[int]]:
         """Return the intervals that are read for it: precision -> starts, as lua/join.lua does."""
+        if self.until is not None:
+            return _cover(self.start(now), self.until, self.widths)
         coarsest = self.widths[-1]
         return _cover(self.start(now), slice_start(now, coarsest) + coarsest, self.widths)
 
@@ -57,7 +83,7 @@ class Window:
         """Return the same of the previous period; empty if no precision keeps it."""
         if not self.earlier:
             return {}
-        end = slice_start(self.start(now), self.earlier[0])
+        end = slice_start(self.start(now) - self.gap, self.earlier[0])
         return _cover(end - self.before, end, self.earlier)
 
 
@@ -71,57 +97,125 @@ class Span:
     #: Interval width of the histograms that belong to it, and where they begin.
     histograms: int
     histograms_start: int
-    #: Whether a precision keeps the previous period.
+    #: Whether a precision keeps the compared period; which, and where the period begins.
     before: bool
+    before_precision: int | None = None
+    before_start: int | None = None
+
+
+class Frame(NamedTuple):
+    """The time that a view shows, and the period that it is compared with."""
+
+    #: Unix seconds; None: up to now, and as far back as the precision reaches.
+    since: float | None = None
+    until: float | None = None
+    #: Seconds from the compared period to the window; None: the period right before it.
+    shift: int | None = None
+    #: The time by the reader's clock, Unix seconds.
+    now: float = 0.0
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it names an end of the window."""
+        return self.since is not None or self.until is not None
 
 
 def span_of(window: Window, observed: Window, now: float) -> Span:
     """Return the time that windows of counters and of histograms have."""
+    slices = window.slices_before(now)
     return Span(
         window.fine,
         window.start(now),
-        slice_start(now, window.fine) + window.fine,
+        slice_start(window.moment(now), window.fine) + window.fine,
         observed.fine,
         observed.start(now),
         bool(window.earlier),
+        window.earlier[0] if slices else None,
+        min(starts[0] for starts in slices.values()) if slices else None,
     )
 
 
-def window_of(kept: Mapping[int, int], precision: int, count: int) -> Window:
-    """Return the window of the newest intervals of a precision.
+def window_of(
+    kept: Mapping[int, int],
+    precision: int,
+    count: int,
+    *,
+    until: int | None = None,
+    ago: int = 0,
+    shift: int | None = None,
+) -> Window:
+    """Return a window of a precision: its newest intervals, or those before `until`.
 
     Args:
         kept: precision -> samples; the precision is one of them.
         count: how many intervals.
+        until: where it ends, a multiple of the precision; None: with the running interval.
+        ago: how long ago that was, seconds.
+        shift: see Window.
     """
     length = precision * count
-    widths = _nested(kept, precision, length, 0)
-    # Twice the window, and by how much it may be earlier.
-    able = (p for p in kept if precision <= p <= length and _reaches(kept, p, 2 * length + p))
+    widths = _nested(kept, precision, length, ago)
+    # Back to the compared period, and by how much that may be earlier.
+    back = ago + length + (length if shift is None else shift)
+    able = (p for p in kept if precision <= p <= length and _reaches(kept, p, back + p))
     finest = min(able, default=None)
     if finest is None:
-        return Window(precision, count, widths)
+        return Window(precision, count, widths, (), 0, until, ago, shift)
     before = length // finest * finest
-    return Window(precision, count, widths, _nested(kept, finest, before, length), before)
+    earlier = _nested(kept, finest, before, back - before)
+    return Window(precision, count, widths, earlier, before, until, ago, shift)
 
 
-def whole_window(retention: Mapping[int, int], precision: int) -> Window:
-    """Return the window of all samples that a precision keeps.
+def whole_window(
+    retention: Mapping[int, int], precision: int, frame: Frame | None = None
+) -> Window:
+    """Return the window of a frame; without one, of all samples that a precision keeps.
+
+    Where the precision does not reach back to a frame's start, the next one that does is used.
 
     Raises:
         UnknownPrecision: it is not kept.
     """
     Retention(retention).check(precision)
-    return window_of(retention, precision, retention[precision])
+    frame = frame or Frame()
+    if not frame.chosen:
+        return window_of(retention, precision, retention[precision], shift=frame.shift)
+    now = frame.now
+    until = now if frame.until is None else min(frame.until, now)
+    span = precision * retention[precision]
+    since = min(until - span if frame.since is None else frame.since, until)
+    able = [p for p in retention if p >= precision and _reaches(retention, p, ceil(now - since))]
+    precision = min(able) if able else max(retention, key=lambda p: p * retention[p])
+    return _window_between(retention, precision, since, until, now, frame.shift)
+
+
+def _window_between(
+    kept: Mapping[int, int],
+    precision: int,
+    since: float,
+    until: float,
+    now: float,
+    shift: int | None,
+) -> Window:
+    """Return the window of the intervals that a time touches."""
+    start, end = slice_start(since, precision), -int(-until // precision) * precision
+    start, end = min(start, end - precision), max(end, start + precision)
+    count = min((end - start) // precision, kept[precision])
+    if end > now:
+        return window_of(kept, precision, count, shift=shift)
+    return window_of(kept, precision, count, until=end, ago=int(now - end), shift=shift)
 
 
 def histogram_window(histograms: Mapping[int, int], window: Window) -> Window:
     """Return the window of histograms that belongs to one of counters."""
-    length = window.length
-    able = [p for p in histograms if p >= window.fine and _reaches(histograms, p, length)]
+    length, back = window.length, window.length + window.ago
+    able = [p for p in histograms if p >= window.fine and _reaches(histograms, p, back)]
     precision = min(able) if able else max(histograms, key=lambda p: p * histograms[p])
+    if window.until is not None:
+        until, now = window.until, window.until + window.ago
+        return _window_between(histograms, precision, until - length, until, now, window.shift)
     count = max(1, min(-(-length // precision), histograms[precision]))
-    return window_of(histograms, precision, count)
+    return window_of(histograms, precision, count, shift=window.shift)
 
 
 def _nested(kept: Mapping[int, int], finest: int, length: int, ago: int) -> tuple[int, ...]:
@@ -151,9 +245,9 @@ def _cover(start: int, end: int, widths: tuple[int, ...]) -> dict[int, list[int]
         return {width: list(range(first, last, width))}
     if first >= last:
         return _cover(start, end, tuple(finer))
-    found = {width: list(range(first, last, width))}
+    covered = {width: list(range(first, last, width))}
     for one, other in ((start, first), (last, end)):
         if one < other:
             for precision, starts in _cover(one, other, tuple(finer)).items():
-                found.setdefault(precision, []).extend(starts)
-    return found
+                covered.setdefault(precision, []).extend(starts)
+    return covered

@@ -15,8 +15,9 @@
 --                                 are there: read from the fewest slices of FINE and of these
 --                                 widths, ascending, each a multiple of the one before
 --     COUNTS FINE COUNT WIDTH …   the same of counters: a start may also be a float, as 1700000000.0
---     BEFORE FINE COUNT EARLIER LENGTH WIDTH …   the same of LENGTH seconds right before that
---                                 window, from slices of EARLIER and of these widths
+--     BEFORE FINE COUNT EARLIER LENGTH GAP WIDTH …   the same of LENGTH seconds that end GAP seconds
+--                                 before that window, from slices of EARLIER and of these widths
+--     RANGE FROM TO WIDTH …       the same of the time from FROM to TO
 --   And two whose key is not of the name: what stands before it, and the index itself.
 --     FIELD                       what a hash has by the name; nil also where it is no hash
 --     SCORE                       that of the member
@@ -85,11 +86,15 @@ local function window(fine, count, ...)
   return cover(from, now - now % coarsest + coarsest, widths, #widths, {})
 end
 
-local function before(fine, count, earlier, length, ...)
+local function before(fine, count, earlier, length, gap, ...)
   local widths = {earlier, ...}
-  local to = now - now % fine - (count - 1) * fine
+  local to = now - now % fine - (count - 1) * fine - gap
   to = to - to % earlier
   return cover(to - length, to, widths, #widths, {})
+end
+
+local function range(from, to, ...)
+  return cover(from, to, {...}, select('#', ...), {})
 end
 
 -- Add the slices of one precision of a name; return the error where there is one. A field is looked
@@ -140,15 +145,17 @@ local function slices(parts, head, tail)
   end
 end
 
+local COVERS = {WINDOW = window, COUNTS = window, BEFORE = before, RANGE = range}
+
 local selection = take_some()
 local cut, limit = tonumber(take()), tonumber(take()) / 1e6
 local asks = {}
 while at < #ARGV do
   local command, head, tail = take(), take(), take()
   local arguments = take_some()
-  if command == 'WINDOW' or command == 'COUNTS' or command == 'BEFORE' then
+  if COVERS[command] then
     for i, text in ipairs(arguments) do arguments[i] = tonumber(text) end
-    local parts = (command == 'BEFORE' and before or window)(unpack(arguments))
+    local parts = COVERS[command](unpack(arguments))
     if command == 'COUNTS' then parts = spelled(parts) end
     asks[#asks + 1] = slices(parts, head, tail)
   elseif command == 'FIELD' then
