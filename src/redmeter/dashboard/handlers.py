@@ -196,7 +196,7 @@ def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
 
 
 def _frame(store: Store, values: Values) -> Frame:
-    """Return the window of a request, and what it is compared with."""
+    """Return the window of a request and its compared period."""
     now, shift = store.clock.wall(), SHIFTS[values["against"]]
     return Frame(values["since"], values["until"], shift, now)
 

@@ -61,7 +61,7 @@ def counted(
     Args:
         start, now: the window, Unix seconds.
         of: how many counters there are.
-        partial: whether its newest slice is still running.
+        partial: whether its newest interval is still running.
     """
     found: dict[int, int] = {}
     for reply in replies:

@@ -122,7 +122,7 @@ class Frame(NamedTuple):
 
 def span_of(window: Window, observed: Window, now: float) -> Span:
     """Return the time that windows of counters and of histograms have."""
-    slices = window.slices_before(now)
+    earlier = window.slices_before(now)
     return Span(
         window.fine,
         window.start(now),
@@ -130,8 +130,8 @@ def span_of(window: Window, observed: Window, now: float) -> Span:
         observed.fine,
         observed.start(now),
         bool(window.earlier),
-        window.earlier[0] if slices else None,
-        min(starts[0] for starts in slices.values()) if slices else None,
+        window.earlier[0] if earlier else None,
+        min(starts[0] for starts in earlier.values()) if earlier else None,
     )
 
 
