@@ -36,7 +36,7 @@ def test_what_a_meter_takes_and_returns_has_a_public_name() -> None:
         if kind.__module__ == "redmeter.types":
             waiting |= mentioned(kind) - seen
     assert {kind.__name__ for kind in seen} <= set(redmeter.__all__)
-    assert {"HourlyStats", "Drop", "Timer"} <= {kind.__name__ for kind in seen}
+    assert {"HourlyStats", "Loss", "Timer"} <= {kind.__name__ for kind in seen}
 
 
 def test_all_names_are_there_in_order() -> None:

@@ -1,7 +1,7 @@
 """Write the generated reference pages, or check that they are current.
 
-    python tools/docs.py            writes docs/reference/commands.md and settings.md, and the texts
-                                    of the options of web integrations
+    python tools/docs.py            writes docs/reference/commands.md and settings.md, the texts of
+                                    the options of web integrations, and the table of losses
     python tools/docs.py --check    exits 1 and names the fix where one of them is stale
 
 The pages are made from what the code itself says: the signatures and docstrings of the commands,
@@ -28,10 +28,12 @@ from redmeter import Meter, cli
 from redmeter.cli import failure
 from redmeter.cli.app import app
 from redmeter.integrations import options
+from redmeter.losses import LOSS_REASONS
 from redmeter.settings import SETTINGS, WEB, Setting
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = "src/redmeter/integrations/options.py"
+FAULTS = "docs/faults.md"
 FIX = "python tools/docs.py writes it anew (so does make format)"
 _GENERAL = """\
 `redmeter --version` prints the version, `redmeter --help` and `redmeter COMMAND --help` the help,
@@ -69,7 +71,19 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": commands_page(),
         "docs/reference/settings.md": settings_page(),
         OPTIONS: options_source(inspect.getsource(options)),
+        FAULTS: with_losses((ROOT / FAULTS).read_text(encoding="utf-8")),
     }
+
+
+def with_losses(page: str) -> str:
+    """Return a page whose table of reasons for losses is that of redmeter/losses.py."""
+    begin, end = "<!-- losses: made by tools/docs.py -->\n", "<!-- end of losses -->\n"
+    before, _, rest = page.partition(begin)
+    rows = "".join(
+        f"| `{name}` | {reason.cause} | {reason.fix} |\n" for name, reason in LOSS_REASONS.items()
+    )
+    table = f"| reason | cause | fix |\n|---|---|---|\n{rows}"
+    return before + begin + table + end + rest.partition(end)[2]
 
 
 def stale(root: Path) -> list[str]:

@@ -408,71 +408,72 @@ class Outcome(NamedTuple):
     answers: tuple[tuple[str, str], ...] = ()
 
 
-class Drop(NamedTuple):
+class Loss(NamedTuple):
     """Events that one precision of a series lacks."""
 
-    #: aged, future, memory, overflow, WRONGTYPE, denied …: see docs/faults.md.
+    #: A key of losses.LOSS_REASONS (aged, memory, …), or an error code of the server.
     reason: str
     series: str
-    #: Slice width, seconds; 0 stands for the grand total.
+    #: Interval width, seconds; 0 for the grand total.
     precision: int
     events: int
 
 
 class RecorderHealth(NamedTuple):
-    """What a recorder knows of itself, since it started or was forked.
+    """The statistics of a recorder since it started or was forked.
 
-    An event is one of what was counted (`count("a", 3)` is three), one setting of a gauge, one
+    An event is one unit of a counter (`count("a", 3)` records three), one setting of a gauge, one
     observed value, one message, or one mark.
     At any moment recorded == stored + buffered + uncertain + dropped.
     """
 
-    #: Who writes: 128 random bits, in hexadecimal.
+    #: The producer that writes: 128 random bits, in hexadecimal.
     producer: str
-    #: Which of the processes this is: 0, 1, 2 …; None while none is needed.
+    #: The instance number of this process: 0, 1, 2 …; None if none is needed.
     instance: int | None
-    #: When it began, Unix seconds.
+    #: When the recorder started, Unix seconds.
     started: float
-    #: Events taken in.
+    #: Events recorded.
     recorded: int
-    #: Events of batches that the store has applied; what single precisions lack is in `losses`.
+    #: Events of acknowledged batches; `losses` lists those that single precisions lack.
     stored: int
     #: Events in memory, not stored yet.
     buffered: int
-    #: Events of which nobody can know whether they were stored.
+    #: Events whose outcome is unknown: they were sent, and the watermark is gone.
     uncertain: int
-    #: Events given up whole: neither a slice nor the grand total has them.
+    #: Events that are missing everywhere: no precision and no grand total has them.
     dropped: int
-    #: What single precisions lack, and why; also of events that were dropped.
-    losses: tuple[Drop, ...]
-    #: Events that went to a series labelled overflow="true", or to (other), since there were too
-    #: many series of their name, or in all; without those that are not collected yet.
+    #: Events missing from single precisions, by reason; those that were dropped, too.
+    losses: tuple[Loss, ...]
+    #: Events that went to a series labeled overflow="true", or to (other), because their name had
+    #: too many series, or all names together; without events that are not collected yet.
     overflowed: int
-    #: Series in memory, and an estimate of what they and their events take, bytes.
+    #: Series in memory, and an estimate of the memory of these and their events, bytes.
     series: int
     buffer_bytes: int
-    #: Batches that the store has answered, and how often one was sent again.
+    #: Acknowledged batches.
     batches: int
+    #: Retries of batches that may have been applied; a batch retried twice counts as two.
     retried: int
-    #: When a batch was last stored, Unix seconds; None where none was yet.
+    #: When a batch was last stored, Unix seconds; None if none was.
     last_flush: float | None
-    #: Trouble in the background: what -> how often; and the text of the last.
+    #: Errors in the background: kind -> count; and the text of the last.
     troubles: Mapping[str, int]
     last_trouble: str
-    #: Of the events that are lost as `aged`, those whose time (`at=`) was already too long ago for
-    #: a precision when they were recorded: precision -> events.
+    #: The part of the `aged` losses whose time (`at=`) was already too long ago when they were
+    #: recorded: precision -> events.
     past: Mapping[int, int] = MappingProxyType({})
 
     def lost(self) -> dict[str, dict[int, int]]:
         """Return the losses summed over all series: reason -> {precision: events}."""
-        found: dict[str, dict[int, int]] = {}
+        losses: dict[str, dict[int, int]] = {}
         for loss in self.losses:
-            by_precision = found.setdefault(loss.reason, {})
+            by_precision = losses.setdefault(loss.reason, {})
             by_precision[loss.precision] = by_precision.get(loss.precision, 0) + loss.events
-        return found
+        return losses
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all but the series' names, in types that JSON has."""
+        """Return everything except the names of series, in JSON's types."""
         return {
             "producer": self.producer,
             "instance": self.instance,
@@ -482,7 +483,9 @@ class RecorderHealth(NamedTuple):
             "buffered": self.buffered,
             "uncertain": self.uncertain,
             "dropped": self.dropped,
-            "lost": {r: {str(p): n for p, n in some.items()} for r, some in self.lost().items()},
+            "lost": {
+                r: {str(p): n for p, n in counts.items()} for r, counts in self.lost().items()
+            },
             "overflowed": self.overflowed,
             "series": self.series,
             "buffer_bytes": self.buffer_bytes,

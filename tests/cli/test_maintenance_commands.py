@@ -322,7 +322,7 @@ def test_doctor_is_json_for_programs(redmeter: Run, meter: Meter, server: Server
 
 def test_doctor_tells_of_the_writers(redmeter: Run, meter: Meter, client: Any) -> None:
     """What they lost with what to do about it, in words; whole reports as JSON."""
-    assert "ok    writers      none seen within a day" in redmeter("doctor").out
+    assert "ok    writers      none within a day" in redmeter("doctor").out
     report = {"lost": {"aged": {"1": 12}}, "host": "web-1", "pid": "7", "new": [1.5]}
     client.zadd("redmeter:writers:", {"ada": int(time.time())})
     client.hset("redmeter:reports:", "ada", json.dumps(report))
@@ -330,13 +330,13 @@ def test_doctor_tells_of_the_writers(redmeter: Run, meter: Meter, client: Any) -
     done = redmeter("doctor")
     lines = [line for line in done.out.splitlines() if " writers " in line]
     assert lines == [
-        "ok    writers      1 seen within 3min, 1 within a day",
+        "ok    writers      1 active within 3min, 1 within a day",
         (
-            "warn  writers      events that came too late (aged) are missing: 12 in charts by 1s; "
-            "all others and the grand totals have them; by web-1 pid 7"
+            "warn  writers      events that arrived too late (aged) are missing: 12 in charts by "
+            "1s; all others and the grand totals have them; by web-1 pid 7"
         ),
     ]
-    assert "-> nothing brings them back" in done.out
+    assert "-> these events cannot be recovered" in done.out
     (told,) = json.loads(redmeter("doctor", "--json").out)["writers"]
     assert abs(told.pop("seen") - time.time()) < 30
     assert told == {"producer": "ada", "instance": 3, "report": report}

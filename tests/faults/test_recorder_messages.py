@@ -9,7 +9,7 @@ import pytest
 from redmeter import Meter
 from redmeter.clock import ManualClock
 from redmeter.keys import HOUR
-from redmeter.types import Drop, RecorderHealth
+from redmeter.types import Loss, RecorderHealth
 from support.proxy import Proxy
 from support.recorders import INTERVAL, OpenBuffered, check_sums, fail_again
 from support.servers import Server
@@ -30,7 +30,7 @@ def texts(client: Any) -> list[str]:
     return [entry.decode().partition("Z ")[2] for entry in client.lrange(RECENT, 0, -1)]
 
 
-def lost(health: RecorderHealth) -> set[Drop]:
+def lost(health: RecorderHealth) -> set[Loss]:
     """What is written down as lost, where the books balance."""
     check_sums(health)
     return set(health.losses)
@@ -117,8 +117,8 @@ def test_what_a_key_does_not_take_is_counted_and_all_else_is_stored(
     assert meter.flush(5.0)
     health = meter.health()
     assert lost(health) == {
-        Drop("WRONGTYPE", "app:info", HOUR, 2),
-        Drop("WRONGTYPE", "list:info", 0, 2),
+        Loss("WRONGTYPE", "app:info", HOUR, 2),
+        Loss("WRONGTYPE", "list:info", 0, 2),
     }
     assert health.troubles == {"unkept": 1}
     assert health.stored == 6
@@ -143,7 +143,7 @@ def test_messages_that_wait_for_hours_are_only_among_the_newest(
     assert meter.flush(5.0)
     assert counted(conn) == {"new": 1}
     assert texts(conn) == ["new", "old 4", "old 3"]
-    assert lost(meter.health()) == {Drop("aged", "app:info", HOUR, 5)}
+    assert lost(meter.health()) == {Loss("aged", "app:info", HOUR, 5)}
 
 
 def test_a_masking_function_that_breaks_leaks_nothing_and_costs_no_message(

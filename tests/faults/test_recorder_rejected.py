@@ -10,7 +10,7 @@ import pytest
 from redmeter import InvalidName, InvalidValue, Meter
 from redmeter.clock import ManualClock, SystemClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.types import Drop
+from redmeter.types import Loss
 from support.proxy import Proxy
 from support.recorders import (
     TOTAL,
@@ -51,9 +51,9 @@ def test_what_a_key_does_not_take_is_rejected_by_itself_and_counted(
     health = meter.health()
     assert health.batches == 1
     assert set(health.losses) == {
-        Drop("WRONGTYPE", "theirs", 60, 5),
-        Drop("overflow", "full", 300, 7),
-        Drop("not-a-number", "words", 5, 11),
+        Loss("WRONGTYPE", "theirs", 60, 5),
+        Loss("overflow", "full", 300, 7),
+        Loss("not-a-number", "words", 5, 11),
     }
     assert conn.get("redmeter:count:60:theirs") == b"text"
     conn.delete("redmeter:count:60:theirs", "redmeter:count:5:words")
@@ -75,7 +75,7 @@ def test_what_two_counts_cannot_hold_together_is_given_up_and_counted(
     assert meter.flush(5.0)
     health = meter.health()
     assert (health.recorded, health.stored, health.dropped) == (MAX + 6, MAX + 5, 1)
-    assert set(health.losses) == {Drop("overflow", "x", p, 1) for p in (1, 86400, TOTAL)}
+    assert set(health.losses) == {Loss("overflow", "x", p, 1) for p in (1, 86400, TOTAL)}
     check_exact(conn, health)
     clock.advance(86400)
     meter.count("x", 2)

@@ -18,7 +18,7 @@ from redmeter.format.hourly import hour_of
 from redmeter.format.message import format_entry, parse_entry
 from redmeter.format.packed_text import parse_moments
 from redmeter.format.statistics import MEMBERS, merged
-from redmeter.health.writers import answers
+from redmeter.health.writers import parse_writers
 from redmeter.keys import MAX_TIME
 from redmeter.reading.gauges import value_of
 from redmeter.reading.join import counts_of
@@ -243,7 +243,7 @@ def test_a_report_is_a_writer_or_counted(rows: list[tuple[bytes, bytes, bytes]])
     seen = [part for name, _, _ in rows for part in (name, b"1699999999")]
     told = [part for name, report, _ in rows for part in (name, report)]
     numbers = [part for name, _, number in rows for part in (name, number)]
-    writers, unreadable = answers(NOW, [seen, told, numbers])
+    writers, unreadable = parse_writers(NOW, [seen, told, numbers])
     assert len(writers) + unreadable == len(rows)
     for writer in writers:
         assert writer.number("buffered") >= 0
@@ -265,7 +265,7 @@ def work_on_all(text: str) -> None:
     seen_of(data)
     with contextlib.suppress(IncompatibleStore):
         read_meta({b"format": b"1", b"partitions": b"1", b"retention": data, b"version": data}, 1)
-    answers(NOW, [[b"a", b"1699999999"], [b"a", data], [b"a", data]])
+    parse_writers(NOW, [[b"a", b"1699999999"], [b"a", data], [b"a", data]])
     sources_of([data, b"1"])
 
 

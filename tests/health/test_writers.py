@@ -16,9 +16,10 @@ from redmeter.analysis.patterns import VERSION
 from redmeter.health import writer_findings
 from redmeter.health.doctor import examine
 from redmeter.health.findings import Finding
-from redmeter.health.writers import Writer, answers, read_writers
+from redmeter.health.writers import Writer, parse_writers, read_writers
+from redmeter.losses import LOSS_REASONS
 from redmeter.store import Store
-from redmeter.types import Drop, RecorderHealth
+from redmeter.types import Loss, RecorderHealth
 from support.servers import Server
 from support.stores import opened_store
 from support.waiting import eventually
@@ -78,14 +79,14 @@ def counted(*found: Writer, unreadable: int = 0) -> str:
 def test_writers_are_counted_by_when_they_were_seen() -> None:
     """Within three minutes, and within a day; those that are well need no more words."""
     found = [writer(seen=NOW - ago) for ago in (0, 179, 180, 181, 80_000)]
-    assert counted(*found) == "3 seen within 3min, 5 within a day"
-    assert counted(*found, unreadable=2) == "3 seen within 3min, 7 within a day"
+    assert counted(*found) == "3 active within 3min, 5 within a day"
+    assert counted(*found, unreadable=2) == "3 active within 3min, 7 within a day"
     assert judged(*found) == []
 
 
 def test_no_writer_at_all_is_told() -> None:
-    """Writing at once tells nothing of itself, so that is no warning."""
-    assert counted() == "none seen within a day (those that buffer events tell of themselves)"
+    """Synchronous writers publish no report, so this is not a warning."""
+    assert counted() == "none within a day (only buffered writers publish a report)"
     assert judged() == []
 
 
@@ -97,7 +98,7 @@ def test_more_writers_than_are_read_are_not_counted_as_if_they_were_all() -> Non
 def test_reports_that_cannot_be_read_are_told() -> None:
     """How many, and what it may be."""
     (finding,) = judged(unreadable=2)
-    assert finding.text == "reports that cannot be read: 2"
+    assert finding.text == "reports that cannot be parsed: 2"
     assert "update this redmeter" in finding.fix
 
 
@@ -107,23 +108,23 @@ def test_reports_that_cannot_be_read_are_told() -> None:
 def test_lost_events_are_summed_by_reason_and_precision() -> None:
     """Over writers and series; the one that lost most is named; the worst reason comes first."""
     losses = (
-        Drop("aged", "a", 1, 5),
-        Drop("aged", "b", 1, 4),
-        Drop("aged", "b", 5, 9),
-        Drop("aged", "b", 60, 1),
-        Drop("overflow", "b", 0, 400),
-        Drop("overflow", "b", 5, 400),
+        Loss("aged", "a", 1, 5),
+        Loss("aged", "b", 1, 4),
+        Loss("aged", "b", 5, 9),
+        Loss("aged", "b", 60, 1),
+        Loss("overflow", "b", 0, 400),
+        Loss("overflow", "b", 5, 400),
     )
-    more = (Drop("aged", "a", 1, 100), Drop("aged", "a", 5, 100))
+    more = (Loss("aged", "a", 1, 100), Loss("aged", "a", 5, 100))
     second, first = judged(writer(losses=losses), writer("web-2", "8", losses=more), writer())
     assert first.text == (
-        "events that came too late (aged) are missing: 109 in charts by 1s, 5s; "
+        "events that arrived too late (aged) are missing: 109 in charts by 1s, 5s; "
         "1 in charts by 1min; all others and the grand totals have them; "
         "by 2 writers, most by web-2 pid 8"
     )
-    assert "the store is away" in first.fix
+    assert "shorten outages of Redis" in first.fix
     assert second.text == (
-        "events that a number could not hold any more (overflow) are missing: "
+        "events beyond the largest number (overflow) are missing: "
         "400 in charts by 5s; 400 in grand totals; by web-1 pid 7"
     )
     assert "count in larger units" in second.fix
@@ -148,37 +149,36 @@ def test_events_that_were_recorded_as_of_the_past_are_no_alarm(server: Server, c
 
 
 def test_each_reason_of_ours_says_which_events_are_missing_and_what_to_do() -> None:
-    """In words, beside the one by which docs/faults.md calls it."""
-    assert set(writer_findings._LOST) == set(writer_findings._FIXES)
-    for reason, which in writer_findings._LOST.items():
-        (finding,) = judged(writer(losses=(Drop(reason, "a", 1, 3),)))
-        assert finding.text.startswith(f"{which} ({reason}) are missing: 3 in charts by 1s; ")
-        assert finding.fix == writer_findings._FIXES[reason]
+    """In words, next to the reason's name in docs/faults.md."""
+    for reason, known in LOSS_REASONS.items():
+        (finding,) = judged(writer(losses=(Loss(reason, "a", 1, 3),)))
+        assert finding.text.startswith(f"{known.events} ({reason}) are missing: 3 in charts by 1s;")
+        assert finding.fix == known.fix
 
 
 def test_many_precisions_and_reasons_are_cut_visibly() -> None:
     """Five of them, and how many more."""
-    losses = [Drop("denied", "a", 60 * n, 3) for n in range(1, 9)]
+    losses = [Loss("denied", "a", 60 * n, 3) for n in range(1, 9)]
     (finding,) = judged(writer(losses=tuple(losses)))
     assert "3 in charts by 1min, 2min, 3min, 4min, 5min … (3 more); all others" in finding.text
-    losses = [Drop(f"reason-{n:02}", "a", 1, 100 - n) for n in range(12)]
+    losses = [Loss(f"reason-{n:02}", "a", 1, 100 - n) for n in range(12)]
     *five, rest = judged(writer(losses=tuple(losses)))
     assert [finding.text.partition(":")[0] for finding in five] == [
         f"events (reason-{n:02}) are missing" for n in range(5)
     ]
     assert rest.text == (
-        "events are missing for further reasons: "
+        "events are missing for other reasons: "
         "reason-05, reason-06, reason-07, reason-08, reason-09 … (2 more)"
     )
-    assert rest.fix == five[0].fix == "the warnings in the writers' own logs give the details"
+    assert rest.fix == five[0].fix == "the warnings in the writers' own logs have the details"
 
 
 @pytest.mark.parametrize(
     ("field", "says", "fix"),
     [
-        ("uncertain", "7 events may be stored or not", "maxmemory-policy noeviction"),
-        ("dropped", "7 events dropped whole", "why is told"),
-        ("overflowed", '7 events are in series labelled overflow="true"', "out of labels"),
+        ("uncertain", "7 events have an unknown outcome", "maxmemory-policy noeviction"),
+        ("dropped", "7 events were dropped", "have the reasons"),
+        ("overflowed", '7 events are in series labeled overflow="true"', "out of labels"),
     ],
 )
 def test_what_writers_count_as_one_number_is_summed(field: str, says: str, fix: str) -> None:
@@ -204,11 +204,12 @@ def test_a_writer_that_cannot_store_is_told() -> None:
     """Who, since when, how much waits, and what it says."""
     (finding,) = judged(writer(**STUCK), writer())
     assert finding.text == (
-        "web-1 pid 7 has not stored for 300 s, 1,200 events wait: no answer from redis://a:1"
+        "web-1 pid 7 has not stored anything for 300 s and buffers 1,200 events: "
+        "no answer from redis://a:1"
     )
-    assert finding.fix == "mend what it says: what waits is lost when it ends"
+    assert finding.fix == "fix this error: buffered events are lost when the process ends"
     (finding,) = judged(writer(**STUCK | {"last_flush": None}))
-    assert "has not stored for 895 s" in finding.text, "since it started"
+    assert "has not stored anything for 895 s" in finding.text, "since it started"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,7 @@ def test_messages_that_are_grouped_in_several_ways_are_told() -> None:
 
     assert judged(grouping(1), grouping(1), writer(), grouping(2, NOW - 500), grouping("x")) == []
     (finding,) = judged(grouping(2), grouping(1), grouping(2))
-    assert finding.text == "messages are grouped by several versions of patterns: 1, 2"
+    assert finding.text == "writers group messages by different versions of patterns: 1, 2"
 
 
 def test_a_recorder_tells_by_which_version_it_groups(server: Server, client: Any) -> None:
@@ -261,7 +262,7 @@ def test_texts_of_other_processes_are_inert_and_short() -> None:
     """No escape, no line end, no turning of the text, no page of it."""
     hostile = "\x1b[2J\n\u202e" + "x" * 500
     found = writer(hostile, hostile, **STUCK | {"last_trouble": hostile})
-    for finding in judged(found, writer(losses=(Drop(hostile, "a", 1, 3),))):
+    for finding in judged(found, writer(losses=(Loss(hostile, "a", 1, 3),))):
         assert finding.text.replace("…", "").isascii()
         assert finding.text.isprintable()
         assert len(finding.text) < 600
@@ -288,8 +289,8 @@ def test_a_report_that_is_none_is_skipped_and_counted(
     client.hset(REPORTS, mapping={"bad": text, "good": '{"dropped": 2}'})
     assert [writer.producer for writer in read_writers(store)] == ["good"]
     texts = [finding.text for finding in examine(store).findings if finding.topic == "writers"]
-    assert texts[0] == "1 seen within 3min, 2 within a day"
-    assert texts[-1] == "reports that cannot be read: 1"
+    assert texts[0] == "1 active within 3min, 2 within a day"
+    assert texts[-1] == "reports that cannot be parsed: 1"
 
 
 def test_a_report_that_is_missing_is_counted_too(store: Store, client: Any) -> None:
@@ -299,7 +300,7 @@ def test_a_report_that_is_missing_is_counted_too(store: Store, client: Any) -> N
     client.hset(INSTANCES, mapping={"good": "9" * 5000, b"\xff": "-1"})
     assert {(w.producer, w.instance) for w in read_writers(store)} == {("good", None), ("�", None)}
     view, replies = store.read([("ZREVRANGE", WRITERS, "0", "-1", "WITHSCORES")])
-    assert answers(view.now, [replies[0], [], []]) == ([], 3)
+    assert parse_writers(view.now, [replies[0], [], []]) == ([], 3)
 
 
 @pytest.mark.parametrize("value", [-5, 0, 1.5, True, "5", None, [5], 2**63, 10**4299], ids=range(9))
@@ -350,8 +351,8 @@ def test_doctor_knows_what_writers_told(store: Store, client: Any) -> None:
     assert (one.producer, one.instance, one.number("dropped")) == ("a" * 32, 0, 3)
     texts = [finding.text for finding in found.findings if finding.topic == "writers"]
     assert texts == [
-        "1 seen within 3min, 1 within a day",
-        "3 events dropped whole, also from the grand totals; by web-1 pid 7",
+        "1 active within 3min, 1 within a day",
+        "3 events were dropped: no precision and no grand total has them; by web-1 pid 7",
     ]
     assert found.level == "warn"
 
@@ -363,7 +364,7 @@ def test_doctor_says_where_writers_cannot_be_read(
     client.set(WRITERS, "x")
     (finding,) = [f for f in examine(store).findings if f.topic == "writers"]
     assert finding.level == "warn"
-    assert finding.text.startswith("redmeter:writers: and what belongs to it cannot be read: ")
+    assert finding.text.startswith("redmeter:writers: and the keys of the reports cannot be read: ")
     assert "WRONGTYPE" in finding.text
     client.delete(WRITERS)
     client.execute_command("ACL", "SETUSER", "ada", "on", ">s", "~*", "+@all", "-zrevrange")

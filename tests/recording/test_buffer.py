@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from redmeter.format.intervals import parse
 from redmeter.keys import DEFAULT_RETENTION, MAX_TIME, Kept, Keys
+from redmeter.losses import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL
 from redmeter.recording.buffer import FIELDS_PER_BATCH, SERIES_BYTES, BatchContents, Buffer
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge
-from redmeter.recording.stats import AGED, MEMORY, OVERFLOW, RETENTION, TOTAL, RecorderStats
+from redmeter.recording.stats import RecorderStats
 
 MAX = 2**63 - 1
 KEYS = Keys()
@@ -509,7 +510,7 @@ def test_the_books_add_up(numbers: list[int]) -> None:
     buffered, stats.stored, stats.uncertain, dropped = numbers
     stats.recorded = sum(numbers)
     stats.drop(OVERFLOW, "a", (1, 60), dropped)
-    stats.lose(AGED, "a", (1,), 0)
+    stats.record_loss(AGED, "a", (1,), 0)
     health = stats.health(producer="p", instance=None, fresh=3)
     assert health.buffered == buffered + 3
     assert health.recorded == sum(numbers) + 3

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.types import Drop
+from redmeter.types import Loss
 from soak import asked, explained, readings
 from soak.checks import Ledger, Window
 from soak.crew import Seen
@@ -60,7 +60,7 @@ def test_only_a_fault_that_may_cost_something_leaves_a_recorder_uncertain(
     assert found(told) == []
 
 
-def losses(written: Callable[..., Book], slot: str, ago: float, *lost: Drop) -> list[str]:
+def losses(written: Callable[..., Book], slot: str, ago: float, *lost: Loss) -> list[str]:
     """Return what is wrong with losses of a writer whose only event was so long ago."""
     stored = Stored()
     stored.counted = {1: 120, 60: 120}
@@ -81,7 +81,7 @@ def test_what_was_too_old_or_to_come_may_be_lost_at_a_precision(
     written: Callable[..., Book], reason: str, precision: int, ago: float, events: int
 ) -> None:
     """Its slice, or less."""
-    assert losses(written, "plain1", ago, Drop(reason, COUNTED, precision, events)) == []
+    assert losses(written, "plain1", ago, Loss(reason, COUNTED, precision, events)) == []
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_what_cannot_be_lost_is_not_taken_for_lost(
     written: Callable[..., Book], reason: str, series: str, precision: int, ago: float, events: int
 ) -> None:
     """It was of the present, at that precision; more than there was; for another reason."""
-    assert losses(written, "plain1", ago, Drop(reason, series, precision, events))
+    assert losses(written, "plain1", ago, Loss(reason, series, precision, events))
 
 
 def test_who_sets_its_clock_may_hold_things_for_older(written: Callable[..., Book]) -> None:
     """By the widest step of it."""
-    one = Drop("aged", COUNTED, 60, 3)
+    one = Loss("aged", COUNTED, 60, 3)
     assert losses(written, "plain1", max(STEPS), one)
     assert losses(written, "stepped", max(STEPS), one) == []
 
@@ -118,7 +118,7 @@ def test_an_outage_makes_things_old(written: Callable[..., Book]) -> None:
     """As long as the longest of them took."""
     stored, now = Stored(), time.monotonic()
     stored.counted = {1: 120}
-    book = written("plain1", time.time(), losses=(Drop("aged", COUNTED, 1, 3),))
+    book = written("plain1", time.time(), losses=(Loss("aged", COUNTED, 1, 3),))
 
     def found(seconds: float) -> list[str]:
         windows = [Window("stopped", now - seconds, now)]

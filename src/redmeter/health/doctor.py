@@ -97,7 +97,7 @@ def examine(store: Store) -> Health:
             *_beside(keys),
             *watermarks,
             *_other_questions(keys),
-            *writing.questions(keys),
+            *writing.writer_commands(keys),
         ]
     )
     servers = Servers(store, masters or {"": replies[: len(own)]}, since)
@@ -161,9 +161,9 @@ def examine(store: Store) -> Health:
     for name, part in parts.items():
         found += findings.others(name, part.count, part.sample)
     try:
-        health.writers, unreadable = writing.answers(view.now, published)
+        health.writers, unreadable = writing.parse_writers(view.now, published)
     except StoreError as error:  # a key that is not ours, or an ACL that forbids to ask
-        found += writer_findings.unknown(keys.writers, error)
+        found += writer_findings.unreadable_reports(keys.writers, error)
     else:
         found += writer_findings.writer_findings(view.now, health.writers, unreadable)
     found += findings.beside(keys.prefix, _number(bare), _number(prefixed))

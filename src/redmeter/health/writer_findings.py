@@ -1,88 +1,59 @@
-"""What the reports of writers mean: how many there are, what they lost, who is in trouble now.
+"""Findings about the writers: their number, the events they lost, and their current problems.
 
 Pure functions from writers to findings. A report counts since its writer started, which may be
-long ago. Texts are other processes', and shown as ASCII.
+long ago. Texts come from other processes and are shown as ASCII.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from redmeter.health.findings import Finding
-from redmeter.health.writers import MAX_WRITERS, Writer, answers, questions
+from redmeter.health.writers import MAX_WRITERS, Writer, parse_writers, writer_commands
 from redmeter.keys import Keys, span
+from redmeter.losses import AGED, LOSS_REASONS, TOTAL, LossReason
 from redmeter.store.query import Query
 from redmeter.store.writer_reports import INSTANCE_SECONDS
 
-#: Events may wait for so many seconds before it is worth a word.
+#: Events that have been buffered for longer are reported, seconds.
 STUCK = 60.0
 #: Findings that the overview shows.
 PANEL = 3
-#: Most reasons, precisions and writers that are shown one by one.
+#: Most reasons, precisions and writers that are listed one by one.
 SHOWN = 5
 
 _LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
-#: Why events were lost -> which these are.
-_LOST = {
-    "aged": "events that came too late",
-    "future": "events whose time lies too far ahead",
-    "memory": "events that found no room in a buffer",
-    "series": "gauges that found no room in a buffer",
-    "retention": "events that were meant for another retention",
-    "overflow": "events that a number could not hold any more",
-    "not-finite": "observed values that are no finite numbers",
-    "marks": "marks beyond those that may wait",
-    "WRONGTYPE": "events whose keys hold something else",
-    "not-a-number": "events in whose place another program's texts lie",
-    "denied": "events that the server does not allow to be stored",
-    "OOM": "events for which the server had no memory",
-}
-#: Why events were lost -> what to do about it.
-_FIXES = {
-    "aged": "nothing brings them back, and it goes on only where the cause does: the store is away "
-    "for longer than such a chart is wide, a clock is wrong (NTP), or at= is of long ago",
-    "future": "let NTP set the writers' clocks, and look at the times that are given to events",
-    "memory": f"the buffers were full: raise REDMETER_BUFFER_BYTES, or {_LABELS}",
-    "series": f"gauges have too many label sets: {_LABELS}",
-    "retention": "configure the writers for what the store keeps: REDMETER_RETENTION",
-    "overflow": "a count reached 2^63 - 1, or a slice 2^53 observed values: count in larger units",
-    "not-finite": "observed were NaN, infinities or numbers that no float holds: see who does",
-    "marks": "over 1,000 waited: mark deploys and the like, not what happens all the time",
-    "WRONGTYPE": "another program uses these keys: choose another prefix",
-    "not-a-number": "another program writes to these counters: choose another prefix",
-    "denied": "ACL LOG on the server shows the command or key that the writers' user lacks; "
-    "ACL SETUSER grants it",
-    "OOM": "raise maxmemory",
-}
-_OTHERS = "the warnings in the writers' own logs give the details"
+#: For a reason that is not in the table: an error code of the server.
+_OTHER_REASON = LossReason("events", "", "the warnings in the writers' own logs have the details")
 
 
-def writer_findings(now: float, found: Sequence[Writer], unreadable: int) -> Iterator[Finding]:
+def writer_findings(now: float, writers: Sequence[Writer], unreadable: int) -> Iterator[Finding]:
     """Judge the writers of the last day.
 
     Args:
         now: the server's clock, Unix seconds.
-        unreadable: how many more have a report that cannot be read.
+        unreadable: the number of reports that cannot be parsed.
     """
-    size = len(found) + unreadable
-    alive = sum(writer.alive(now) for writer in found)
+    size = len(writers) + unreadable
+    alive = sum(writer.alive(now) for writer in writers)
     if size:
         within = (
             f"{size:,} within a day" if size < MAX_WRITERS else f"{size:,} or more within a day"
         )
-        text = f"{alive:,} seen within {span(INSTANCE_SECONDS)}, {within}"
+        text = f"{alive:,} active within {span(INSTANCE_SECONDS)}, {within}"
     else:
-        text = "none seen within a day (those that buffer events tell of themselves)"
+        text = "none within a day (only buffered writers publish a report)"
     yield Finding("ok", "writers", text)
-    yield from _lost(found)
-    yield from _summed(found)
-    yield from _stuck(now, found)
-    yield from _grouped(now, found)
+    yield from _lost_events(writers)
+    yield from _totals(writers)
+    yield from _stuck_writers(now, writers)
+    yield from _pattern_versions(now, writers)
     if unreadable:
         yield Finding(
             "warn",
             "writers",
-            f"reports that cannot be read: {unreadable:,}",
-            "update this redmeter, should a newer one write there; else see who does",
+            f"reports that cannot be parsed: {unreadable:,}",
+            "update this redmeter if a newer version writes here; otherwise find out which program "
+            "writes them",
         )
 
 
@@ -93,34 +64,34 @@ class HealthPanel:
     level: str
     #: The first findings of a level other than "ok".
     findings: list[Finding]
-    #: Writers that published lately.
+    #: Active writers.
     writers: int
 
 
 def health_panel(keys: Keys) -> Query[HealthPanel]:
     """Read the reports of the writers; one round trip."""
-    view, replies = yield questions(keys)
-    found, unreadable = answers(view.now, replies, needed=False)
-    bad = [f for f in writer_findings(view.now, found, unreadable) if f.level != "ok"]
+    view, replies = yield writer_commands(keys)
+    writers, unreadable = parse_writers(view.now, replies, needed=False)
+    bad = [f for f in writer_findings(view.now, writers, unreadable) if f.level != "ok"]
     levels = {finding.level for finding in bad}
     level = "fail" if "fail" in levels else "warn" if levels else "ok"
-    return HealthPanel(level, bad[:PANEL], sum(writer.alive(view.now) for writer in found))
+    return HealthPanel(level, bad[:PANEL], sum(writer.alive(view.now) for writer in writers))
 
 
-def unknown(key: str, error: Exception) -> Iterator[Finding]:
-    """Say that the server does not tell of the writers."""
-    text = f"{key} and what belongs to it cannot be read: {_plain(str(error), 300)}"
+def unreadable_reports(key: str, error: Exception) -> Iterator[Finding]:
+    """Report that the keys of the writers' reports cannot be read."""
+    text = f"{key} and the keys of the reports cannot be read: {_plain(str(error), 300)}"
     fix = "if another program uses these keys, choose another prefix"
     yield Finding("warn", "writers", text, fix)
 
 
-def _lost(found: Sequence[Writer]) -> Iterator[Finding]:
-    """Tell lost events by reason, those that cost most first."""
+def _lost_events(writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report lost events by reason, the largest losses first."""
     lost: dict[str, dict[int, int]] = {}
-    for writer in found:
-        for reason, some in _unexpected(writer).items():
+    for writer in writers:
+        for reason, by_precision in _unexpected(writer).items():
             sums = lost.setdefault(reason, {})
-            for precision, events in some.items():
+            for precision, events in by_precision.items():
                 sums[precision] = sums.get(precision, 0) + events
     ordered = sorted(lost, key=lambda reason: (-max(lost[reason].values()), reason))
     for reason in ordered[:SHOWN]:
@@ -128,48 +99,44 @@ def _lost(found: Sequence[Writer]) -> Iterator[Finding]:
         def amount(writer: Writer, reason: str = reason) -> int:
             return max(_unexpected(writer).get(reason, {}).values(), default=0)
 
-        which = f"{_LOST.get(reason, 'events')} ({_plain(reason)})"
-        yield Finding(
-            "warn",
-            "writers",
-            f"{which} are missing: {_missing(lost[reason])}; by {_by(found, amount)}",
-            _FIXES.get(reason, _OTHERS),
-        )
+        known = LOSS_REASONS.get(reason, _OTHER_REASON)
+        text = f"{known.events} ({_plain(reason)}) are missing: {_missing(lost[reason])}"
+        yield Finding("warn", "writers", f"{text}; by {_by(writers, amount)}", known.fix)
     if len(ordered) > SHOWN:
         rest = ", ".join(map(_plain, ordered[SHOWN : 2 * SHOWN]))
         more = f" … ({len(ordered) - 2 * SHOWN:,} more)" if len(ordered) > 2 * SHOWN else ""
-        text = f"events are missing for further reasons: {rest}{more}"
-        yield Finding("warn", "writers", text, _OTHERS)
+        text = f"events are missing for other reasons: {rest}{more}"
+        yield Finding("warn", "writers", text, _OTHER_REASON.fix)
 
 
 def _unexpected(writer: Writer) -> dict[str, dict[int, int]]:
-    """Return the losses of a writer that are worth a warning: reason -> {precision: events}.
+    """Return the losses of a writer that deserve a warning: reason -> {precision: events}.
 
-    Events of the past, recorded with at=, cannot be in charts that do not reach back so far: that
-    is what their program asked for. Events that were nearly too old may become so on their way,
-    so up to as many again are expected of such a program.
+    Events recorded with an old `at=` cannot be in charts that do not go back that far, as their
+    program must expect. Events that were nearly too old may become so before they are stored, so up
+    to as many again are expected of such a program.
     """
     lost, past = writer.lost(), writer.past()
-    aged = {p: n for p, n in lost.pop("aged", {}).items() if n > 2 * past.get(p, 0)}
-    return {"aged": aged, **lost} if aged else lost
+    aged = {p: n for p, n in lost.pop(AGED, {}).items() if n > 2 * past.get(p, 0)}
+    return {AGED: aged, **lost} if aged else lost
 
 
-def _summed(found: Sequence[Writer]) -> Iterator[Finding]:
-    """Tell what writers count as one number each."""
+def _totals(writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report the problems that writers count as a single number."""
     for field, text, fix in (
         (
             "uncertain",
-            "events may be stored or not: they were sent, and the watermark was gone after",
+            "events have an unknown outcome: they were sent, and the watermark is gone",
             "let the server keep its keys: maxmemory-policy noeviction, appendonly yes",
         ),
         (
             "dropped",
-            "events dropped whole, also from the grand totals",
-            "why is told with the events that are missing",
+            "events were dropped: no precision and no grand total has them",
+            "the findings about missing events have the reasons",
         ),
         (
             "overflowed",
-            'events are in series labelled overflow="true": a name has too many label values',
+            'events are in series labeled overflow="true": a name has too many label values',
             _LABELS,
         ),
     ):
@@ -177,50 +144,50 @@ def _summed(found: Sequence[Writer]) -> Iterator[Finding]:
         def amount(writer: Writer, field: str = field) -> int:
             return writer.number(field)
 
-        if total := sum(map(amount, found)):
-            by = _by(found, amount)
+        if total := sum(map(amount, writers)):
+            by = _by(writers, amount)
             yield Finding("warn", "writers", f"{total:,} {text}; by {by}", fix)
 
     def changed(writer: Writer) -> int:
         return writer.counts("troubles").get("label-value", 0)
 
-    if total := sum(map(changed, found)):
+    if total := sum(map(changed, writers)):
         yield Finding(
             "warn",
             "writers",
-            f"{total:,} label values were cut to fit a name, or had characters that are not "
-            f"allowed; by {_by(found, changed)}",
-            "label values come from a small set of short texts: a plan, a route, a status",
+            f"{total:,} label values were truncated, or had characters that are not allowed; "
+            f"by {_by(writers, changed)}",
+            "take label values from a small set of short texts: a plan, a route, a status",
         )
 
 
-def _stuck(now: float, found: Sequence[Writer]) -> Iterator[Finding]:
-    """Tell who has events that it cannot store."""
-    stuck = [writer for writer in found if writer.alive(now) and _waits(writer) > STUCK]
+def _stuck_writers(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report writers that cannot store their events."""
+    stuck = [writer for writer in writers if writer.alive(now) and _waits(writer) > STUCK]
     stuck.sort(key=lambda writer: -writer.number("buffered"))
     for writer in stuck[:SHOWN]:
         waiting, seconds = writer.number("buffered"), _waits(writer)
         yield Finding(
             "warn",
             "writers",
-            f"{_name(writer)} has not stored for {seconds:,.0f} s, {waiting:,} events wait: "
-            f"{_plain(writer.text('last_trouble'), 200)}",
-            "mend what it says: what waits is lost when it ends",
+            f"{_name(writer)} has not stored anything for {seconds:,.0f} s and buffers "
+            f"{waiting:,} events: {_plain(writer.text('last_trouble'), 200)}",
+            "fix this error: buffered events are lost when the process ends",
         )
     if len(stuck) > SHOWN:
         yield Finding("warn", "writers", f"… ({len(stuck) - SHOWN:,} more that cannot store)")
 
 
-def _grouped(now: float, found: Sequence[Writer]) -> Iterator[Finding]:
-    """Tell where messages are grouped in several ways, by versions of redmeter that differ."""
-    versions = {writer.number("patterns") for writer in found if writer.alive(now)} - {0}
+def _pattern_versions(now: float, writers: Sequence[Writer]) -> Iterator[Finding]:
+    """Report writers that group messages differently, by their version of redmeter."""
+    versions = {writer.number("patterns") for writer in writers if writer.alive(now)} - {0}
     if len(versions) > 1:
-        told = ", ".join(map(str, sorted(versions)))
+        shown = ", ".join(map(str, sorted(versions)))
         yield Finding(
             "warn",
             "writers",
-            f"messages are grouped by several versions of patterns: {told}",
-            "let all writers have one version of redmeter: until two hours after that, messages "
+            f"writers group messages by different versions of patterns: {shown}",
+            "run the same version of redmeter everywhere: until two hours after that, messages "
             "without a format may seem new or gone",
         )
 
@@ -234,35 +201,35 @@ def _waits(writer: Writer) -> float:
 
 
 def _missing(events: dict[int, int]) -> str:
-    """Say where events are missing, and what has them.
+    """Return which precisions lack how many events.
 
     Of {1: 12, 5: 12, 60: 3}: "12 in charts by 1s, 5s; 3 in charts by 1min; all others and the grand
     totals have them". Of {0: 3}: "3 in grand totals".
     """
     groups: dict[int, list[str]] = {}
-    for precision in sorted(set(events) - {0}):
+    for precision in sorted(set(events) - {TOTAL}):
         groups.setdefault(events[precision], []).append(span(precision))
     parts = []
     for number in sorted(groups, reverse=True):
-        widths = groups[number]
-        more = f" … ({len(widths) - SHOWN} more)" if len(widths) > SHOWN else ""
-        parts.append(f"{number:,} in charts by {', '.join(widths[:SHOWN])}{more}")
-    if 0 in events:
-        parts.append(f"{events[0]:,} in grand totals")
+        spans = groups[number]
+        more = f" … ({len(spans) - SHOWN} more)" if len(spans) > SHOWN else ""
+        parts.append(f"{number:,} in charts by {', '.join(spans[:SHOWN])}{more}")
+    if TOTAL in events:
+        parts.append(f"{events[TOTAL]:,} in grand totals")
     else:
         parts.append("all others and the grand totals have them")
     return "; ".join(parts)
 
 
-def _by(found: Sequence[Writer], amount: Callable[[Writer], int]) -> str:
-    """Say how many writers something is about, and which of them most."""
-    concerned = [writer for writer in found if amount(writer)]
+def _by(writers: Sequence[Writer], amount: Callable[[Writer], int]) -> str:
+    """Return how many writers a finding concerns, and the one with the largest amount."""
+    concerned = [writer for writer in writers if amount(writer)]
     most = _name(max(concerned, key=amount))
     return most if len(concerned) == 1 else f"{len(concerned):,} writers, most by {most}"
 
 
 def _name(writer: Writer) -> str:
-    """Say who a writer is, e.g. "web-1 pid 4711"."""
+    """Return a name of a writer for people, such as "web-1 pid 4711"."""
     host, pid = (_plain(writer.text(field)) for field in ("host", "pid"))
     if not host and not pid:
         return f"producer {_plain(writer.producer, 8)}"

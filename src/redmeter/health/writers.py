@@ -1,8 +1,8 @@
-"""Who writes to the store, and what each of them tells of itself.
+"""The writers of the store, and the report that each of them publishes.
 
-A writer is a producer that publishes a report now and then; see store/writer_reports.py. Reports
-come from other processes, perhaps of other versions, so nothing in them is taken for granted: what
-cannot be read as a number or a text counts as 0 or "".
+A writer is a producer that publishes a report from time to time; see store/writer_reports.py.
+Reports come from other processes, perhaps of other versions, so nothing in them is assumed: a value
+that is not a number or a text counts as 0 or "".
 """
 
 import json
@@ -28,19 +28,19 @@ _PRECISION = late("[0-9]{1,10}")
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A producer, and its last report."""
+    """A producer and its last report."""
 
     #: 128 random bits, in hexadecimal.
     producer: str
     #: When it last published, by the server's clock, Unix seconds.
     seen: float
-    #: Which of the processes it is: 0, 1, 2 …; None where it holds no number.
+    #: Its instance number: 0, 1, 2 …; None if it has none.
     instance: int | None
-    #: What it said: RecorderHealth.as_dict(), with `host` and `pid` for people.
+    #: RecorderHealth.as_dict(), with `host` and `pid` for people.
     report: Mapping[str, Any]
 
     def alive(self, now: float) -> bool:
-        """Whether it has published lately.
+        """Return whether it has published recently.
 
         Args:
             now: the server's clock, Unix seconds.
@@ -48,55 +48,55 @@ class Writer:
         return self.seen >= now - INSTANCE_SECONDS
 
     def number(self, field: str) -> int:
-        """Return a number of events, 0 where there is none."""
+        """Return a number of events, 0 if it is missing."""
         return _number(self.report.get(field))
 
     def moment(self, field: str) -> float | None:
-        """Return a time, Unix seconds, None where there is none."""
+        """Return a time, Unix seconds; None if it is missing."""
         value = self.report.get(field)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         return value if abs(value) < MAX_TIME else None
 
     def text(self, field: str) -> str:
-        """Return a text, "" where there is none."""
+        """Return a text, "" if it is missing."""
         value = self.report.get(field)
         return value if isinstance(value, str) else ""
 
     def counts(self, field: str) -> dict[str, int]:
-        """Return how often what happened: {} where it does not say."""
-        found = {what: _number(count) for what, count in _items(self.report.get(field))}
-        return {what: count for what, count in found.items() if count}
+        """Return counts by kind; {} if the report has none."""
+        counts = {kind: _number(count) for kind, count in _items(self.report.get(field))}
+        return {kind: count for kind, count in counts.items() if count}
 
     def lost(self) -> dict[str, dict[int, int]]:
-        """Return what single precisions lack: reason -> {precision: events}."""
-        found: dict[str, dict[int, int]] = {}
-        for reason, some in _items(self.report.get("lost")):
-            for precision, events in _items(some):
+        """Return the events missing from single precisions: reason -> {precision: events}."""
+        lost: dict[str, dict[int, int]] = {}
+        for reason, by_precision in _items(self.report.get("lost")):
+            for precision, events in _items(by_precision):
                 if (number := _number(events)) and _PRECISION.fullmatch(precision):
-                    found.setdefault(reason, {})[int(precision)] = number
-        return found
+                    lost.setdefault(reason, {})[int(precision)] = number
+        return lost
 
     def past(self) -> dict[int, int]:
-        """Return what was too old when it was recorded: {precision: events}."""
-        found = self.counts("past")
-        return {int(text): number for text, number in found.items() if _PRECISION.fullmatch(text)}
+        """Return the events that were too old when they were recorded: {precision: events}."""
+        counts = self.counts("past")
+        return {int(text): number for text, number in counts.items() if _PRECISION.fullmatch(text)}
 
 
 def read_writers(store: Store) -> list[Writer]:
-    """Return those who published within the last day, the newest first, in one round trip.
+    """Return the writers that published within the last day, newest first, in one round trip.
 
-    At most MAX_WRITERS; without those whose report cannot be read.
+    At most MAX_WRITERS; without those whose report cannot be parsed.
 
     Raises:
-        StoreError: the server cannot be reached or refuses.
+        StoreError: the server is unreachable or refuses.
     """
-    view, replies = store.read(questions(store.keys))
-    return answers(view.now, replies)[0]
+    view, replies = store.read(writer_commands(store.keys))
+    return parse_writers(view.now, replies)[0]
 
 
-def questions(keys: Keys) -> list[Command]:
-    """Return the commands that answers() takes the replies of."""
+def writer_commands(keys: Keys) -> list[Command]:
+    """Return the commands whose replies parse_writers() takes."""
     return [
         ("ZREVRANGE", keys.writers, "0", str(MAX_WRITERS - 1), "WITHSCORES"),
         ("HGETALL", keys.reports),
@@ -104,25 +104,25 @@ def questions(keys: Keys) -> list[Command]:
     ]
 
 
-def answers(
+def parse_writers(
     now: float, replies: Sequence[Reply], *, needed: bool = True
 ) -> tuple[list[Writer], int]:
-    """Return the writers of the last day, and how many have a report that cannot be read.
+    """Return the writers of the last day, and the number of reports that cannot be parsed.
 
     Args:
         now: the server's clock, Unix seconds.
-        needed: else what another program keeps in place of one of these keys is as good as nothing.
+        needed: if False, a key that another program uses counts as empty.
 
     Raises:
-        StoreError: what the server answered.
+        StoreError: the error that a reply is.
     """
     seen, reports, instances = (raised(r) if needed else there(r, []) for r in replies)
-    told, numbers = dict(pairs(reports)), dict(pairs(instances))
+    texts, numbers = dict(pairs(reports)), dict(pairs(instances))
     writers, unreadable = [], 0
     for producer, score in scored(seen):
         if not now - WRITER_SECONDS <= score <= now + WRITER_SECONDS:
-            continue  # left over until the next one publishes
-        report = _parsed(told.get(producer, b""))
+            continue  # expired; the next report removes it
+        report = _parsed(texts.get(producer, b""))
         if report is None:
             unreadable += 1
             continue
@@ -134,7 +134,7 @@ def answers(
 
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
-    """Read a report; None where it is none, or one that nobody could print."""
+    """Parse a report; None if it is not one, or not printable."""
     if len(text) > MAX_REPORT or text.count(b"{") + text.count(b"[") > MAX_BRACES:
         return None
     try:

@@ -19,10 +19,10 @@ from redmeter.formats import access_log
 from redmeter.formats.routes import OTHER, Routes
 from redmeter.ingest.lines import DamagedGzip
 from redmeter.keys import Retention
+from redmeter.losses import AGED, FUTURE, MEMORY, RETENTION
 from redmeter.names import HITS, HITS_FAILED, REQUESTS, canonical, is_failure, parse_name
 from redmeter.reading.label_sets import MAX_SCANNED, LabelSets
 from redmeter.recording.bulk_writer import BulkWriter
-from redmeter.recording.stats import AGED, MEMORY, RETENTION
 from redmeter.store import Store
 
 #: Distinct (series, second) pairs held in memory before they are written.
@@ -207,7 +207,7 @@ def _account(bulk: BulkWriter, report: Report) -> None:
     report.uncertain = health.uncertain + bulk.in_doubt
     refused: dict[str, dict[str, int]] = {}
     for reason, series, _, events in health.losses:
-        if reason not in (AGED, MEMORY, RETENTION, "future"):
+        if reason not in (AGED, MEMORY, RETENTION, FUTURE):
             by_series = refused.setdefault(reason, {})
             by_series[series] = max(events, by_series.get(series, 0))
     report.refused = {reason: sum(some.values()) for reason, some in refused.items()}

@@ -22,10 +22,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from redmeter.keys import MAX_TIME, Kept, Keys
+from redmeter.losses import AGED, MEMORY, RETENTION, TOTAL
 from redmeter.recording.instance import needs_instance, with_instance
 from redmeter.recording.pending import IntervalFull, PendingSeries
 from redmeter.recording.resolution import Resolution
-from redmeter.recording.stats import AGED, MEMORY, RETENTION, TOTAL, RecorderStats
+from redmeter.recording.stats import RecorderStats
 from redmeter.types import Operation, Operations
 
 #: Fields written by one batch: about 3 ms of the server's time.
@@ -122,7 +123,7 @@ class Buffer:
     def retain(self, kept: Kept) -> None:
         """Go by another retention from now on."""
         for name, precisions, events in _lacking(self._runs(), self._kept_now, kept):
-            self._stats.lose(RETENTION, name, precisions, events)
+            self._stats.record_loss(RETENTION, name, precisions, events)
         self._kept_now, self._known = kept, {}
 
     def _widths(self, kind: type[PendingSeries]) -> Resolution:
@@ -220,7 +221,7 @@ class Buffer:
         if width != widths.finest:
             gone = widths.lost(widths.finest, width)
             events = kind.events_of(value)
-            self._stats.lose(AGED, name, gone, events)
+            self._stats.record_loss(AGED, name, gone, events)
             self._stats.past.update(dict.fromkeys(gone, events))
         start = second - second % width if width else 0
         levels = self._places[0] if self._number_of is None else self._levels(kind, name)
@@ -230,7 +231,7 @@ class Buffer:
         """Put back what was taken and never sent."""
         if part.kept is not self._kept_now:  # what is kept has changed since it was taken
             for name, precisions, events in part.lacking(self._kept_now):
-                self._stats.lose(RETENTION, name, precisions, events)
+                self._stats.record_loss(RETENTION, name, precisions, events)
         for kind, width, name, run in part.runs():
             levels = self._levels(kind, name)
             runs = levels.setdefault((kind, width), {})
@@ -295,7 +296,7 @@ class Buffer:
             if need > 0:
                 freed, texts = run.give_up_texts(math.ceil(need))
                 need -= freed
-                self._stats.lose(MEMORY, name, (TOTAL,), texts)
+                self._stats.record_loss(MEMORY, name, (TOTAL,), texts)
         for _, run in logs:
             if need > 0:
                 need -= run.give_up_patterns(math.ceil(need))
@@ -333,9 +334,9 @@ class Buffer:
                     gone, events = widths.lost(width, wider), kind.events_of(value)
                     early = widths.holding(gone, now - (start + width))
                     if early:  # but for the memory
-                        self._stats.lose(MEMORY, name, early, events)
+                        self._stats.record_loss(MEMORY, name, early, events)
                         gone = tuple(p for p in gone if p not in early)
-                    self._stats.lose(AGED, name, gone, events)
+                    self._stats.record_loss(AGED, name, gone, events)
                     wide = start - start % wider if wider else 0
                     self._merge(levels, kind, wider, name, wide, value)
                 if not run:

@@ -7,11 +7,12 @@ signal handler that finds the lock held by the thread it interrupted leaves its 
 from _thread import RLock  # as it is on import: see flusher.py
 
 from redmeter.clock import Clock
+from redmeter.losses import SERIES
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.instruments import LONG, NOW, Counter, Instrument
 from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.registry import Registry
-from redmeter.recording.stats import SERIES, RecorderStats
+from redmeter.recording.stats import RecorderStats
 
 #: How long an instrument is left alone after it was attended to, seconds.
 ATTENTION = 0.001

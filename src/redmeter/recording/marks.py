@@ -11,6 +11,7 @@ from redmeter.errors import InvalidValue
 from redmeter.format import mark
 from redmeter.format.mark import KEPT_SECONDS, MAX_MARKS, Noted, clean_label, distinct
 from redmeter.keys import Kept, Keys
+from redmeter.losses import MARKS
 from redmeter.recording.events import Event, EventList
 from redmeter.recording.instruments import Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
@@ -38,7 +39,7 @@ def label_of(label: str | None, release: str) -> str:
 class TooManyMarks(IntervalFull):
     """More marks wait than a store keeps."""
 
-    reason = "marks"
+    reason = MARKS
 
 
 class PendingMarks(PendingByInterval[list[Noted]]):

@@ -16,7 +16,7 @@ from redmeter.format import counter, gauge, histogram, packed_text
 from redmeter.format.counter import MAX_COUNT
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import HOUR, Kept, Keys
-from redmeter.recording.stats import OVERFLOW
+from redmeter.losses import NOT_FINITE, OVERFLOW
 from redmeter.types import Operations
 
 #: The value of an interval.
@@ -270,9 +270,6 @@ class PendingGauge(PendingByInterval[GaugeSample]):
         }
         return gauge.operations(keys, kept.series, values, width=width)
 
-
-#: The reason under which values that are not finite are dropped.
-NOT_FINITE = "not-finite"
 
 # The server's work, in fields of a counter, of which a batch has 500, about 3 ms: an interval at
 # one precision (25 us, and 0.8 us for each bucket), and the statistics of an hour (20 us).

@@ -12,9 +12,10 @@ from functools import partial
 from redmeter.clock import Clock
 from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.keys import Kept
+from redmeter.losses import RETENTION
 from redmeter.recording.backoff import Backoff
 from redmeter.recording.buffer import NOTHING, BatchContents, Buffer
-from redmeter.recording.stats import RETENTION, RecorderStats
+from redmeter.recording.stats import RecorderStats
 from redmeter.store.producers import InFlightBatch, Producer
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
@@ -123,9 +124,9 @@ class ShardSender:
         stats.stored += part.events
         stats.last_flush = clock.wall()
         for series, lacking, events in part.lacking(self.shard.kept):
-            stats.lose(RETENTION, series, lacking, events)
+            stats.record_loss(RETENTION, series, lacking, events)
         for rejection in outcome.rejections:
             if rejection.reason == "denied":
                 denied = f"{rejection.key}: {rejection.detail}"
-        stats.refuse(self.shard.keys, outcome.rejections)
+        stats.reject(self.shard.keys, outcome.rejections)
         return AccessDenied("NOPERM", denied) if denied else None

@@ -16,6 +16,7 @@ from redmeter.format.counter import check_amount
 from redmeter.format.gauge import check_value
 from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME, Kept, check_time
+from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import parse_name, recorded_name
 from redmeter.recording.instance import (
     INSTANCE_BYTES,
@@ -29,17 +30,17 @@ from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.messages.coalesce import message_event
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
-from redmeter.recording.pending import NOT_FINITE, PendingHistogram
+from redmeter.recording.pending import PendingHistogram
 from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.resolution import Resolution
-from redmeter.recording.stats import AGED, RecorderStats
+from redmeter.recording.stats import RecorderStats
 from redmeter.recording.timer import Timer
 from redmeter.store import Store
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome, RecorderHealth
 
 #: Why a slice may be left out without anything being wrong.
-_BY_TIME = ("aged", "future")
+_BY_TIME = (AGED, FUTURE)
 
 
 def check_written(outcome: Outcome, location: str) -> None:
@@ -243,7 +244,7 @@ class SyncRecorder:
         with self._lock:
             self._stats.recorded += 1
             self._stats.dropped += 1
-            self._stats.lose(AGED, series, widths.lost(widths.finest, 0), 1)
+            self._stats.record_loss(AGED, series, widths.lost(widths.finest, 0), 1)
         return True
 
     def set(self, series: str, value: float, at: float | None) -> None:
@@ -325,7 +326,7 @@ class SyncRecorder:
             else:
                 stats.stored += events
                 stats.last_flush = self._now()
-            stats.refuse(part.keys, outcome.rejections)
+            stats.reject(part.keys, outcome.rejections)
         check_written(outcome, part.link.location)
 
     def _number(self, store: Store) -> int:

@@ -10,13 +10,13 @@ from redmeter.format.counter import check_amount
 from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
 from redmeter.keys import check_time
+from redmeter.losses import NOT_FINITE
 from redmeter.names import recorded_name
 from redmeter.recording.instance import with_instance
 from redmeter.recording.instruments import Gauge
 from redmeter.recording.messages.coalesce import message_event
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
-from redmeter.recording.pending import NOT_FINITE
 from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
 from redmeter.types import Message

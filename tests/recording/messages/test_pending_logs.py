@@ -11,7 +11,7 @@ from redmeter.recording.buffer import Buffer
 from redmeter.recording.messages.pending import PendingLog
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.stats import RecorderStats
-from redmeter.types import Drop
+from redmeter.types import Loss
 from support.messages import NOON, digest
 
 
@@ -85,7 +85,7 @@ def test_in_a_buffer_messages_are_counted_while_their_hour_is_kept() -> None:
     assert "old" in str(made[0].args)
     assert {"new", "late"} <= {*made[3].args}
     losses = stats.health(producer="", instance=None).losses
-    assert losses == (Drop("aged", 'a{instance=""}:info', HOUR, 1),)
+    assert losses == (Loss("aged", 'a{instance=""}:info', HOUR, 1),)
 
 
 def flood(buffer: Buffer, logs: int, patterns: int = 500) -> None:

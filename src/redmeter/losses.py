@@ -1,0 +1,112 @@
+"""Why events are missing: the one table of reasons.
+
+A loss is a number of events that one precision of one series lacks, and the reason (types.Loss);
+precision 0 is the grand total. Most losses are partial: after an outage of ten minutes the samples
+by the second are lost, those by the minute are not. An event that no precision and no total has is
+also counted in `RecorderHealth.dropped`.
+
+The recorder records losses under these reasons (recording/stats.py), `redmeter doctor` explains
+them (health/writer_findings.py), and docs/faults.md lists them. An error code of the server that is
+not in the table is a reason too.
+"""
+
+from typing import NamedTuple
+
+#: The precision under which a loss of the grand total is recorded.
+TOTAL = 0
+
+# Found by the recorder, before a batch is sent
+AGED, MEMORY, RETENTION, SERIES = "aged", "memory", "retention", "series"
+NOT_FINITE, MARKS = "not-finite", "marks"
+# Found by the recorder or the server
+OVERFLOW = "overflow"
+# Found by the server, which applies the rest of the batch
+FUTURE, WRONGTYPE, NOT_A_NUMBER, DENIED = "future", "WRONGTYPE", "not-a-number", "denied"
+OUT_OF_MEMORY = "OOM"
+
+_LABELS = "keep ids, addresses and raw paths out of labels: give each few values"
+
+
+class LossReason(NamedTuple):
+    """What a reason means."""
+
+    #: The events concerned, as `redmeter doctor` names them.
+    events: str
+    #: The cause, and the data that is not lost, in Markdown.
+    cause: str
+    #: What to do about it.
+    fix: str
+
+
+LOSS_REASONS = {
+    AGED: LossReason(
+        "events that arrived too late",
+        "the interval had left the retention when the event could be stored: after an outage of "
+        "two minutes, intervals of a second are gone. Coarser precisions and the grand total have "
+        "the event",
+        "these events cannot be recovered; prevent more: shorten outages of Redis, synchronize "
+        "clocks (NTP), don't pass old times as at=",
+    ),
+    FUTURE: LossReason(
+        "events too far in the future",
+        "the event is further ahead of the server's clock than the retention is long; the grand "
+        "total has it",
+        "synchronize the writers' clocks (NTP), and check the times passed as at=",
+    ),
+    MEMORY: LossReason(
+        "events that did not fit in a buffer",
+        "the buffer was full, so the oldest fine intervals were dropped; coarser precisions and "
+        "the grand total have the event. For messages, at precision 0: texts that would have been "
+        "among the newest; the messages are still counted",
+        f"raise REDMETER_BUFFER_BYTES, or {_LABELS}",
+    ),
+    RETENTION: LossReason(
+        "events aggregated for another retention",
+        "the event was already aggregated to a coarser precision when this one was added: a "
+        "recorder configured for minutes only, with a store that also keeps seconds",
+        "configure the writers for the retention of the store: REDMETER_RETENTION",
+    ),
+    OVERFLOW: LossReason(
+        "events beyond the largest number",
+        "an interval or a grand total would exceed 2^63 - 1, or an interval of a histogram 2^53 "
+        "values",
+        "count in larger units",
+    ),
+    MARKS: LossReason(
+        "marks beyond the limit",
+        "more than 1,000 marks were waiting for the store, which keeps no more than that",
+        "mark deploys and similar moments, not frequent events",
+    ),
+    WRONGTYPE: LossReason(
+        "events whose keys belong to another program",
+        "another program uses the key",
+        "choose another prefix",
+    ),
+    NOT_A_NUMBER: LossReason(
+        "events whose fields belong to another program",
+        "another program wrote a value that is not a number into the field",
+        "choose another prefix",
+    ),
+    SERIES: LossReason(
+        "gauges beyond the limit of series",
+        "a gauge beyond `max_label_sets` or `max_series`; a shared `(other)` gauge would be "
+        "meaningless",
+        f"gauges have too many label sets: {_LABELS}",
+    ),
+    NOT_FINITE: LossReason(
+        "values of histograms that are not finite",
+        "a value is NaN, infinite, or an integer too large for a float",
+        "find the code that observes NaN, infinities or integers too large for a float",
+    ),
+    DENIED: LossReason(
+        "events that the server's ACL denies",
+        "the server's user may run the script, but not this command in it",
+        "ACL LOG on the server shows the command or key that the writers' user lacks; ACL SETUSER "
+        "grants it",
+    ),
+    OUT_OF_MEMORY: LossReason(
+        "events for which the server had no memory",
+        "the server ran out of memory within a batch",
+        "raise maxmemory",
+    ),
+}
