@@ -27,6 +27,8 @@ from table import sized
 
 #: What is replayed: the real log, and in the smoke run the small one where there is no other.
 LOG = sized(REAL_LOG, any_log())
+#: The retention of the listings.
+LISTED = dict.fromkeys(DEFAULT_RETENTION, 120)
 #: How long a counter is written to: first by the hour, then by the minute; seconds.
 BEFORE, WEEK = sized(114 * 86400, 86400), sized(7 * 86400, 3600)
 
@@ -46,6 +48,7 @@ def listing_update(conn: redis.Redis) -> Callable[[], object]:
 
 
 def _store(url: str | None = None, **options: object) -> Store:
+    options.setdefault("retention", LISTED)
     store = open_store(url, **options)  # type: ignore[arg-type]
     assert store is not None, "the URL is not off"
     return store

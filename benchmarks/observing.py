@@ -100,7 +100,7 @@ def timers(conn: redis.Redis, url: str) -> Iterator[Row]:
             f"{taken:,.0f} B",
             f"{counter:,.0f} B",
             taken / counter,
-            "<= 20",
+            "<= 32",
             "a full counter",
         )
     share = statistics.median(_share_of_core(conn, url, rng) for _ in range(sized(3, 1)))

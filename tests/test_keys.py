@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision
 from redmeter.keys import (
+    DEFAULT_HISTOGRAMS,
     DEFAULT_RETENTION,
     HOUR,
     MAX_PRECISION,
@@ -181,8 +182,15 @@ def test_as_many_samples_are_kept_as_fit_the_compact_encoding() -> None:
     """The past ones, as many of clocks that run ahead, and the two at the edges: 512 fields."""
     assert 2 * MAX_SAMPLES + 2 <= 512 < 2 * (MAX_SAMPLES + 2) + 2
     assert Retention({1: MAX_SAMPLES, MAX_PRECISION: 1})
-    assert set(DEFAULT_RETENTION.values()) == {120}
     assert list(DEFAULT_RETENTION) == [1, 5, 60, 300, 3600, 18000, 86400]
+
+
+@pytest.mark.parametrize("kept", [DEFAULT_RETENTION, DEFAULT_HISTOGRAMS], ids=["series", "hists"])
+def test_a_new_store_keeps_the_hours_of_last_week(kept: dict[int, int]) -> None:
+    """A whole day of a week ago is kept while today lasts."""
+    week = 7 * 86400
+    assert Retention(kept).oldest(3600, 0) <= -week - 86400
+    assert {samples for precision, samples in kept.items() if precision >= 60} == {120, 240}
 
 
 @given(

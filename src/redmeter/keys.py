@@ -54,13 +54,16 @@ MAX_RECENT = 1_000
 #: Longest prefix, bytes.
 MAX_PREFIX = 64
 
-#: Precision (seconds) -> number of newest samples kept, unless the user chooses otherwise.
-DEFAULT_RETENTION = {1: 120, 5: 120, 60: 120, 300: 120, 3600: 120, 18000: 120, 86400: 120}
+#: Precision (seconds) -> number of newest samples that a new store keeps, unless the user chooses
+#: otherwise. Hours reach back 10 days, so that each hour has the same hour of last week.
+DEFAULT_RETENTION = {1: 120, 5: 120, 60: 120, 300: 120, 3600: 240, 18000: 120, 86400: 120}
 
 #: What has a retention of its own.
 HISTOGRAMS = "histograms"
 #: The same of histograms.
-DEFAULT_HISTOGRAMS = {5: 24, 60: 120, 3600: 120}
+DEFAULT_HISTOGRAMS = {5: 24, 60: 120, 3600: 240}
+#: Those of a store that does not name any: it is older than the default.
+UNNAMED_HISTOGRAMS = {5: 24, 60: 120, 3600: 120}
 
 #: Most samples a precision may keep. A hash holds that many past slices and, when clocks run
 #: ahead, as many future ones and two more: within the 512 fields up to which Redis stores a hash

@@ -15,10 +15,10 @@ def test_ranges_are_the_precisions_that_are_kept(open_page: Open, site: Site) ->
     page = open_page()
     buttons = page.get_by_role("group", name="Range").get_by_role("button")
     expect(buttons).to_have_count(7)
-    page.get_by_role("button", name=re.compile("^5 d")).click()
+    page.get_by_role("button", name=re.compile("^10 d")).click()
     expect(page).to_have_url(re.compile("range=3600"))
     page.reload()
-    expect(page.get_by_role("button", name=re.compile("^5 d"))).to_have_attribute(
+    expect(page.get_by_role("button", name=re.compile("^10 d"))).to_have_attribute(
         "aria-pressed", "true"
     )
     page.go_back()

@@ -178,8 +178,9 @@ def test_retention_is_shown(redmeter: Run) -> None:
     assert len(lines) == 11
     kept = json.loads(redmeter("retention", "--json").out)
     assert kept == {
-        "retention": dict.fromkeys(("1", "5", "60", "300", "3600", "18000", "86400"), 120),
-        "histogram_retention": {"5": 24, "60": 120, "3600": 120},
+        "retention": dict.fromkeys(("1", "5", "60", "300", "3600", "18000", "86400"), 120)
+        | {"3600": 240},
+        "histogram_retention": {"5": 24, "60": 120, "3600": 240},
     }
     assert json.loads(redmeter("retention", "--histograms", "--json").out) == kept
 
@@ -190,7 +191,7 @@ def test_retention_is_changed_for_all(redmeter: Run, meter: Meter) -> None:
     done = redmeter("retention", "10=30", "1=0", "1min=240", "--json")
     assert done.code == 0
     assert done.err.startswith("changed: every writer applies it")
-    kept = {"5": 120, "10": 30, "60": 240, "300": 120, "3600": 120, "18000": 120, "86400": 120}
+    kept = {"5": 120, "10": 30, "60": 240, "300": 120, "3600": 240, "18000": 120, "86400": 120}
     assert json.loads(done.out)["retention"] == kept
     meter.count("hits")
     assert meter.series("hits", precision=10).total == 1
@@ -224,7 +225,7 @@ def test_the_retention_of_histograms_is_changed_by_itself(redmeter: Run) -> None
     """That of counters stays as it is."""
     before = json.loads(redmeter("retention", "--json").out)
     done = redmeter("retention", "--histograms", "1min=240", "5=0", "--json")
-    assert json.loads(done.out) == before | {"histogram_retention": {"60": 240, "3600": 120}}
+    assert json.loads(done.out) == before | {"histogram_retention": {"60": 240, "3600": 240}}
     assert redmeter("retention", "--json").out == done.out
     assert json.loads(redmeter("doctor", "--json").out)["histogram_retention"]["60"] == 240
 

@@ -53,7 +53,7 @@ def test_a_summary_is_json_for_programs(redmeter: Run, client: Any) -> None:
     gap = {"start": now - 3600, "count": 0, "mean": None, "p50": None, "p95": None, "p99": None}
     assert [one["count"] for one in found["intervals"]] == [1, 0, 2]
     assert found["intervals"][1] == gap
-    assert found["end"] - found["start"] == 120 * 3600
+    assert found["end"] - found["start"] == 240 * 3600
     cut = json.loads(redmeter("summary", "x", "-p", "1h", "--intervals", "1", "--json").out)
     assert (cut["count"], "above" in cut) == (2, False)
 

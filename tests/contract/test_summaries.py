@@ -105,7 +105,7 @@ def test_slices_without_a_value_are_gaps_and_the_running_one_is_partial(
     over_time = found.over_time()
     assert [s.value and s.value.mean for s in over_time] == [1.0, None, 2.0, None]
     assert (over_time.start, over_time.partial) == (newest - 3 * 3600, True)
-    assert (found.start, found.end) == (newest - 119 * 3600, newest + 3600)
+    assert (found.start, found.end) == (newest - 239 * 3600, newest + 3600)
     assert (found.precision, found.name, found.partial) == (3600, "x", True)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from golden.story import START, World
+from redmeter import settings
 from redmeter.clock import ManualClock, SystemClock
+from redmeter.keys import Retention
 from support.fixed_time import FixedTime
 from support.servers import Server
 
@@ -25,9 +27,20 @@ class _Clock(ManualClock):
         self._server.advance(seconds, self._client)
 
 
+def _pin_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give new stores 120 intervals of each precision: the golden files hold that retention."""
+    for name, kept in (
+        ("retention", dict.fromkeys((1, 5, 60, 300, 3600, 18000, 86400), 120)),
+        ("histogram_retention", {5: 24, 60: 120, 3600: 120}),
+    ):
+        setting = settings._BY_NAME[name]._replace(default=Retention(kept))
+        monkeypatch.setitem(settings._BY_NAME, name, setting)
+
+
 @pytest.fixture
 def world(any_server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """An empty store, at the start of the story."""
+    _pin_defaults(monkeypatch)
     with FixedTime(any_server.port, START) as server, any_server.client() as client:
         clock = _Clock(server, client)
         monkeypatch.setattr(SystemClock, "wall", staticmethod(clock.wall))

@@ -1,7 +1,7 @@
 """The expected range of a series: of its next intervals, and of those that are over.
 
-Problem: a chart shows values, not whether they are as usual. There are 120 samples of a series, no
-more; they are counts, with empty nights, bursts, deploys that double all, and gaps.
+Problem: a chart shows values, not whether they are as usual. There are 120 samples of a series, 254
+at most; they are counts, with empty nights, bursts, deploys that double all, and gaps.
 
 Idea: one pass through the samples, in order. Before each one, forecast it from those before it
 alone; then compare, note the error, and learn. So the past ranges are honest: none of them knew the
@@ -27,7 +27,7 @@ value that it is compared with. After the last sample, the same state forecasts 
                 standard deviations
 
 Bound: one pass, some 40 us a sample. The current interval is neither learned from nor judged: it is
-the first of those ahead. Hours know no week, of which 120 of them are but a part, and nothing knows
+the first of those ahead. Hours know no week: 240 of them hold one and a half. Nothing knows
 holidays.
 
 benchmarks/forecasting.py compares it with "as the last interval" and "as yesterday".

@@ -28,10 +28,10 @@ class Arguments(TypedDict, total=False):
     """The prefix of every key. Default: `redmeter:`."""
     retention: Mapping[int, int] | str | None
     """PRECISION=SAMPLES …, for a new store; afterwards the store's own retention applies (`redmeter
-    retention` changes it). Default: `1=120 5=120 60=120 300=120 3600=120 18000=120 86400=120`."""
+    retention` changes it). Default: `1=120 5=120 60=120 300=120 3600=240 18000=120 86400=120`."""
     histogram_retention: Mapping[int, int] | str | None
     """The retention of histograms, PRECISION=SAMPLES …, for a new store (`redmeter retention
-    --histograms` changes it). Default: `5=24 60=120 3600=120`."""
+    --histograms` changes it). Default: `5=24 60=120 3600=240`."""
     timeout: float | None
     """The timeout of connecting, and of each reply. Default, in seconds: `2`."""
     flush_interval: float | None

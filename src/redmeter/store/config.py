@@ -12,7 +12,7 @@ import logging
 from typing import NamedTuple
 
 from redmeter.errors import IncompatibleStore
-from redmeter.keys import DEFAULT_HISTOGRAMS, FORMAT, HISTOGRAMS, Kept, Keys, Retention
+from redmeter.keys import FORMAT, HISTOGRAMS, UNNAMED_HISTOGRAMS, Kept, Keys, Retention
 from redmeter.store.replies import Reply, raised
 from redmeter.store.scripts import BIND, RETAIN, Steps
 
@@ -132,7 +132,7 @@ def read_meta(fields: dict[bytes, bytes | None], shards: int) -> StoreConfig | N
         raise IncompatibleStore("number of shards", text.get("partitions", ""), str(shards))
     try:
         retention = Retention.parse(text.get("retention", ""))
-        histograms = Retention(DEFAULT_HISTOGRAMS, of=HISTOGRAMS)
+        histograms = Retention(UNNAMED_HISTOGRAMS, of=HISTOGRAMS)
         if text.get("histograms"):
             histograms = Retention.parse(text["histograms"], of=HISTOGRAMS)
         version = text.get("version", "")
