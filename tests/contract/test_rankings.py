@@ -136,11 +136,11 @@ def test_only_the_newest_slices_are_ranked_up_to_the_running_one(
 ) -> None:
     """Neither older ones, nor what lies ahead, nor what the retention no longer holds."""
     newest = slice_start(server_time(client), 3600)
-    ages = {"now": 0, "hour": 1, "three": 3, "old": 119, "gone": 120, "ahead": -1}
+    ages = {"now": 0, "hour": 1, "three": 3, "old": 239, "gone": 240, "ahead": -1}
     put_observed(client, {n: [(newest - 3600 * a, 1.0)] for n, a in ages.items()})
     meter = open_meter()
     for order in ("count", "p50"):
-        for slices, seen in ((1, 1), (2, 2), (3, 2), (4, 3), (119, 3), (120, 4)):
+        for slices, seen in ((1, 1), (2, 2), (3, 2), (4, 3), (239, 3), (240, 4)):
             rows = meter.top(precision=3600, slices=slices, order=order)
             assert len(rows) == seen
             assert {row.key for row in rows} == set(list(ages)[:seen])

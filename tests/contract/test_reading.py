@@ -89,11 +89,11 @@ def test_fields_that_are_no_slices_are_somebody_elses(client: Any, open_meter: O
 def test_only_the_newest_samples_count(client: Any, open_meter: OpenMeter) -> None:
     """Older ones that nobody trimmed, and those of a clock ahead, are not shown."""
     newest = slice_start(server_time(client), 3600)
-    put(client, 3600, {newest + i * 3600: 1000 + i for i in range(-200, 50)})
+    put(client, 3600, {newest + i * 3600: 1000 + i for i in range(-300, 50)})
     series = open_meter().series("x", precision=3600)
-    assert len(series) == 120
-    assert [sample.start for sample in series] == [newest - i * 3600 for i in range(119, -1, -1)]
-    assert series.values == tuple(1000 - i for i in range(119, -1, -1))
+    assert len(series) == 240
+    assert [sample.start for sample in series] == [newest - i * 3600 for i in range(239, -1, -1)]
+    assert series.values == tuple(1000 - i for i in range(239, -1, -1))
 
 
 def test_since_and_until_cut_by_whole_slices(client: Any, open_meter: OpenMeter) -> None:
