@@ -46,7 +46,8 @@ def test_a_pass_leaves_what_the_listings_pass_leaves(
     client.flushall()
     for key, dump in before.items():
         client.restore(key, 0, dump)
-    store = open_store(prefix="", clock=ManualClock(now + 0.9))
+    kept = dict.fromkeys(DEFAULT_RETENTION, 120)  # as the listings
+    store = open_store(prefix="", retention=kept, clock=ManualClock(now + 0.9))
     report = clean(store, passes=passes)
     assert everything(client) == expected
     assert report.complete
