@@ -71,7 +71,7 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": commands_page(),
         "docs/reference/settings.md": settings_page(),
         OPTIONS: options_source(inspect.getsource(options)),
-        FAULTS: with_losses((ROOT / FAULTS).read_text(encoding="utf-8")),
+        FAULTS: with_losses(_read(ROOT / FAULTS) or ""),
     }
 
 
