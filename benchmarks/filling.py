@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from batches import Bench
+from redmeter.families import INDEX_OF, listed_by
 from redmeter.format import counter, gauge, histogram
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.keys import Kept, Keys
+from redmeter.keys import Kept, Keys, entry
 from redmeter.store.shard import Shard
 from redmeter.types import Operations
 
@@ -21,13 +22,6 @@ VALUES_PER_SECOND = 600
 COUNTS_PER_SECOND = 400
 #: Values of which the buckets of a slice are made at most: there are hardly more buckets of more.
 MANY = 20_000
-
-#: Kind -> what names its hashes, and its index, of Keys.
-FAMILIES: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "counter": (("count",), "known"),
-    "gauge": (("gauge",), "gauges"),
-    "histogram": (("hist", "moments"), "hists"),
-}
 
 
 @lru_cache
@@ -84,21 +78,21 @@ def copy(
     targets: Sequence[tuple[Keys, str]],
 ) -> None:
     """Make series like one that is there, each with the keys of its shard."""
-    families, index = FAMILIES[kind]
+    index = INDEX_OF[f"{kind}s"]
     retention = kept.histograms if kind == "histogram" else kept.series
     pipe = bench.conn.pipeline(transaction=False)
     for precision, samples in retention.items():
-        for family in families:
-            dumped = bench.conn.dump(getattr(keys, family)(precision, template))
+        for family in listed_by(index):
+            dumped = bench.conn.dump(keys.key(family.name, entry(precision, template)))
             assert isinstance(dumped, bytes), "the template is there"
             life = (samples + 1) * precision * 1000 * 9 // 8
             for there, name in targets:
-                key = getattr(there, family)(precision, name)
+                key = there.key(family.name, entry(precision, name))
                 pipe.restore(key, life, dumped, replace=True)
                 if len(pipe.command_stack) >= 2000:
                     pipe.execute()
         for there, name in targets:
-            pipe.zadd(getattr(there, index), {f"{precision}:{name}": 0})
+            pipe.zadd(there.key(index.name), {entry(precision, name): 0})
     for there, name in targets:
         if kind == "counter":
             pipe.hset(there.total, name, "123456789")

@@ -334,10 +334,10 @@ def test_an_entry_of_the_index_leads_to_its_hash(prefix: str, precision: int, na
     """The key is a head of so many bytes and then the entry; and the entry is read back."""
     keys, text = Keys(prefix), entry(precision, name)
     key = keys.count(precision, name)
-    assert keys.count_of(text) == key
-    assert key.encode()[keys.count_bytes :] == text.encode()
-    assert keys.gauge_of(text) == keys.gauge(precision, name)
-    assert keys.gauge(precision, name).encode()[keys.gauge_bytes :] == text.encode()
+    assert keys.key("count", text) == key
+    assert key.encode()[len(keys.key("count").encode()) :] == text.encode()
+    assert keys.key("gauge", text) == keys.gauge(precision, name)
+    assert keys.gauge(precision, name).encode()[len(keys.key("gauge").encode()) :] == text.encode()
     assert parse_entry(text) == (precision, name)
 
 
@@ -404,4 +404,4 @@ def test_the_statistics_of_a_name_lead_back_to_it_and_meet_no_others(name: str, 
     assert not {first}.intersection(*[keys.stats(name.rpartition(":")[0])[1:]])
     for other in others:
         assert keys.stats(other.removeprefix("x:stats:"))[0] != other
-    assert keys.stats_as_is(name)[0] == f"x:stats:{name}"
+    assert keys.stats(name, as_is=True)[0] == f"x:stats:{name}"

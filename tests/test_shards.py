@@ -94,9 +94,9 @@ def test_what_is_asked_for_by_a_name_is_the_key_of_its_shard(name: str, width: i
     for family in ("count", "gauge", "hist", "moments"):
         key = getattr(part, family)(width, name)
         assert getattr(spread, family)(width, name) == key
-        assert getattr(spread, f"{family}_of")(entry(width, name)) == key
+        assert spread.key(family, entry(width, name)) == key
     assert spread.stats(name) == part.stats(name)
-    assert spread.stats_as_is(name) == part.stats_as_is(name)
+    assert spread.stats(name, as_is=True) == part.stats(name, as_is=True)
 
 
 @given(texts.filter(lambda text: ":" not in text))
@@ -130,8 +130,8 @@ def test_what_every_shard_has_is_called_as_if_there_were_none() -> None:
         for number in (0, 63):
             assert spread.in_shard(key, number) == getattr(Keys("app:", TAGS[number]), family)
     for family in ("count", "gauge", "hist", "moments"):
-        head = getattr(spread, f"{family}_of")("")
-        assert spread.in_shard(head, 7) == getattr(Keys("app:", TAGS[7]), f"{family}_of")("")
+        head = spread.key(family)
+        assert spread.in_shard(head, 7) == Keys("app:", TAGS[7]).key(family)
 
 
 def test_what_is_there_once_lies_in_the_first_shard() -> None:

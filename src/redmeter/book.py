@@ -323,7 +323,7 @@ def get_stats(
     Raises:
         InvalidName, StoreError: see update_stats().
     """
-    key, *_ = _KEYS.stats_as_is(_stats_name(context, type))
+    key, *_ = _KEYS.stats(_stats_name(context, type), as_is=True)
     (reply,) = _store(conn).ask([("ZMSCORE", key, *statistics.MEMBERS)])
     scores = zip(statistics.MEMBERS, raised(reply), strict=True)
     members = {member: float(score) for member, score in scores if score is not None}

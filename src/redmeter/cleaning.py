@@ -28,6 +28,7 @@ from redmeter.errors import (
     StoreRefused,
     StoreUnavailable,
 )
+from redmeter.families import SERIES_INDEXES, listed_by
 from redmeter.store import Store
 from redmeter.store.replies import Reply, pairs, raised
 from redmeter.store.scripts import CLEAN, COMPACT
@@ -46,8 +47,6 @@ OTHER_SAMPLES = 120
 #: Most malformed index entries whose text a report contains.
 STRANGE_SHOWN = 100
 
-#: Indexes of each shard: counters, gauges, histograms.
-_INDEXES = 3
 #: Most index entries handled by one call, and fields of a large hash.
 _PAGE, _FIELDS = 400, 500
 #: Largest hash that one call looks at.
@@ -116,27 +115,27 @@ def clean(
     """
     started = store.clock.monotonic()
     report = Report(cursor=cursor)
-    indexes = [
-        index
-        for part in store.shards
-        for index in (part.keys.known, part.keys.gauges, part.keys.hists)
-    ]
-    view, sizes = store.best_effort().read([("ZCARD", index) for index in indexes])
+    indexes = [(part.keys, index) for part in store.shards for index in SERIES_INDEXES]
+    view, sizes = store.best_effort().read(
+        [("ZCARD", keys.key(index.name)) for keys, index in indexes]
+    )
     _check_clock(view.now - store.clock.wall())
-    kept = view.retention if samples is None else samples
     walks = []
-    for part in store.shards:
-        keys = part.keys
-        heads = (keys.count_of(""),), (keys.gauge_of(""),), (keys.hist_of(""), keys.moments_of(""))
-        walks += [
-            _Walk(keys.known, keys.meta, heads[0], kept, other_samples, passes, quit),
-            _Walk(keys.gauges, keys.meta, heads[1], view.retention, OTHER_SAMPLES, passes, quit),
-            # Texts of histograms are too long for the compact encoding.
+    for keys, index in indexes:
+        families = listed_by(index)
+        kept = view.retention_of(index.kind) if samples is None or not index.shared else samples
+        walks.append(
             _Walk(
-                *(keys.hists, keys.meta, heads[2], view.histograms, OTHER_SAMPLES, passes, quit),
-                compact=False,
-            ),
-        ]
+                index=keys.key(index.name),
+                meta=keys.meta,
+                heads=tuple(keys.key(family.name) for family in families),
+                kept=kept,
+                other_samples=other_samples if index.shared else OTHER_SAMPLES,
+                passes=passes,
+                quit=quit,
+                compact=all(family.compact for family in families),
+            )
+        )
     left = _Left(store, sizes)
     rank, first = divmod(max(cursor - 1, 0), len(walks))
     at = left.next(first)
@@ -202,9 +201,10 @@ class _Left:
         if isinstance(error, StoreRefused):
             del self._sizes[number]
             return
-        lane = next(lane for lane in self._store.by_server().values() if number // _INDEXES in lane)
+        shard = number // len(SERIES_INDEXES)
+        shards = next(shards for shards in self._store.by_server().values() if shard in shards)
         for other in list(self._sizes):
-            if other // _INDEXES in lane:
+            if other // len(SERIES_INDEXES) in shards:
                 del self._sizes[other]
 
 

@@ -6,6 +6,7 @@ expire automatically, and the cleaner removes their index entries.
 
 from collections.abc import Iterator
 
+from redmeter.families import FAMILIES, SERIES_INDEXES, listed_by
 from redmeter.format.mark import clean_label, parse_release
 from redmeter.format.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.keys import Keys, parse_entry
@@ -47,17 +48,19 @@ def forget(store: Store, name: str) -> bool:
     series = meant(store, name)
     keys = store.shard(series).keys
     view = _check_state(store, keys)
-    # Including precisions that are no longer kept, or that another program chose.
-    commands: list[Command] = [("HDEL", keys.total, series), ("UNLINK", *keys.stats(series))]
-    for index, retention, keys_of in (
-        (keys.known, view.retention, (keys.count_of,)),
-        (keys.gauges, view.retention, (keys.gauge_of,)),
-        (keys.hists, view.histograms, (keys.hist_of, keys.moments_of)),
-    ):
-        precisions = {*retention, *_precisions(store, index, series)}
+    commands: list[Command] = []
+    for family in FAMILIES.values():
+        if family.members == "NAME":
+            commands.append(("HDEL", keys.key(family.name), series))
+        elif family.rest == "NAME":
+            commands.append(("UNLINK", *keys.keys_of(family, series)))
+    for index in SERIES_INDEXES:
+        key = keys.key(index.name)
+        # Including precisions that are no longer kept, or that another program chose.
+        precisions = {*view.retention_of(index.kind), *_precisions(store, key, series)}
         entries = [entry_of(precision, series) for precision in precisions]
-        hashes = [key_of(entry) for key_of in keys_of for entry in entries]
-        commands += [("UNLINK", *hashes), ("ZREM", index, *entries)]
+        hashes = [keys.key(data.name, entry) for data in listed_by(index) for entry in entries]
+        commands += [("UNLINK", *hashes), ("ZREM", key, *entries)]
     removed = [raised(reply) for reply in store.ask(commands)]
     return any(removed)
 
@@ -81,13 +84,11 @@ def forget_logger(store: Store, logger: str) -> bool:
     for member in _members(store, keys.messages):
         if (source := parse_name(member.decode(errors="replace")))[0] == name:
             severities[source[1]] = None
-    commands: list[Command] = []
-    for severity in severities:
-        steps = keys.steps_of(name_of(name, severity))
-        texts = keys.recent(name, severity), keys.patterns(name, severity)
-        commands.append(("UNLINK", *texts, steps, *keys.common(name, severity)))
-    commands.append(("UNLINK", keys.distinct(name)))
-    commands.append(("ZREM", keys.messages, *(name_of(name, severity) for severity in severities)))
+    sources = [name_of(name, severity) for severity in severities]
+    commands: list[Command] = [("ZREM", keys.messages, *sources)]
+    for family in FAMILIES.values():
+        rests = {"LOGGER": [name], "LOGGER:SEVERITY": sources}.get(family.rest, [])
+        commands += [("UNLINK", *keys.keys_of(family, rest)) for rest in rests]
     removed = [raised(reply) for reply in store.ask(commands)]
     return any(removed)
 

@@ -1,35 +1,11 @@
-"""The stored format: the names of keys, time slices, retention.
+"""The stored format: names of keys, starts of intervals, retention.
 
-Everything that other programs may rely on is decided here and told in docs/stored-format.md.
+A key is PREFIX, the name of its family, a colon, and the rest: `redmeter:count:60:hits`. The table
+in families.py has all families; docs/stored-format.md is the contract with other programs.
 
-    PREFIX known:                    sorted set, every counter hash as PRECISION:NAME, score 0
-    PREFIX count:PRECISION:NAME      hash, slice start -> count
-    PREFIX recent:LOGGER:SEVERITY    list, the newest messages
-    PREFIX common:LOGGER:SEVERITY    sorted set, pattern -> how often in this hour
-    PREFIX stats:NAME                sorted set, min, max, count, sum … of this hour
-           …:start …:last …:pstart   of the last two: the hour, the hour before, and which that is
-    OWN    messages:                 sorted set, LOGGER:SEVERITY, score: when the last one was
-    OWN    patterns:LOGGER:SEVERITY  hash, pattern -> first and last time, a sample
-    OWN    distinct:LOGGER           hash, hour -> how many patterns, of all severities
-    OWN    steps:LOGGER:SEVERITY     hash, pattern -> counts of the last 25 steps of 5 minutes
-    OWN    gauges:                   sorted set, every gauge hash as PRECISION:NAME, score 0
-    OWN    gauge:PRECISION:NAME      hash, slice start -> last value and its time
-    OWN    hists:                    sorted set, every histogram hash as PRECISION:NAME, score 0
-    OWN    hist:PRECISION:NAME       hash, slice start -> lowest, highest, buckets
-    OWN    moments:PRECISION:NAME    hash, slice start -> count, sum, sum of squared deviations
-    OWN    marks:                    sorted set, deploys and the like, score: when
-    OWN    total:                    hash, NAME -> everything counted
-    OWN    batch:PRODUCER            string, highest batch number applied
-    OWN    cleaned:                  hash, PREFIX -> when a cleaner's last pass ended
-    OWN    meta:                     hash, what the store is: format, retention
-    OWN    writers:                  sorted set, PRODUCER, score: when it last told of itself
-    OWN    reports:                  hash, PRODUCER -> what it told, JSON
-    OWN    instances:                hash, PRODUCER -> which of the processes it is: 0, 1, 2 …
-
-PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action"; OWN is PREFIX,
-and `redmeter:bare:` where PREFIX is empty: nothing of ours lies bare in a user's database, and two
-stores on one database share neither totals nor retention. On a cluster a hash tag follows PREFIX,
-which says in which shard a key lies: see shards.py.
+PREFIX is `redmeter:`, or empty for the layout of the listings in "Redis in Action". If it is
+empty, families that the listings don't have start with `redmeter:bare:`, so that none of their keys
+can be a user's. On a cluster a hash tag follows PREFIX, which determines the shard: see shards.py.
 
 Pure: no I/O, no clock.
 """
@@ -40,6 +16,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidSetting, InvalidValue, UnknownPrecision, shown
 from redmeter.expressions import late
+from redmeter.families import FAMILIES, Family
 
 #: Version of the stored format that this code reads and writes.
 FORMAT = "1"
@@ -263,148 +240,141 @@ class Keys:
     """The names of the keys of one store, or of one shard of it.
 
     Args:
-        prefix: what stands before `count:` and `known:`; may be empty.
-        tag: the hash tag of a shard; "" where there is one shard.
+        prefix: the beginning of all keys; may be empty.
+        tag: the hash tag of a shard; "" if there is only one.
     """
 
     def __init__(self, prefix: str = DEFAULT_PREFIX, tag: str = "") -> None:
         self.prefix = check_prefix(prefix)
-        #: What all keys begin with.
-        self.head = head = f"{prefix}{{{tag}}}" if tag else prefix
-        own = head or BARE_OWN
-        self.known = f"{head}known:"
-        self.meta = f"{own}meta:"
-        self.total = f"{own}total:"
-        self.cleaned = f"{own}cleaned:"
-        self.writers = f"{own}writers:"
-        self.reports = f"{own}reports:"
-        self.instances = f"{own}instances:"
-        self.gauges = f"{own}gauges:"
-        self.messages = f"{own}messages:"
-        self.hists = f"{own}hists:"
-        self.marks = f"{own}marks:"
-        self._batch = f"{own}batch:"
-        self._count = f"{head}count:"
-        self._gauge = f"{own}gauge:"
-        self._hist = f"{own}hist:"
-        self._moments = f"{own}moments:"
-        self._patterns = f"{own}patterns:"
-        self._distinct = f"{own}distinct:"
-        self._steps = f"{own}steps:"
-        #: How many bytes of a counter's key stand before its entry in `known:`.
-        self.count_bytes = len(self._count.encode())
-        #: How many bytes of a gauge's key stand before its entry in `gauges:`.
-        self.gauge_bytes = len(self._gauge.encode())
-        #: How many bytes of a histogram's key stand before its entry in `hists:`.
-        self.hist_bytes = len(self._hist.encode())
+        #: The beginning of all keys, except for those that start with BARE_OWN.
+        self.head = f"{prefix}{{{tag}}}" if tag else prefix
+        self._heads = {family.name: self._head(family) for family in FAMILIES.values()}
+        self.known = self._heads["known"]
+        self.gauges = self._heads["gauges"]
+        self.hists = self._heads["hists"]
+        self.messages = self._heads["messages"]
+        self.total = self._heads["total"]
+        self.marks = self._heads["marks"]
+        self.meta = self._heads["meta"]
+        self.cleaned = self._heads["cleaned"]
+        self.writers = self._heads["writers"]
+        self.reports = self._heads["reports"]
+        self.instances = self._heads["instances"]
+
+    def _head(self, family: Family) -> str:
+        head = self.head if family.shared else self.head or BARE_OWN
+        return f"{head}{family.name}:"
+
+    def key(self, family: str, rest: str = "") -> str:
+        """Return a key of a family, e.g. `redmeter:count:60:hits`.
+
+        Args:
+            family: its name, see families.py.
+            rest: the text after the family, e.g. the member of an index that lists the key.
+                Without it, the beginning of all keys of the family.
+        """
+        return self._heads[family] + rest
+
+    def keys_of(self, family: Family, rest: str) -> tuple[str, ...]:
+        """Return the keys of a family that have a rest: one, or those of hourly_parts()."""
+        if family.rest == "NAME":
+            return self.stats(rest)
+        if family.hourly:
+            return _joined(self.hourly_parts(family.name, rest))
+        return (self.key(family.name, rest),)
 
     def count(self, precision: int, name: str) -> str:
         """Return the key of a counter's hash, e.g. `redmeter:count:60:hits`."""
-        return f"{self._count}{precision}:{name}"
-
-    def count_of(self, entry: str) -> str:
-        """Return the key of the hash that an entry of `known:` stands for."""
-        return self._count + entry
+        return self.key("count", f"{precision}:{name}")
 
     def gauge(self, precision: int, name: str) -> str:
         """Return the key of a gauge's hash, e.g. `redmeter:gauge:60:queue`."""
-        return f"{self._gauge}{precision}:{name}"
-
-    def gauge_of(self, entry: str) -> str:
-        """Return the key of the hash that an entry of `gauges:` stands for."""
-        return self._gauge + entry
+        return self.key("gauge", f"{precision}:{name}")
 
     def hist(self, precision: int, name: str) -> str:
         """Return the key of a histogram's buckets, e.g. `redmeter:hist:60:checkout_seconds`."""
-        return f"{self._hist}{precision}:{name}"
-
-    def hist_of(self, entry: str) -> str:
-        """Return the key of the buckets that an entry of `hists:` stands for."""
-        return self._hist + entry
+        return self.key("hist", f"{precision}:{name}")
 
     def moments(self, precision: int, name: str) -> str:
         """Return the key of a histogram's moments, e.g. `redmeter:moments:60:checkout_seconds`."""
-        return f"{self._moments}{precision}:{name}"
-
-    def moments_of(self, entry: str) -> str:
-        """Return the key of the moments that an entry of `hists:` stands for."""
-        return self._moments + entry
+        return self.key("moments", f"{precision}:{name}")
 
     def recent(self, logger: str, severity: str) -> str:
         """Return the key of the newest messages, e.g. `redmeter:recent:worker:error`."""
-        return f"{self.head}recent:{logger}:{severity}"
+        return self.key("recent", f"{logger}:{severity}")
+
+    def patterns(self, logger: str, severity: str) -> str:
+        """Return the key of the first and last times of the patterns of messages."""
+        return self.key("patterns", f"{logger}:{severity}")
+
+    def distinct(self, logger: str) -> str:
+        """Return the key of a logger's number of patterns by hour, all severities together."""
+        return self.key("distinct", logger)
 
     def common(self, logger: str, severity: str) -> tuple[str, ...]:
         """Return the keys of the frequencies of messages, in the order of hourly_parts()."""
-        return tuple(head + tail for head, tail in self.common_parts(f"{logger}:{severity}"))
+        return _joined(self.hourly_parts("common", f"{logger}:{severity}"))
 
-    def common_parts(self, entry: str) -> list[tuple[str, str]]:
-        """Return hourly_parts() of an entry of `messages:`; of "", what surrounds any entry."""
-        return self.hourly_parts(f"common:{entry}")
-
-    def hourly_parts(self, key: str) -> list[tuple[str, str]]:
-        """Return the keys of what is kept for this hour and for the last one that had something.
-
-        Args:
-            key: without the prefix.
-
-        Returns:
-            Each key as (head, ending): this hour's, which hour that is, the hour's before, which
-            that is. Without a prefix two more, in which the listings keep the hour of the day.
-        """
-        data = f"{self.head}{key}"
-        hours = data if self.head else f"{BARE_OWN}{key}"
-        parts = [(data, ""), (hours, ":start"), (data, ":last"), (hours, ":pstart")]
-        return parts if self.head else [*parts, (data, ":start"), (data, ":pstart")]
-
-    def stats(self, name: str) -> tuple[str, ...]:
+    def stats(self, name: str, *, as_is: bool = False) -> tuple[str, ...]:
         """Return the keys of the statistics of a series, in the order of hourly_parts().
 
-        A name that ends as one of these keys does gets a mark: `job:last` has `stats:job:last~`, as
-        `stats:job:last` is of `job`. One that ends with marks gets one more, so no two names meet.
+        A name that ends as one of these keys does gets a mark: `job:last` has `stats:job:last~`,
+        because `stats:job:last` belongs to `job`. A name that already ends with marks gets one
+        more, so no two names share a key.
+
+        Args:
+            as_is: without marks, as the listings do.
         """
-        return self.stats_as_is(f"{name}~" if _ENDING.search(name) else name)
+        marked = not as_is and _ENDING.search(name)
+        return _joined(self.hourly_parts("stats", f"{name}~" if marked else name))
 
-    def stats_as_is(self, name: str) -> tuple[str, ...]:
-        """Return the keys of the statistics of a name that the listings chose."""
-        return tuple(head + tail for head, tail in self.hourly_parts(f"stats:{name}"))
+    def hourly_parts(self, family: str, rest: str) -> list[tuple[str, str]]:
+        """Return the keys for the current hour and for the last one before it that has data.
 
-    def patterns(self, logger: str, severity: str) -> str:
-        """Return the key of what is known of the patterns of messages."""
-        return f"{self._patterns}{logger}:{severity}"
-
-    def distinct(self, logger: str) -> str:
-        """Return the key of how many patterns a logger has by the hour, of all severities."""
-        return f"{self._distinct}{logger}"
-
-    def steps_of(self, entry: str) -> str:
-        """Return the key of the counts by five minutes that an entry of `messages:` has."""
-        return f"{self._steps}{entry}"
+        Returns:
+            Each key as (head, ending): the current hour's, its date, the earlier hour's, its date.
+            Without a prefix two more, in which the listings keep the hour of the day.
+        """
+        data = f"{self._heads[family]}{rest}"
+        dates = data if self.head else f"{BARE_OWN}{data}"
+        parts = [(data, ""), (dates, ":start"), (data, ":last"), (dates, ":pstart")]
+        return parts if self.head else [*parts, (data, ":start"), (data, ":pstart")]
 
     def series_of(self, key: str) -> tuple[int, str] | None:
-        """Return precision and name of a key; None where it is none of a series."""
-        for family in (self._count, self._gauge, self._hist, self._moments):
-            if key.startswith(family):
-                return parse_entry(key[len(family) :])
-        stats, common = f"{self.head}stats:", f"{self.head}common:"
-        if key.startswith(stats):
-            name = key[len(stats) :]
-            return HOUR, name[:-1] if name.endswith("~") and _ENDING.search(name) else name
-        if key.startswith(common):
-            return HOUR, key[len(common) :]
+        """Return precision and name of a key; None if it does not belong to a series."""
+        family = self._family_of(key)
+        if family is None:
+            return None
+        rest = key[len(self._heads[family.name]) :]
+        if family.rest == "PRECISION:NAME":
+            return parse_entry(rest)
+        if family.rest == "NAME":
+            return HOUR, rest[:-1] if rest.endswith("~") and _ENDING.search(rest) else rest
+        return (HOUR, rest) if family.hourly else None
+
+    def is_of_histogram(self, key: str) -> bool:
+        """Tell whether a key holds data of a histogram: buckets, moments or statistics."""
+        family = self._family_of(key)
+        return family is not None and family.kind == "histograms"
+
+    def _family_of(self, key: str) -> Family | None:
+        """Return the family of a key that has a rest."""
+        for name, head in self._heads.items():
+            if len(key) > len(head) and key.startswith(head):
+                return FAMILIES[name]
         return None
 
-    def is_observed(self, key: str) -> bool:
-        """Tell whether a key holds observed values: in buckets, in moments or as statistics."""
-        return key.startswith((self._hist, self._moments, f"{self.head}stats:"))
-
     def in_each(self, key: str) -> list[str]:
-        """Return one that all shards have, as it is in each of them."""
+        """Return a key that every shard has, as it is in each of them."""
         return [key]
 
     def batch(self, producer: str) -> str:
         """Return the key of a producer's watermark."""
-        return self._batch + producer
+        return self.key("batch", producer)
+
+
+def _joined(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(head + ending for head, ending in parts)
 
 
 def entry(precision: int, name: str) -> str:

@@ -6,6 +6,7 @@ move to a store with a prefix carries them there.
 """
 
 from redmeter.errors import InvalidName
+from redmeter.families import SERIES_INDEXES
 from redmeter.keys import entry
 from redmeter.names import canonical
 from redmeter.store import Store, indexes
@@ -42,13 +43,9 @@ def _is_there(store: Store, name: str) -> bool:
     keys = store.keys
     replies = store.ask(
         [
-            indexes.score(keys, index, entry(precision, name))
-            for index, kept in (
-                (keys.known, view.retention),
-                (keys.gauges, view.retention),
-                (keys.hists, view.histograms),
-            )
-            for precision in kept
+            indexes.score(keys, keys.key(index.name), entry(precision, name))
+            for index in SERIES_INDEXES
+            for precision in view.retention_of(index.kind)
         ]
     )
     return any(not is_misplaced(reply) and raised(reply) is not None for reply in replies)

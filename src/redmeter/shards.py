@@ -1,24 +1,24 @@
-"""Shards: which keys of a store lie together, in one slot of a cluster.
+"""Shards: the keys of a store that share a slot of a cluster.
 
-On one server there is one shard. On a cluster there are 64, and a hash tag stands behind the
-prefix of each key: `redmeter:{axl}count:60:hits`. What one batch writes has to share a slot, so a
-series, its entries in the indexes, its grand total and the watermark of who writes it have one
-tag; each shard has all of these keys, and its own `meta:`.
+On one server there is one shard. On a cluster there are 64, and a hash tag follows the prefix of
+each key: `redmeter:{axl}count:60:hits`. All keys that one batch writes must share a slot. So a
+series, its index entries, its grand total and its writer's watermark have the same tag; each shard
+has its own indexes, totals and `meta:`.
 
-What lies where: a series in the shard of its NAME, labels and all, so that the label sets of a
-busy name are spread; messages in that of their LOGGER; marks, and what writers tell of themselves,
-in the first.
+A series is in the shard of its NAME, labels included, so that the label sets of a busy name are
+spread; messages are in that of their LOGGER; marks and the reports of writers are in the first.
 
-The tags are words whose slots lie evenly: the one of shard i is slot 256 i + 128, or the next.
-So masters that share the slots evenly share the shards evenly, as long as there are fewer of
-them than shards. Which shard a name is of is part of the stored format: CRC-32 (ISO 3309,
-as in zlib) of its UTF-8, modulo 64.
+The tags are words whose slots are evenly spaced: that of shard i is slot 256 i + 128, or the next.
+So primaries that share the slots evenly also share the shards evenly, as long as there are fewer of
+them than shards. The shard of a name is part of the stored format: CRC-32 (ISO 3309, as in zlib) of
+its UTF-8, modulo 64.
 
 Pure: no I/O.
 """
 
 from zlib import crc32
 
+from redmeter.families import FAMILIES, Family, owner
 from redmeter.keys import DEFAULT_PREFIX, Keys
 
 #: Shard -> its tag.
@@ -37,7 +37,7 @@ _NUMBERS = {tag: number for number, tag in enumerate(TAGS)}
 
 
 def shard_of(text: str | bytes) -> int:
-    """Return the number of the shard in which a series, or a logger, lies on a cluster.
+    """Return the number of the shard of a series or a logger on a cluster.
 
     Args:
         text: its name, or the UTF-8 of that.
@@ -49,110 +49,60 @@ def shard_of(text: str | bytes) -> int:
 class ShardedKeys(Keys):
     """The names of the keys of a store on a cluster, for readers.
 
-    The key of a series is that of the series' shard. An index, which every shard has a part of, has
-    the name that it has on one server, `redmeter:known:`; store/indexes.py reads it from all
-    shards. The same goes for heads, the beginnings of keys: `count_of("")`.
+    The key of a series is that of its shard. An index, of which every shard has a part, has the
+    name that it has on one server, `redmeter:known:`; store/indexes.py reads it from all shards.
+    The same applies to beginnings of keys: `key("count")`.
 
     Args:
-        prefix: what all keys begin with; not empty.
+        prefix: the beginning of all keys; not empty.
     """
 
     def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
-        super().__init__(prefix)
         self.shards = tuple(Keys(prefix, tag) for tag in TAGS)
-        #: The keys that every shard has: read by store/indexes.py alone.
+        super().__init__(prefix)
+        #: The keys of which every shard has its own: only store/indexes.py reads them.
         self.spread = frozenset(
-            (self.known, self.gauges, self.hists, self.messages, self.total, self.meta)
+            self.key(family.name)
+            for family in FAMILIES.values()
+            if not family.rest and family.shard != "first"
         )
-        first = self.shards[0]
-        self.marks, self.cleaned = first.marks, first.cleaned
-        self.writers, self.reports = first.writers, first.reports
-        self.instances = first.instances
+
+    def _head(self, family: Family) -> str:
+        return self.shards[0].key(family.name) if family.shard == "first" else super()._head(family)
 
     def of(self, text: str) -> Keys:
-        """Return the keys of the shard in which a series, or a logger, lies."""
+        """Return the keys of the shard of a series or a logger, by its name."""
         return self.shards[shard_of(text)]
 
     def in_shard(self, key: str, shard: int) -> str:
-        """Return a key or a head that stands for those of all shards, as it is in one."""
+        """Return a key of which every shard has its own, or the beginning of keys, in one shard."""
         return self.shards[shard].head + key[len(self.prefix) :]
 
     def in_each(self, key: str) -> list[str]:
-        """See Keys."""
+        """Return a key that every shard has, as it is in each of them."""
         return [self.in_shard(key, shard) for shard in range(len(self.shards))]
 
     def shard_of_key(self, key: str | bytes) -> int | None:
-        """Return the shard that a key lies in; None where it is none of these."""
+        """Return the shard of a key; None if it does not belong to the store."""
         text = key.decode(errors="replace") if isinstance(key, bytes) else key
         return _NUMBERS.get(text[len(self.prefix) + 1 :].partition("}")[0])
 
-    def count(self, precision: int, name: str) -> str:
-        """See Keys."""
-        return self.of(name).count(precision, name)
-
-    def count_of(self, entry: str) -> str:
-        """See Keys."""
-        return self._of_entry(entry).count_of(entry) if entry else super().count_of("")
-
-    def gauge(self, precision: int, name: str) -> str:
-        """See Keys."""
-        return self.of(name).gauge(precision, name)
-
-    def gauge_of(self, entry: str) -> str:
-        """See Keys."""
-        return self._of_entry(entry).gauge_of(entry) if entry else super().gauge_of("")
-
-    def hist(self, precision: int, name: str) -> str:
-        """See Keys."""
-        return self.of(name).hist(precision, name)
-
-    def hist_of(self, entry: str) -> str:
-        """See Keys."""
-        return self._of_entry(entry).hist_of(entry) if entry else super().hist_of("")
-
-    def moments(self, precision: int, name: str) -> str:
-        """See Keys."""
-        return self.of(name).moments(precision, name)
-
-    def moments_of(self, entry: str) -> str:
-        """See Keys."""
-        return self._of_entry(entry).moments_of(entry) if entry else super().moments_of("")
-
-    def _of_entry(self, entry: str) -> Keys:
-        return self.of(entry.partition(":")[2])
+    def key(self, family: str, rest: str = "") -> str:
+        """Return a key of a family, with the tag of its shard; see Keys.key()."""
+        if not rest:
+            return super().key(family)
+        return self.of(owner(FAMILIES[family].rest, rest)).key(family, rest)
 
     def batch(self, producer: str) -> str:
         """Return a pattern of the keys of a producer's watermarks, one in each shard."""
         return f"{self.prefix}{{*}}batch:{producer}"
 
-    def recent(self, logger: str, severity: str) -> str:
-        """See Keys."""
-        return self.of(logger).recent(logger, severity)
+    def hourly_parts(self, family: str, rest: str) -> list[tuple[str, str]]:
+        """Return the keys for two hours, with the tag of their shard; see Keys.hourly_parts()."""
+        if not rest:
+            return super().hourly_parts(family, rest)
+        return self.of(owner(FAMILIES[family].rest, rest)).hourly_parts(family, rest)
 
-    def common_parts(self, entry: str) -> list[tuple[str, str]]:
-        """See Keys."""
-        if not entry:
-            return super().common_parts("")
-        return self.of(entry.rpartition(":")[0]).common_parts(entry)
-
-    def stats(self, name: str) -> tuple[str, ...]:
-        """See Keys."""
-        return self.of(name).stats(name)
-
-    def stats_as_is(self, name: str) -> tuple[str, ...]:
-        """See Keys."""
-        return self.of(name).stats_as_is(name)
-
-    def patterns(self, logger: str, severity: str) -> str:
-        """See Keys."""
-        return self.of(logger).patterns(logger, severity)
-
-    def distinct(self, logger: str) -> str:
-        """See Keys."""
-        return self.of(logger).distinct(logger)
-
-    def steps_of(self, entry: str) -> str:
-        """See Keys."""
-        if not entry:
-            return super().steps_of("")
-        return self.of(entry.rpartition(":")[0]).steps_of(entry)
+    def stats(self, name: str, *, as_is: bool = False) -> tuple[str, ...]:
+        """Return the keys of the statistics of a series, which are in the shard of its name."""
+        return self.of(name).stats(name, as_is=as_is)

@@ -42,9 +42,9 @@ def test_the_script_reads_the_slices_that_a_window_says(
     written = {p: put(client, "x", p, now, 250) for p in store.seen.series}
     client.delete(KEYS.known)
     client.zadd(KEYS.known, {"60:x": 0})
-    asks = [of_window(KEYS.count_of(""), window)]
+    asks = [of_window(KEYS.key("count"), window)]
     if window.earlier:
-        asks.append(of_before(KEYS.count_of(""), window))
+        asks.append(of_before(KEYS.key("count"), window))
     answer = joined(store, asks)
     ((member, replies),) = answer.readable()
     assert member == b"60:x"
@@ -74,7 +74,7 @@ def test_a_join_ends_when_its_time_is_over(client: Any, open_store: OpenStore) -
     store, now = open_store(), server_time(client)
     for n in range(200):
         put(client, f"x{n:03}", 60, now, 100)
-    asks = [of_window(KEYS.count_of(""), whole_window(store.seen.series, 60))]
+    asks = [of_window(KEYS.key("count"), whole_window(store.seen.series, 60))]
     for limit_us, least, most in ((0, 200, 200), (10**9, 200, 200), (1, 1, 20)):
         read = join(KEYS, KEYS.known, ("-", "+"), 3, asks, count=500, limit_us=limit_us)
         answer = Joined(store.read([read])[1][0], 1)
@@ -92,7 +92,7 @@ def test_a_member_whose_key_holds_something_else_is_left_out(
     for precision in (60, 300):
         client.set(KEYS.count(precision, "b"), "x")
     window = Window(60, 120, (60, 300))
-    for one in (Ask("HGETALL", "redmeter:count:60:"), of_window(KEYS.count_of(""), window)):
+    for one in (Ask("HGETALL", "redmeter:count:60:"), of_window(KEYS.key("count"), window)):
         assert [member for member, _ in joined(open_store(), [one]).readable()] == [b"60:a"]
 
 

@@ -79,7 +79,7 @@ def test_label_sets_are_read_with_their_values_page_by_page(
     assert store is not None
     view, _ = store.read()
     listed = LabelSets(store.keys, store.keys.known, 60, "orders")
-    asks = [of_window(store.keys.count_of(""), whole_window(view.retention, 60))]
+    asks = [of_window(store.keys.key("count"), whole_window(view.retention, 60))]
     with exchanges(monkeypatch) as seen:
         replies = store.ask([listed.join(asks, 2), listed.size(), listed.join_base(asks)])
     assert len(seen) == 1

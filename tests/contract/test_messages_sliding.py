@@ -242,9 +242,9 @@ def test_a_hash_is_in_the_shard_of_its_logger() -> None:
     """With all that the same batch writes; of no entry it is what all begin with."""
     keys = ShardedKeys()
     part = keys.of("web:shop")
-    assert keys.steps_of("web:shop:info") == part.steps_of("web:shop:info")
-    assert part.steps_of("web:shop:info") == f"{part.head}steps:web:shop:info"
-    assert keys.steps_of("") == "redmeter:steps:"
+    assert keys.key("steps", "web:shop:info") == part.key("steps", "web:shop:info")
+    assert part.key("steps", "web:shop:info") == f"{part.head}steps:web:shop:info"
+    assert keys.key("steps") == "redmeter:steps:"
 
 
 # --- What is read --------------------------------------------------------------------------

@@ -55,7 +55,11 @@ def decoded(made: Operations) -> tuple[list[tuple[str, int, int, int, int]], lis
     for each in made:
         if each.code == "slice":
             index, *keys = each.keys
-            assert (index, *each.args[:2]) == (KEYS.known, str(KEYS.count_bytes), "1")
+            assert (index, *each.args[:2]) == (
+                KEYS.known,
+                str(len(KEYS.key("count").encode())),
+                "1",
+            )
             rows = parse(each.args[2])
             found = [
                 (key, p, s, int(start), int(n))

@@ -47,7 +47,7 @@ def decoded(made: Operations) -> dict[tuple[str, int], tuple[int, int, float, fl
     (only,) = made
     index, *keys = only.keys
     before, text = only.args
-    assert (only.code, index, before) == ("last", KEYS.gauges, str(KEYS.gauge_bytes))
+    assert (only.code, index, before) == ("last", KEYS.gauges, str(len(KEYS.key("gauge").encode())))
     found = {}
     rows = list(parse(str(text)))
     assert only.at_stake() == [("", 0), *((start, 1) for _, _, start, _ in rows)]

@@ -40,8 +40,8 @@ def written(operations: Operations) -> dict[tuple[str, int], Distribution]:
     both = zip(parse_runs(hist.args[1]), parse_runs(moments.args[0]), strict=True)
     for at, (one, other) in enumerate(both):
         assert one[:3] == other[:3]
-        entry = hist.keys[1 + at].removeprefix(KEYS.hist_of(""))
-        assert moments.keys[at] == KEYS.moments_of(entry)
+        entry = hist.keys[1 + at].removeprefix(KEYS.key("hist"))
+        assert moments.keys[at] == KEYS.key("moments", entry)
         assert entry.startswith(f"{one[0]}:")
         assert one[1] == RETENTION[one[0]]
         read = parse(one[3], other[3])

@@ -50,7 +50,7 @@ def test_an_entry_is_a_precision_and_a_name_or_none(text: str) -> None:
         precision, name = found
         assert 1 <= precision <= MAX_PRECISION
         assert text.endswith(f":{name}")
-        assert Keys().series_of(Keys().count_of(text)) == found
+        assert Keys().series_of(Keys().key("count", text)) == found
     Keys().series_of(text)
 
 

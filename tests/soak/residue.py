@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-#: What has no time to live: what the store is, indexes, grand totals.
-_KEPT = re.compile(
-    r"redmeter:(\{\w+\})?(meta|known|gauges|hists|messages|total|cleaned|writers|reports|instances):"
-)
-_INDEXES = {"known": ("count",), "gauges": ("gauge",), "hists": ("hist", "moments")}
+from redmeter.families import FAMILIES, SERIES_INDEXES, listed_by
+
+#: Families whose keys have no time to live, or none for a moment: a store's configuration, indexes,
+#: grand totals, reports.
+_KEPT = {name for name, family in FAMILIES.items() if not family.rest} - {"marks"}
+_INDEXES = {index.name: [data.name for data in listed_by(index)] for index in SERIES_INDEXES}
 _KEY = re.compile(r"(redmeter:(?:\{\w+\})?)(\w+):(.*)", re.DOTALL)
 
 #: Seconds that a watermark is kept.
@@ -43,7 +44,7 @@ def residue(clients: Iterable[Any], lasted: float) -> Iterator[str]:
 
 def _lasting(client: Any, key: str, family: str, lasted: float) -> Iterator[str]:
     left = client.ttl(key)
-    if left == -1 and not _KEPT.fullmatch(key):
+    if left == -1 and family not in _KEPT:
         yield f"{key} has no time to live"
     if family == "batch" and left != -2 and not DAY - lasted - MINUTE < left <= DAY:
         yield f"the watermark {key} lives for another {left} s"

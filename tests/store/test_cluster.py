@@ -243,7 +243,7 @@ def test_a_join_while_its_slot_moves_leaves_nothing_out(
     store = open_store()
     fill(store)
     keys, window = store.keys, whole_window(store.seen.series, 86400)
-    asks = [of_window(keys.count_of(""), window), of_field(keys.total)]
+    asks = [of_window(keys.key("count"), window), of_field(keys.total)]
     ends = "[86400:", "(86400;"
     wanted = join(keys, keys.known, ends, len("86400:"), asks, count=100)
 

@@ -263,7 +263,7 @@ def test_a_join_is_that_of_one_server(ends: Any, offset: int, count: int, raw: T
     """Members in their order, each with what its keys hold and its grand total."""
 
     def make(keys: Any) -> Read:
-        asks = [Ask("HGETALL", keys.count_of("") + "60:"), of_field(keys.total)]
+        asks = [Ask("HGETALL", keys.key("count") + "60:"), of_field(keys.total)]
         return join(keys, keys.known, ends, len("60:"), asks, count=count, offset=offset)
 
     alone, spread = (Joined(reply, 2) for reply in asked(raw, make))
@@ -277,7 +277,7 @@ def test_a_join_of_the_newest_is_that_of_one_server(count: int, raw: Twins) -> N
     """No others, and in their order, whichever shards have them."""
 
     def make(keys: Any) -> Read:
-        asks = [Ask("HGETALL", keys.count_of("") + "60:"), of_field(keys.total)]
+        asks = [Ask("HGETALL", keys.key("count") + "60:"), of_field(keys.total)]
         return join_newest(keys, keys.messages, count, asks)
 
     alone, spread = (Joined(reply, 2) for reply in asked(raw, make))
@@ -473,7 +473,7 @@ def test_a_script_that_was_forgotten_is_sent_again(twins: Twins) -> None:
         client.script_flush()
     window = whole_window(twins.spread.seen.series, 60)
     keys = twins.spread.keys
-    asks = [of_window(keys.count_of(""), window)]
+    asks = [of_window(keys.key("count"), window)]
     ends = "[60:jobs{", "(60:jobs|"
     (reply,) = twins.spread.ask([join(keys, keys.known, ends, 3, asks, count=1000)])
     assert len(Joined(reply, 1).members) == 150

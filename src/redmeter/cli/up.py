@@ -26,6 +26,7 @@ from redmeter.cli.lock import WAIT_SECONDS, UpLock, has_ended, wait
 from redmeter.dashboard import defaults
 from redmeter.errors import ClockDisagreement, StoreError
 from redmeter.extras import needs
+from redmeter.families import INDEXES
 from redmeter.store import Store, embedded, indexes
 from redmeter.store.replies import raised
 
@@ -361,8 +362,7 @@ def _is_empty(lock: UpLock) -> bool:
     try:
         with opened(lock.url, lock.prefix, reading=True) as store:
             keys = store.keys
-            named = (keys.known, keys.gauges, keys.hists, keys.messages)
-            sizes = store.ask([indexes.size(keys, index) for index in named])
+            sizes = store.ask([indexes.size(keys, keys.key(index.name)) for index in INDEXES])
             return not any(map(raised, sizes))
     except StoreError:  # it runs; other commands report the error
         return False

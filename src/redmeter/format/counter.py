@@ -77,7 +77,7 @@ def operations(
         width: of those slices, seconds. Precisions that are no multiple of it are left out; 0
             leaves out all of them, so that only the grand total is added to.
     """
-    runs, before, precisions = Runs(), keys.count_of(""), multiples(retention, width)
+    runs, before, precisions = Runs(), keys.key("count"), multiples(retention, width)
     stems_here, heads_at = stems(before, precisions), dict[int, tuple[str, ...]]()
     for name, given in counts.items():
         if len(given) == 1:  # as it mostly is, and of few seconds
@@ -112,7 +112,7 @@ def event(
         at: when it happened, Unix seconds.
     """
     amount = +amount  # a plain number, also of one that would be spelled by a name
-    stems_here, heads_here = _of_second(keys.count_of(""), multiples(retention, 1), at)
+    stems_here, heads_here = _of_second(keys.key("count"), multiples(retention, 1), at)
     made = []
     if stems_here:
         hashes = [stem + name for stem in stems_here]
@@ -133,7 +133,7 @@ def _of_second(
 def _slices(keys: Keys, hashes: Sequence[str], text: str) -> Operation:
     """Return what adds to slices: the keys of their hashes, and runs."""
     # A bare store is shared with programs that renew no time to live, and swept.
-    args = (str(keys.count_bytes), "1" if keys.prefix else "0", text)
+    args = (str(len(keys.key("count").encode())), "1" if keys.prefix else "0", text)
     return Operation("slice", (keys.known, *hashes), args, lambda: told(text, int))
 
 

@@ -69,7 +69,7 @@ def operations(
             value being finite: see check_value(). Of two with the same time the later one stays.
         width: of those slices, seconds. Precisions that are no multiple of it are left out.
     """
-    before, runs = keys.gauge_of(""), Runs()
+    before, runs = keys.key("gauge"), Runs()
     precisions = multiples(retention, width)
     for name, given in values.items():
         for precision, samples, slices in by_precision(given, width, precisions, _newest):
@@ -78,7 +78,7 @@ def operations(
     if not runs:
         return ()
     text = runs.text()
-    args = (str(keys.gauge_bytes), text)
+    args = (str(len(before.encode())), text)
     found = (keys.gauges, *runs.keys())
     return (Operation("last", found, args, lambda: told(text, lambda _: 1)),)
 

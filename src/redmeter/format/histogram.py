@@ -41,7 +41,7 @@ def operations(
     """
     buckets, moments = Runs(), Runs()
     precisions = multiples(retention, width)
-    before, beside = keys.hist_of(""), keys.moments_of("")
+    before, beside = keys.key("hist"), keys.key("moments")
     for name, given in distributions.items():
         texts = _texts(given.values())
         for precision, samples, slices in by_precision(given, width, precisions, _merged):
@@ -58,7 +58,7 @@ def operations(
             return told(sums, lambda value: int(value.split()[0]))
 
         found = (keys.hists, *buckets.keys())
-        made.append(Operation("hist", found, (str(keys.hist_bytes), buckets.text()), lost))
+        made.append(Operation("hist", found, (str(len(before.encode())), buckets.text()), lost))
         made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
     if width and HOUR % width == 0:
         by_name = {name: _moments(given) for name, given in distributions.items()}

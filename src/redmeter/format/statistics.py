@@ -39,7 +39,7 @@ def operations(
     args = [str(LIFE), str(int(tell)), str(len(keys.stats("")))]
     lost: list[tuple[str, int]] = []
     for name, hours in moments.items():
-        hourly = keys.stats_as_is(name) if as_is else keys.stats(name)
+        hourly = keys.stats(name, as_is=as_is)
         for hour, m in sorted(hours.items()):  # the oldest first: a later one moves it on
             found += hourly
             args += (str(hour), str(m.count))

@@ -94,7 +94,7 @@ def operations(
     for name, steps in counts.items():
         for start in sorted(steps):
             pairs = [*steps[start]]
-            found.append(keys.steps_of(name))
+            found.append(keys.key("steps", name))
             args += (name, str(start), str(len(pairs)))
             for pattern, events in pairs:
                 args += (pattern, str(events))

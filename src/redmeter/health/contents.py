@@ -1,9 +1,9 @@
 """The types of a store's indexes and totals, and its configuration, as doctor checks them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from redmeter.errors import AccessDenied, StoreError, StoreUnavailable
+from redmeter.families import FAMILIES
 from redmeter.health import findings
 from redmeter.health.findings import Finding
 from redmeter.keys import Keys
@@ -18,17 +18,12 @@ class Contents:
     Another program may use these keys for something else.
     """
 
-    #: The type of each key, and the name of its records.
-    _TYPES: Final = {
-        "known": (b"zset", "counters"),
-        "total": (b"hash", "counters"),
-        "gauges": (b"zset", "gauges"),
-        "hists": (b"zset", "histograms"),
-        "messages": (b"zset", "messages"),
-    }
-
     def __init__(self, keys: Keys) -> None:
-        self._kinds = {getattr(keys, name): told for name, told in self._TYPES.items()}
+        families = [family for family in FAMILIES.values() if family.members]
+        #: Key -> its type, and the kind of its records.
+        self._kinds = {
+            keys.key(family.name): (family.type.encode(), family.kind) for family in families
+        }
         self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
         # On a single server every reading reads and checks meta:.
         self._metas = keys.in_each(keys.meta) if isinstance(keys, ShardedKeys) else []

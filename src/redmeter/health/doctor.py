@@ -10,6 +10,7 @@ more is said. Of a cluster each master is asked before, and where one is away th
 from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
+from redmeter.families import INDEX_OF, Family, listed_by, owner
 from redmeter.format.message import parse_name
 from redmeter.health import findings, writer_findings
 from redmeter.health import writers as writing
@@ -187,7 +188,7 @@ class _Counters:
             # A member that is no entry has no series; its own key will do.
             _, _, name = text.partition(":")
             key, lasting = (
-                keys.count_of(each).encode(errors="surrogateescape")
+                keys.key("count", each).encode(errors="surrogateescape")
                 for each in (text, f"{widest}:{name}" if parse_entry(text) else text)
             )
             self.commands += [("MEMORY", "USAGE", key), ("TTL", key), ("TYPE", key)]
@@ -217,8 +218,8 @@ class _Counters:
 # --- Gauges, histograms, messages ----------------------------------------------------------
 
 
-#: Each with the attribute of Keys that is its index.
-_OTHERS = {"gauges": "gauges", "histograms": "hists", "messages": "messages"}
+#: The indexes besides that of counters, by the kind of their records.
+_OTHERS = {kind: index for kind, index in INDEX_OF.items() if kind != "counters"}
 #: Questions about each: how many entries, some of them, and how large it is.
 _EACH = 3
 
@@ -239,9 +240,9 @@ class _Part:
 
 def _other_questions(keys: Keys) -> list[Read]:
     reads: list[Read] = []
-    for index in (getattr(keys, attribute) for attribute in _OTHERS.values()):
-        reads += [indexes.size(keys, index), indexes.sample(keys, index, OTHER_SAMPLE)]
-        reads.append(indexes.memory(keys, index))
+    for key in (keys.key(index.name) for index in _OTHERS.values()):
+        reads += [indexes.size(keys, key), indexes.sample(keys, key, OTHER_SAMPLE)]
+        reads.append(indexes.memory(keys, key))
     return reads
 
 
@@ -258,16 +259,16 @@ class _Others:
         self._parts: dict[str, _Part] = {}
         # The sample that each entry belongs to, and its keys with their types.
         self._named: list[tuple[Sample, list[tuple[str, bytes]]]] = []
-        for at, (name, attribute) in enumerate(_OTHERS.items()):
+        for at, (name, index) in enumerate(_OTHERS.items()):
             count, drawn, size = replies[_EACH * at : _EACH * (at + 1)]
-            usable = contents.usable(getattr(keys, attribute))
+            usable = contents.usable(keys.key(index.name))
             number = raised(count) if usable else 0
             sample = Sample()
             self._parts[name] = _Part(number, _size(size), sample)
             for member in raised(drawn) if usable else []:
                 entry = member.decode(errors="replace")
                 sample.size += 1
-                of_it = _keys_of(keys, name, entry)
+                of_it = _keys_of(keys, index, entry)
                 if not of_it:
                     sample.strange.append(entry)
                     continue
@@ -291,25 +292,21 @@ class _Others:
         return self._parts
 
 
-def _keys_of(keys: Keys, name: str, entry: str) -> list[tuple[str, bytes]]:
-    """Return the keys that an entry stands for, with the type of each; none where it is none."""
-    if name == "messages":
-        logger, severity = parse_name(entry)
-        if not logger or not severity:
+def _keys_of(keys: Keys, index: Family, entry: str) -> list[tuple[str, bytes]]:
+    """Return the keys that an entry of an index lists, with their types; none if malformed."""
+    if index.members == "LOGGER:SEVERITY":
+        if not all(parse_name(entry)):
             return []
-        now, _, last, *_ = keys.common(logger, severity)
-        return [
-            (keys.recent(logger, severity), b"list"),
-            *((key, b"zset") for key in (now, last)),
-            (keys.patterns(logger, severity), b"hash"),
-            (keys.steps_of(entry), b"hash"),
-            (keys.distinct(logger), b"hash"),
-        ]
-    if parse_entry(entry) is None:
+    elif parse_entry(entry) is None:
         return []
-    if name == "gauges":
-        return [(keys.gauge_of(entry), b"hash")]
-    return [(keys.hist_of(entry), b"hash"), (keys.moments_of(entry), b"hash")]
+    typed: list[tuple[str, bytes]] = []
+    for family in listed_by(index):
+        rest = owner(index.members, entry) if family.rest == "LOGGER" else entry
+        family_keys = keys.keys_of(family, rest)
+        # The hourly keys alternate: two that have data, and their dates.
+        checked = family_keys[:3:2] if family.hourly else family_keys
+        typed += [(key, family.type.encode()) for key in checked]
+    return typed
 
 
 def _beside(keys: Keys) -> list[Command]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from redmeter.families import FAMILIES, Family, owner
 from redmeter.keys import BARE_OWN, Keys
 from redmeter.shards import shard_of
 from redmeter.store import Store
@@ -19,27 +20,18 @@ T = TypeVar("T")
 #: How many keys one SCAN looks at: about 0.2 ms of the server's time.
 SCANNED = 500
 
-#: Family to the command that writes it. `stats` and `common` also have strings, see kind_of().
-_ENTRIES = {
-    **dict.fromkeys(("count", "gauge", "hist", "moments"), "HSET"),
-    **dict.fromkeys(("patterns", "steps", "distinct"), "HSET"),
-    **dict.fromkeys(("stats", "common"), "ZADD"),
-    "recent": "RPUSH",
-}
-_INDEXES = {**dict.fromkeys(("known", "gauges", "hists", "messages"), "ZADD"), "total": "HSET"}
-_FIRST = {"marks": "ZADD", "writers": "ZADD", "reports": "HSET", "instances": "HSET"}
-#: Families whose keys have the prefix itself before them where that is empty, as in the listings.
-_OF_LISTINGS = {"count", "known", "stats", "common", "recent"}
-_HOURLY = {"stats", "common"}
-_STRINGS = (b":start", b":pstart")
+#: Type of a key to the command that writes it.
+_WRITE = {"hash": "HSET", "zset": "ZADD", "list": "RPUSH", "string": "SET"}
+#: Endings of the keys that date the hours of a family: strings.
+_DATES = (b":start", b":pstart")
 
 
 class StoredKey(NamedTuple):
     """A key of a store."""
 
     key: bytes
-    family: str
-    #: What follows the family and a colon.
+    family: Family
+    #: The text after the family and a colon.
     rest: bytes
     #: Whether it has the prefix redmeter:bare:, in a store without a prefix.
     is_own: bool
@@ -47,58 +39,50 @@ class StoredKey(NamedTuple):
     @property
     def is_index(self) -> bool:
         """Whether its members belong to different shards."""
-        return self.family in _INDEXES
+        return bool(self.family.members)
+
+    @property
+    def type(self) -> str:
+        """Its Redis type."""
+        is_date = self.family.hourly and self.rest.endswith(_DATES)
+        return "string" if is_date else self.family.type
 
     @property
     def command(self) -> str:
         """The command that writes it."""
-        if self.family in _HOURLY and self.rest.endswith(_STRINGS):
-            return "SET"
-        return _ENTRIES.get(self.family) or _INDEXES.get(self.family) or _FIRST[self.family]
+        return _WRITE[self.type]
 
     def shard(self, shards: int) -> int:
         """Return the number of the shard it belongs to, in a store of so many."""
-        if shards == 1 or self.family in _FIRST:
+        if shards == 1 or self.family.shard == "first":
             return 0
-        if self.family in ("count", "gauge", "hist", "moments"):
-            return shard_of(self.rest.partition(b":")[2])
-        if self.family == "distinct":
-            return shard_of(self.rest)
-        base = self.rest
-        if self.family in _HOURLY:
-            base = _base(base)
-        return shard_of(base if self.family == "stats" else base.rpartition(b":")[0])
+        rest = _base(self.rest) if self.family.hourly else self.rest
+        return shard_of(owner(self.family.rest, rest))
 
     def key_in(self, keys: Keys) -> bytes:
         """Return its name in a shard of another store."""
         head = keys.head or (BARE_OWN if self.is_own else "")
-        return f"{head}{self.family}:".encode() + self.rest
+        return f"{head}{self.family.name}:".encode() + self.rest
 
 
-def shard_of_member(family: str, member: bytes, shards: int) -> int:
+def shard_of_member(family: Family, member: bytes, shards: int) -> int:
     """Return the shard of a member of an index, or of a field of the totals."""
-    if shards == 1:
-        return 0
-    if family == "total":
-        return shard_of(member)
-    if family == "messages":
-        return shard_of(member.rpartition(b":")[0])
-    return shard_of(member.partition(b":")[2])
+    return 0 if shards == 1 else shard_of(owner(family.members, member))
 
 
 def _base(rest: bytes) -> bytes:
     """Return the name behind a key of an hour: `job` of `job:pstart`, `job:last` of `job:last~`."""
-    for ending in (*_STRINGS, b":last"):
+    for ending in (*_DATES, b":last"):
         if rest.endswith(ending):
             rest = rest[: -len(ending)]
             break
     bare = rest.rstrip(b"~")
-    marked = rest != bare and bare.endswith((*_STRINGS, b":last"))
+    marked = rest != bare and bare.endswith((*_DATES, b":last"))
     return rest[:-1] if marked else rest
 
 
 def parse_key(prefix: str, key: bytes) -> StoredKey | None:
-    """Read a key; None if it is none that is copied.
+    """Parse a key; None if it is not copied.
 
     Args:
         prefix: of the store.
@@ -110,18 +94,13 @@ def parse_key(prefix: str, key: bytes) -> StoredKey | None:
     elif prefix and rest.startswith(b"{"):
         rest = rest[rest.find(b"}") + 1 :]
     name, colon, rest = rest.partition(b":")
-    family = name.decode(errors="replace")
-    if not colon:
+    family = FAMILIES.get(name.decode(errors="replace"))
+    if not colon or family is None or not family.copied or bool(rest) != bool(family.rest):
         return None
-    if (
-        not prefix
-        and is_own == (family in _OF_LISTINGS)
-        and not (is_own and family in _HOURLY and rest.endswith(_STRINGS))
-    ):
+    is_date = family.hourly and rest.endswith(_DATES)
+    if not prefix and is_own == family.shared and not (is_own and is_date):
         return None
-    if rest:
-        return StoredKey(key, family, rest, is_own) if family in _ENTRIES else None
-    return StoredKey(key, family, rest, is_own) if family in _INDEXES or family in _FIRST else None
+    return StoredKey(key, family, rest, is_own)
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:

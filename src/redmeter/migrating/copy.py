@@ -29,7 +29,8 @@ CHUNK = 500
 #: Values of one call of the script, about; and calls that are sent together.
 VALUES, CALLS = 1_000, 4
 
-_SIZES = {"HSET": "HLEN", "ZADD": "ZCARD", "RPUSH": "LLEN", "SET": "STRLEN"}
+#: Type of a key to the command that returns its size.
+SIZES = {"hash": "HLEN", "zset": "ZCARD", "list": "LLEN", "string": "STRLEN"}
 
 
 class Write(NamedTuple):
@@ -167,7 +168,7 @@ class Copy:
         sizes = self._source.ask(
             list(
                 chain.from_iterable(
-                    (("PTTL", stored.key), (_SIZES[stored.command], stored.key)) for stored in page
+                    (("PTTL", stored.key), (SIZES[stored.type], stored.key)) for stored in page
                 )
             )
         )
@@ -200,7 +201,7 @@ class Copy:
         self._writer.flush()
         shard = stored.shard(len(self._target.shards))
         key = stored.key_in(self._target.shards[shard].keys)
-        (copied,) = self._target.ask([(_SIZES[stored.command], key)])
+        (copied,) = self._target.ask([(SIZES[stored.type], key)])
         _check([Write(key, stored.command, False, 0, (), size)], [copied])
 
     def _write(
@@ -222,12 +223,12 @@ class Copy:
 
     def _note(self, stored: StoredKey, size: int) -> None:
         keys = self._report.keys
-        keys[stored.family] = keys.get(stored.family, 0) + 1
+        keys[stored.family.name] = keys.get(stored.family.name, 0) + 1
         self._report.values += size
 
     def _copy_index(self, index: StoredKey) -> None:
         """Copy the members of an index, each to the shard of its name."""
-        (size,) = self._source.ask([(_SIZES[index.command], index.key)])
+        (size,) = self._source.ask([(SIZES[index.type], index.key)])
         if _is_foreign(size):
             self._report.note_foreign(index.key)
             return
@@ -239,8 +240,8 @@ class Copy:
                 shard = shard_of_member(index.family, member, shards)
                 if shard in self._shards:
                     by_shard[shard] += (one, other)
-                    self.members[shard, index.family] += 1
-                    if index.family == "total":
+                    self.members[shard, index.family.name] += 1
+                    if index.family.members == "NAME":
                         self.totals[shard] += whole_number(other)
             for shard, members in by_shard.items():
                 key = index.key_in(self._target.shards[shard].keys)
@@ -346,7 +347,7 @@ def survey(store: Store, *, sample: int = 1_000) -> tuple[Counter[str], float]:
     samples: list[StoredKey] = []
     for stored in all_keys(store):
         if not stored.is_index:
-            counts[stored.family] += 1
+            counts[stored.family.name] += 1
             if len(samples) < sample:
                 samples.append(stored)
     scanned = store.clock.monotonic() - started

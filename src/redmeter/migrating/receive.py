@@ -9,6 +9,7 @@ snapshot stays closed, and is copied to again.
 import os
 from collections.abc import Collection, Sequence
 
+from redmeter.families import FAMILIES
 from redmeter.keys import FORMAT
 from redmeter.migrating.report import MigrationError
 from redmeter.store import Store
@@ -88,6 +89,6 @@ def _all(target: Store, shards: Collection[int], action: str, *args: str) -> lis
         keys = target.shards[number].keys
         names = [keys.meta]
         if action == "begin":
-            names += (keys.known, keys.gauges, keys.hists, keys.messages, keys.total, keys.marks)
+            names += [keys.key(one.name) for one in FAMILIES.values() if one.kind and not one.rest]
         commands.append(RECEIVE.command(names, [action, *args]))
     return [raised(reply) for reply in collect_scripts(target.shards[0].link.collect, commands)]

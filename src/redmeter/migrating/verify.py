@@ -8,8 +8,9 @@ processes: a server that restarted or failed over may have lost the last writes,
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from redmeter.families import FAMILIES
 from redmeter.keys import Keys
-from redmeter.migrating.copy import CHUNK, Copy, whole_number
+from redmeter.migrating.copy import CHUNK, SIZES, Copy, whole_number
 from redmeter.migrating.report import MigrationError
 from redmeter.store import Store
 from redmeter.store.replies import pairs, raised
@@ -53,17 +54,12 @@ def check_contents(target: Store, copy: Copy, shards: Collection[int]) -> None:
     """
     for number in shards:
         keys = target.shards[number].keys
-        indexes = {
-            **{name: ("ZCARD", getattr(keys, name)) for name in _SORTED},
-            "total": ("HLEN", keys.total),
-        }
-        sizes = target.ask(list(indexes.values()))
-        for family, size in zip(indexes, sizes, strict=True):
-            _compare(f"{family} in shard {number}", copy.members[number, family], raised(size))
+        families = [family for family in FAMILIES.values() if family.members]
+        sizes = target.ask([(SIZES[one.type], keys.key(one.name)) for one in families])
+        for family, size in zip(families, sizes, strict=True):
+            copied = copy.members[number, family.name]
+            _compare(f"{family.name} in shard {number}", copied, raised(size))
         _compare(f"sum of totals in shard {number}", copy.totals[number], _total(target, keys))
-
-
-_SORTED = ("known", "gauges", "hists", "messages")
 
 
 def _total(target: Store, keys: Keys) -> int:

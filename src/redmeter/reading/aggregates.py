@@ -17,9 +17,6 @@ from redmeter.reading.foreign_keys import readable
 from redmeter.reading.gauges import laid
 from redmeter.reading.selection import (
     GroupKey,
-    counters,
-    gauges,
-    histograms,
     name_of,
     read_selected,
     selects,
@@ -62,7 +59,7 @@ def read_counter(
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, counters(keys), selector, period.precision)
+    view, replies = yield from read_selected(keys, "counters", selector, period.precision)
     found = readable(replies, needed=needed)
     return counted(view, found, selector, period)
 
@@ -120,7 +117,7 @@ def read_gauge(
         InvalidValue: they do differ, and `aggregate` is None.
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, gauges(keys), selector, period.precision)
+    view, replies = yield from read_selected(keys, "gauges", selector, period.precision)
     found = readable(replies, needed=needed)
     return measured(view, found, selector, period, aggregate)
 
@@ -217,7 +214,7 @@ def read_summary(
     Raises:
         UnknownPrecision, LimitExceeded, StoreError: see read_selected().
     """
-    view, replies = yield from read_selected(keys, histograms(keys), selector, period.precision)
+    view, replies = yield from read_selected(keys, "histograms", selector, period.precision)
     found = readable(replies, needed=needed)
     precision, since, until, slices, last = period
     grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices, last)
@@ -254,9 +251,8 @@ def read_forecast(
         UnknownPrecision, StoreError: see read_selected().
     """
     check_ahead(ahead)
-    sources = [counters(keys), gauges(keys)]
     (view, counts), (_, settings) = yield from together(
-        [read_selected(keys, source, selector, precision) for source in sources]
+        [read_selected(keys, kind, selector, precision) for kind in ("counters", "gauges")]
     )
     replies: dict[tuple[bool, str], Sequence[Reply]] = {}
     for gauge, some in ((False, counts), (True, settings)):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from redmeter.errors import LimitExceeded
+from redmeter.families import INDEX_OF
 from redmeter.keys import Keys, entry
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
@@ -50,8 +51,8 @@ def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[st
     """
     view, _ = store.read()
     keys = store.keys
-    index = {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
-    kept = view.histograms if kind == "histograms" else view.retention
+    index = keys.key(INDEX_OF[kind].name)
+    kept = view.retention_of(kind)
     reads = [_matching_range(keys, index, precision, pattern) for precision in kept]
     found: set[str] = set()
     for precision, reply in zip(kept, store.ask(reads), strict=True):

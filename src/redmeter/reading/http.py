@@ -70,8 +70,8 @@ def _routes(
     label_sets: int,
 ) -> Query[tuple[RouteTable, RouteCounts, float]]:
     """Read routes; return also the server's time, Unix seconds."""
-    counts = _asks(keys.count_of(""), window)
-    moments = _asks(keys.moments_of(""), observed, before=False)
+    counts = _asks(keys.key("count"), window)
+    moments = _asks(keys.key("moments"), observed, before=False)
     requests = _LabelSetPages(
         LabelSets(keys, keys.known, window.fine, REQUESTS), counts, MAX_REQUESTS, label_sets
     )

@@ -139,7 +139,7 @@ def counter_reads(keys: Keys, base: str, window: Window, limit: int = MAX_COUNTE
         limit: how many label sets are read.
     """
     label_sets = LabelSets(keys, keys.known, window.fine, base)
-    return [label_sets.join([of_window(keys.count_of(""), window)], limit), label_sets.size()]
+    return [label_sets.join([of_window(keys.key("count"), window)], limit), label_sets.size()]
 
 
 def counter_counts(replies: Sequence[Reply]) -> Counts:
@@ -157,7 +157,7 @@ def histogram_reads(keys: Keys, base: str, window: Window, limit: int = MAX_COUN
         limit: how many label sets are read.
     """
     label_sets = LabelSets(keys, keys.hists, window.fine, base)
-    return [label_sets.join([of_window(keys.moments_of(""), window)], limit), label_sets.size()]
+    return [label_sets.join([of_window(keys.key("moments"), window)], limit), label_sets.size()]
 
 
 def histogram_counts(replies: Sequence[Reply]) -> Counts:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from redmeter.families import INDEX_OF
 from redmeter.keys import Kept, Keys, entry
 from redmeter.reading.catalogue import matching_ends
 from redmeter.reading.curves import Curve, asked_counts, counted
@@ -57,7 +58,7 @@ class Listing:
 
 def index_of(keys: Keys, kind: str) -> str:
     """Return the index of a kind of series."""
-    return {"counters": keys.known, "gauges": keys.gauges, "histograms": keys.hists}[kind]
+    return keys.key(INDEX_OF[kind].name)
 
 
 def window_for(kept: Kept, kind: str, precision: int, frame: Frame | None = None) -> Window:

@@ -326,7 +326,7 @@ def _hours(store: Store, source: Source) -> list[Command]:
 
 
 def _steps(store: Store, source: Source) -> Command:
-    return ("HGETALL", store.keys.steps_of(name_of(*source)))
+    return ("HGETALL", store.keys.key("steps", name_of(*source)))
 
 
 def texts_of(reply: Reply) -> dict[str, bytes]:

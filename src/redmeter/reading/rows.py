@@ -90,7 +90,7 @@ def asks_of(keys: Keys, kind: str, window: Window, order: str) -> list[Ask]:
     """
     if kind == "gauges":
         return []
-    family = keys.count_of("") if kind == "counters" else keys.moments_of("")
+    family = keys.key("count") if kind == "counters" else keys.key("moments")
     asks = [of_window(family, window)]
     if window.earlier:
         asks += [of_field(keys.total)] if kind == "counters" else []

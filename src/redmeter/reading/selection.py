@@ -9,12 +9,12 @@ if the index has no entry for it; with a filter, so is the series that has just 
 exact selection does not use the index.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from redmeter.errors import LimitExceeded, StoreRefused
-from redmeter.keys import Keys, Retention
+from redmeter.families import INDEX_OF, listed_by
+from redmeter.keys import HISTOGRAMS, Keys, entry
 from redmeter.names import canonical
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined
@@ -37,52 +37,13 @@ _NARROW = "filter them with labels=, or rank them with top()"
 GroupKey = tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where the series of a kind are stored."""
-
-    #: The key of their index.
-    index: str
-    #: Make the keys of a precision and a name, and of an index entry.
-    keys_of: Sequence[Callable[[int, str], str]]
-    heads: Sequence[Callable[[str], str]]
-    #: The retention that applies to them.
-    retention: Callable[[View], Retention]
-    #: How many label sets one query reads.
-    limit: int
-
-
-def counters(keys: Keys) -> Source:
-    """Return where counters are stored."""
-    return Source(keys.known, [keys.count], [keys.count_of], _of_series, MAX_SERIES)
-
-
-def gauges(keys: Keys) -> Source:
-    """Return where gauges are stored."""
-    return Source(keys.gauges, [keys.gauge], [keys.gauge_of], _of_series, MAX_SERIES)
-
-
-def histograms(keys: Keys) -> Source:
-    """Return where histograms are stored: buckets and moments."""
-    return Source(
-        keys.hists,
-        [keys.hist, keys.moments],
-        [keys.hist_of, keys.moments_of],
-        lambda view: view.histograms,
-        MAX_HISTOGRAMS,
-    )
-
-
-def _of_series(view: View) -> Retention:
-    return view.retention
-
-
 def read_selected(
-    keys: Keys, source: Source, selector: Selector, precision: int
+    keys: Keys, kind: str, selector: Selector, precision: int
 ) -> Query[tuple[View, dict[str, Sequence[Reply]]]]:
     """Read the hashes of the series that a selector means.
 
     Args:
+        kind: `counters`, `gauges` or `histograms`.
         precision: interval width, seconds.
 
     Returns:
@@ -96,33 +57,38 @@ def read_selected(
     """
     # Whether the precision is kept is known with the reply; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
+    index = INDEX_OF[kind]
+    families = [family.name for family in listed_by(index)]
+    limit = MAX_HISTOGRAMS if kind == HISTOGRAMS else MAX_SERIES
+
+    def key(family: str, name: str) -> str:
+        return keys.key(family, entry(width, name))
 
     def commands(names: Sequence[str]) -> list[Command]:
-        return [("HGETALL", key(width, name)) for name in names for key in source.keys_of]
+        return [("HGETALL", key(family, name)) for name in names for family in families]
 
     whole = selector.name
     if not selector.exact and selector.labels:
         whole = canonical(selector.name, selector.labels)
     if selector.exact:
         view, replies = yield commands([whole])
-        source.retention(view).check(precision)
+        view.retention_of(kind).check(precision)
         return view, {whole: replies}
 
-    label_sets = LabelSets(keys, source.index, width, selector.name)
-    asks = [Ask("HGETALL", f"{head('')}{width}:") for head in source.heads]
+    label_sets = LabelSets(keys, keys.key(index.name), width, selector.name)
+    asks = [Ask("HGETALL", keys.key(family) + entry(width, "")) for family in families]
     view, replies = yield [
         *commands([whole]),
         label_sets.join(asks, JOINED),
         label_sets.size(),
-        label_sets.names(source.limit, selector.labels),
+        label_sets.names(limit, selector.labels),
     ]
-    source.retention(view).check(precision)
-    each = len(source.keys_of)
+    view.retention_of(kind).check(precision)
+    each = len(families)
     direct, (joined, size, listed) = replies[:each], replies[each:]
     found: dict[str, Sequence[Reply]] = {
         name: [
-            _with_key(reply, key(width, name))
-            for reply, key in zip(own, source.keys_of, strict=True)
+            _with_key(reply, key(family, name)) for reply, family in zip(own, families, strict=True)
         ]
         for name, own in Joined(joined, each, needed=False).by_name()
         if selects(selector, name)
@@ -130,8 +96,8 @@ def read_selected(
     found[whole] = direct
     if there(size, 0) > JOINED:
         if not selector.labels:
-            check_label_sets(size, source.limit)
-        names = label_sets.found(listed, source.limit, selector.labels)
+            check_label_sets(size, limit)
+        names = label_sets.found(listed, limit, selector.labels)
         rest = [name for name in names if name not in found]
         if rest:
             _, replies = yield commands(rest)

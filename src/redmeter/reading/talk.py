@@ -125,7 +125,7 @@ def talk(
     newest = _newest(loggers, hours, logger)[:MAX_RECENT_SOURCES] if limit else []
     unslid = _unslid(frequent, steps, view.now)
     commands: list[Command] = [("HMGET", keys.patterns(*s), *some) for s, some in patterns.items()]
-    commands += [("HMGET", keys.steps_of(name_of(*s)), *some) for s, some in unslid.items()]
+    commands += [("HMGET", keys.key("steps", name_of(*s)), *some) for s, some in unslid.items()]
     commands += [("LRANGE", keys.recent(*source), "0", str(limit - 1)) for source in newest]
     if commands:
         now = view.now
@@ -192,9 +192,9 @@ def _asks(keys: Keys, entry: str) -> list[Ask]:
         entry: of `messages:`, or "" for those of a join, which puts each entry in its place.
     """
     some = ("0", str(MAX_PATTERNS - 1), "WITHSCORES")
-    key, start, last, *others = keys.common_parts(entry)
+    key, start, last, *others = keys.hourly_parts("common", entry)
     counted = [Ask("ZREVRANGE", *part, some) for part in (key, last)]
-    steps = keys.steps_of(entry)
+    steps = keys.key("steps", entry)
     return [
         *counted,
         *(Ask("GET", *part) for part in (start, *others)),

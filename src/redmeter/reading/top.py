@@ -137,7 +137,7 @@ class _Series:
         self._keys, self._wanted, self._histograms = keys, wanted, histograms
         self._index = keys.hists if histograms else keys.known
         #: The part of the keys before the precision.
-        self._family = keys.moments_of("") if histograms else keys.count_of("")
+        self._family = keys.key("moments") if histograms else keys.key("count")
         self._kept = kept.histograms if histograms else kept.series
         self._retention: Retention
         self._now = 0.0

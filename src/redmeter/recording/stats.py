@@ -61,7 +61,7 @@ class RecorderStats:
             rejected[place] = rejected.get(place, 0) + rejection.amount
         histograms: dict[tuple[str, str, int], int] = {}
         for (reason, series, precision, key), events in rejected.items():
-            if keys.is_observed(key):
+            if keys.is_of_histogram(key):
                 most = max(events, histograms.get((reason, series, precision), 0))
                 histograms[reason, series, precision] = most
             else:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from redmeter.keys import Kept, Retention
+from redmeter.keys import HISTOGRAMS, Kept, Retention
 from redmeter.store.replies import Command, Reply
 
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ class View(NamedTuple):
     histograms: Retention
     #: Version of meta:, "" where nothing has been written yet.
     version: str
+
+    def retention_of(self, kind: str) -> Retention:
+        """Return the retention of a kind of records: "counters", "gauges" or "histograms"."""
+        return self.histograms if kind == HISTOGRAMS else self.retention
 
 
 #: The commands to single shards that one `ShardedRead` takes, step by step. It returns the merged

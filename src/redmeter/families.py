@@ -1,0 +1,123 @@
+"""The table of key families: all keys that a store has.
+
+A family is a kind of key: `count:` for the hashes of counters, `known:` for their index. Key names,
+shards, cleaning, forgetting, name resolution, migration and `redmeter doctor` go through this table
+instead of naming families. docs/stored-format.md describes the content of each key.
+
+Some families form a group: an index, and the data families that it lists. A member of the index is
+the rest of a data key, e.g. `60:hits` in `known:` for `count:60:hits`.
+
+Pure: no I/O.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
+
+#: The text after a family's name, or a member of an index.
+Layout = Literal["", "PRECISION:NAME", "NAME", "LOGGER:SEVERITY", "LOGGER", "PRODUCER"]
+#: Kinds of records, by the names that users know them by.
+Kind = Literal["", "counters", "gauges", "histograms", "messages", "marks"]
+
+_Text = TypeVar("_Text", str, bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Keys of one kind.
+
+    The rest of a key, or a member of an index, determines three things:
+
+    - The shard, on a cluster: that of its NAME or LOGGER. See `shard` for families with neither.
+    - `redmeter clean --forget` removes the keys, members and fields of a NAME, those of a LOGGER
+      with `--logger`.
+    - The cleaner walks each index of PRECISION:NAME. It removes intervals outside the retention
+      from the hashes, and members whose hashes are gone. Writers trim and expire all others.
+    """
+
+    #: The word after the prefix; in the key, a colon follows.
+    name: str
+    type: Literal["hash", "zset", "list", "string"]
+    kind: Kind = ""
+    #: The rest of its keys, after the name and the colon.
+    rest: Layout = ""
+    #: Of an index, its members; of totals, the fields. Each shard has those of its names.
+    members: Layout = ""
+    #: The index whose members list its keys.
+    index: str = ""
+    #: Whether its keys have a time to live, if the prefix is not empty.
+    expires: bool = True
+    #: Whether Redis stores it compactly once it has no more fields than the retention allows.
+    compact: bool = False
+    #: Whether it is of the layout of "Redis in Action": other programs write it too, and with an
+    #: empty prefix it has no prefix at all.
+    shared: bool = False
+    #: Whether there is one key for the current hour and one for the hour before, next to strings
+    #: that date them: see Keys.hourly_parts().
+    hourly: bool = False
+    #: Without a rest: "members" are spread, or the key is in the "first" shard or in "every" one.
+    shard: Literal["members", "first", "every"] = "members"
+    #: Whether a migration copies it. What it leaves is about the old store.
+    copied: bool = True
+
+
+_ENTRY: Final = "PRECISION:NAME"
+_SOURCE: Final = "LOGGER:SEVERITY"
+
+#: Name -> family. An index comes before the families it lists.
+FAMILIES: Final = {
+    family.name: family
+    for family in (
+        Family("known", "zset", "counters", members=_ENTRY, expires=False, shared=True),
+        Family("count", "hash", "counters", _ENTRY, index="known", compact=True, shared=True),
+        Family("total", "hash", "counters", members="NAME", expires=False),
+        Family("gauges", "zset", "gauges", members=_ENTRY, expires=False),
+        Family("gauge", "hash", "gauges", _ENTRY, index="gauges", compact=True),
+        Family("hists", "zset", "histograms", members=_ENTRY, expires=False),
+        Family("hist", "hash", "histograms", _ENTRY, index="hists"),
+        Family("moments", "hash", "histograms", _ENTRY, index="hists"),
+        Family("stats", "zset", "histograms", "NAME", shared=True, hourly=True),
+        Family("messages", "zset", "messages", members=_SOURCE),
+        Family("recent", "list", "messages", _SOURCE, index="messages", shared=True),
+        Family("common", "zset", "messages", _SOURCE, index="messages", shared=True, hourly=True),
+        Family("patterns", "hash", "messages", _SOURCE, index="messages"),
+        Family("steps", "hash", "messages", _SOURCE, index="messages"),
+        Family("distinct", "hash", "messages", "LOGGER", index="messages"),
+        Family("marks", "zset", "marks", shard="first"),
+        Family("writers", "zset", shard="first"),
+        Family("reports", "hash", shard="first"),
+        Family("instances", "hash", shard="first"),
+        Family("cleaned", "hash", shard="first", expires=False, copied=False),
+        Family("meta", "hash", shard="every", expires=False, copied=False),
+        Family("batch", "string", rest="PRODUCER", shard="every", copied=False),
+    )
+}
+
+#: The indexes, of series and messages.
+INDEXES: Final = tuple(
+    family for family in FAMILIES.values() if family.members and family.type == "zset"
+)
+#: The indexes of series: counters, gauges, histograms.
+SERIES_INDEXES: Final = tuple(family for family in INDEXES if family.members == _ENTRY)
+#: Kind of record -> its index.
+INDEX_OF: Final[Mapping[str, Family]] = {index.kind: index for index in INDEXES}
+
+
+def listed_by(index: Family) -> tuple[Family, ...]:
+    """Return the data families whose keys an index lists."""
+    return tuple(family for family in FAMILIES.values() if family.index == index.name)
+
+
+def owner(layout: Layout, text: _Text) -> _Text:
+    """Return the part of a text that determines the shard: the name of a series, or a logger.
+
+    Args:
+        layout: the form of the text.
+        text: the rest of a key, or a member of an index.
+    """
+    name, colon = (text, ":") if isinstance(text, str) else (text, b":")
+    if layout == _ENTRY:
+        return name.partition(colon)[2]
+    if layout == _SOURCE:
+        return name.rpartition(colon)[0]
+    return name
