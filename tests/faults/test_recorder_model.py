@@ -55,7 +55,7 @@ ago = st.sampled_from(
 def try_once(meter: Meter) -> bool:
     """Try to flush in this thread, once; tell whether all was stored."""
     recorder: Any = meter._recorder
-    return bool(recorder._flusher.insist(0.0, last=False))
+    return bool(recorder._flusher.flush_until(0.0, last=False))
 
 
 class Recording(RuleBasedStateMachine):

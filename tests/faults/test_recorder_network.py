@@ -127,13 +127,13 @@ def test_an_answer_that_cannot_be_read_leaves_the_batch_in_doubt(
     assert meter.flush(5.0)
     read, errors = redis.Connection.read_response, [error]
 
-    def broken_off(self: redis.Connection, *args: Any, **options: Any) -> Any:
+    def interrupted(self: redis.Connection, *args: Any, **options: Any) -> Any:
         reply = read(self, *args, **options)
         if errors and reply == 1:  # a batch was applied
             raise errors.pop()
         return reply
 
-    monkeypatch.setattr(redis.Connection, "read_response", broken_off)
+    monkeypatch.setattr(redis.Connection, "read_response", interrupted)
     meter.count("x", 10)
     assert meter.flush(5.0)
     assert errors == []

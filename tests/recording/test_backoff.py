@@ -81,5 +81,5 @@ def test_it_can_be_waived_and_shared(time: Time) -> None:
     assert waits(other, time) > 0
     assert backoff.over
     backoff.failed(passing=False)
-    backoff.waive()
+    backoff.reset()
     assert (backoff.over, backoff.pause, backoff.failures) == (True, 0.0, 2)

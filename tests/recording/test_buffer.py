@@ -44,7 +44,7 @@ ages = (
 steps = st.lists(
     st.tuples(st.just("add"), names, ages, st.integers(0, 9))
     | st.tuples(st.just("pass"), st.sampled_from([0.5, 1.0, 7.0, 60.0, 130.0, 3600.0, 86400.0]))
-    | st.tuples(st.sampled_from(["fade", "take", "send", "back"])),
+    | st.tuples(st.sampled_from(["roll_up", "take", "send", "back"])),
     max_size=40,
 )
 
@@ -124,8 +124,8 @@ def test_each_precision_gets_every_event_or_the_tally_says_that_it_lacks_it(
                     held[start] = held.get(start, 0) + amount
             case ("pass", seconds):
                 now += seconds
-            case ("fade",):
-                buffer.fade(now)
+            case ("roll_up",):
+                buffer.roll_up(now)
             case ("take",):
                 if part := buffer.take():
                     waiting.append(part)
@@ -168,8 +168,8 @@ def test_a_gauge_comes_out_with_the_newest_value_of_each_slice_or_the_tally_says
                     held[start] = max(held.get(start, (time, 0.0)), (time, float(value)))
             case ("pass", seconds):
                 now += seconds
-            case ("fade",):
-                buffer.fade(now)
+            case ("roll_up",):
+                buffer.roll_up(now)
             case ("take",):
                 if part := buffer.take():
                     taken.append(part)
@@ -201,11 +201,11 @@ def test_a_day_of_outage_leaves_the_day_and_says_what_the_rest_lack() -> None:
     for second in range(100):
         buffer.add(PendingCounter, "a", NOW + second, 2, NOW + second)
     assert lost(stats) == {}
-    buffer.fade(NOW + 1 + 121 + 50)
+    buffer.roll_up(NOW + 1 + 121 + 50)
     assert lost(stats) == {("a", 1): 2 * 50}  # slices whose newest event is over 121 s old
-    buffer.fade(NOW + 3600)
+    buffer.roll_up(NOW + 3600)
     assert lost(stats) == {("a", 1): 200}
-    buffer.fade(NOW + 86400)
+    buffer.roll_up(NOW + 86400)
     assert lost(stats) == {("a", 1): 200, ("a", 60): 200}
     slices, totals = slices_of(all_of(buffer), {1: 120, 60: 120, 86400: 120})
     assert slices == {("a", 86400): {int(NOW) // 86400 * 86400: 200}}
@@ -245,7 +245,7 @@ def test_old_events_before_1970_lie_in_the_right_minute_too() -> None:
     buffer = Buffer(Kept({1: 120, 60: 120}, {}), stats, math.inf)
     buffer.add(PendingCounter, "a", -601.0, 1, 0.0)
     buffer.add(PendingCounter, "a", -10.0, 2, 0.0)
-    buffer.fade(600.0)
+    buffer.roll_up(600.0)
     slices, _ = slices_of(all_of(buffer), {1: 120, 60: 120})
     assert slices == {("a", 60): {-660: 1, -60: 2}}
     assert lost(stats) == {("a", 1): 3}
@@ -263,7 +263,7 @@ def test_after_a_change_of_retention_what_is_there_comes_out_still() -> None:
     buffer.retain(Kept(wanted, {}))
     assert buffer.precisions(PendingCounter) == (7, 60)
     buffer.add(PendingCounter, "a", NOW, 2, NOW)
-    buffer.fade(NOW + 1)
+    buffer.roll_up(NOW + 1)
     slices, totals = slices_of(all_of(buffer), wanted)
     assert totals == {"a": 3}
     assert {at: sum(held.values()) for at, held in slices.items()} == {("a", 7): 2, ("a", 60): 3}

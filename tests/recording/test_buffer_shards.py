@@ -37,7 +37,7 @@ steps = st.lists(
     | st.tuples(st.just("mark"), st.sampled_from(["v1", "v2"]), st.integers(0, 100))
     | st.tuples(st.just("number"), numbers, st.just(0))
     | st.tuples(st.just("take"), st.integers(0, 10**6), st.booleans())
-    | st.tuples(st.just("fade"), st.just(""), st.integers(1, 5000)),
+    | st.tuples(st.just("roll_up"), st.just(""), st.integers(1, 5000)),
     max_size=30,
 )
 
@@ -116,9 +116,9 @@ def test_everything_comes_out_once_and_in_its_shard(steps: list[Any]) -> None:
                 buffer.put_back(part)
             elif part:
                 sent.append(part)
-        elif what == "fade":
+        elif what == "roll_up":
             now += number
-            buffer.fade(now)
+            buffer.roll_up(now)
         else:
             add(buffer, stats, what, name, number, now)
     instance = 7
@@ -146,7 +146,7 @@ def test_a_batch_keeps_the_number_that_it_was_taken_for(name: str, one: int, oth
 
 
 def test_a_limit_is_for_all_shards_together() -> None:
-    """Slices fade before their time wherever they lie."""
+    """Slices roll_up before their time wherever they lie."""
     stats = RecorderStats(NOW)
     buffer = Buffer(KEPT, stats, 40_000, shard_of)
     for number in range(60):

@@ -327,7 +327,7 @@ def test_a_series_of_nothing_finite_takes_no_room_and_harms_no_other(odd: float)
         ):
             stats.recorded += PendingHistogram.events_of(value)
             buffer.add(PendingHistogram, name, time, value, 8.0)
-    buffer.fade(1000.0)
+    buffer.roll_up(1000.0)
     buffer.shrink(1000.0)
     part = buffer.take()
     assert part is not None
@@ -349,7 +349,7 @@ def test_what_waits_through_an_outage_is_put_together_and_stays() -> None:
             copy = Distribution()
             copy.merge(values)
             buffer.add(PendingHistogram, f"s{name}", second, copy, second)
-        buffer.fade(second)
+        buffer.roll_up(second)
         buffer.shrink(second)
         assert buffer.bytes <= 400_000
     health = stats.health(producer="", instance=None)

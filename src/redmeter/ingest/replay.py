@@ -204,7 +204,7 @@ def _account(bulk: BulkWriter, report: Report) -> None:
     """Tell what became of the counts."""
     health = bulk.health()
     report.stored = health.stored
-    report.uncertain = health.uncertain + bulk.in_doubt
+    report.uncertain = health.uncertain + bulk.unacknowledged
     refused: dict[str, dict[str, int]] = {}
     for reason, series, _, events in health.losses:
         if reason not in (AGED, MEMORY, RETENTION, FUTURE):

@@ -58,16 +58,16 @@ class Backoff:
     def failed_partly(self, *, passing: bool) -> None:
         """Go on as usual: what failed has a backoff of its own."""
         self.failures, self.passing = 1, passing
-        self.waive()
+        self.reset()
 
-    def waive(self) -> None:
+    def reset(self) -> None:
         """Try with the next occasion."""
         self._not_before = self._not_asked_before = 0.0
 
     def succeeded(self) -> None:
         """Begin anew."""
         self.failures, self.passing = 0, True
-        self.waive()
+        self.reset()
 
     def like(self, other: "Backoff") -> None:
         """Try at the same moment as another."""

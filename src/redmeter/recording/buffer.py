@@ -1,20 +1,20 @@
-"""Buffer: what was recorded and is not stored yet, merged by series and slice. Memory only.
+"""Buffer: recorded events that are not stored yet, merged by series and interval. Memory only.
 
-Events of one series and slice are one number here, so an outage costs memory by series and slices.
-Slices are downsampled as they age (see resolution.py), and earlier if memory runs short, the oldest
-fine ones first. The final slice of each series and day is never dropped, and the grand total of a
-counter stays right throughout.
+Events of one series and interval are one number here, so an outage costs memory by series and
+intervals. Intervals are rolled up as they age (see resolution.py), and earlier if memory runs
+short, the oldest fine ones first. The last interval of each series and day is never dropped, and
+the grand total of a counter stays right throughout.
 
-Messages may take what numbers leave, and half of the limit if they leave less; beyond that, of the
-logs that take most, texts are given up first, then patterns are counted as (other). So a flood of
-messages costs no number.
+Messages may use the memory that numbers leave free, and always half of the limit; beyond that, the
+largest logs lose texts first, then their patterns are counted as (other). So a flood of messages
+displaces no number.
 
-What goes out is taken as Parts, each for one batch, and so for one shard of the store. A part
-that was never sent is put back, and merges with what came meanwhile. Runs lie by shard. Those
-whose names have a place for the number of the process have none until that is known, and change it
-with the number: with the first part that is taken for another one.
+The buffer is emptied in batches, each for one shard of the store. The contents of a batch that was
+never sent are put back and merge with newer events. Pending series are grouped by shard. The shard
+of a name with a placeholder for the instance number is unknown until the number is; if the number
+changes, these series move with the next batch.
 
-Used by one thread at a time: whoever holds the recorder's lock.
+Used by one thread at a time: the one that holds the recorder's lock.
 """
 
 import math
@@ -31,27 +31,27 @@ from redmeter.types import Operation, Operations
 
 #: Fields written by one batch: about 3 ms of the server's time.
 FIELDS_PER_BATCH = 500
-#: Estimate of what a series takes beside its slices, bytes.
+#: Estimated memory of a series in addition to its intervals, bytes.
 SERIES_BYTES = 300
-#: Of so many names with the number of the process the shard is remembered.
+#: How many names with a placeholder for the instance number have their shard cached.
 REMEMBERED = 10_000
 
-#: Where runs lie whose shard depends on the number of the process, until that is known.
+#: Stands for the shard of names with a placeholder while the instance number is unknown.
 UNPLACED = -1
 
-#: Where nothing is kept.
-NOTHING = Kept({}, {})
+#: No retention at all.
+NO_RETENTION = Kept({}, {})
 
-#: Kind and width of runs -> series -> run.
+#: Kind and interval width -> series -> pending series.
 Levels = dict[tuple[type[PendingSeries], int], dict[str, PendingSeries]]
 
 
 class BatchContents:
-    """What one batch is made of. Not changed any more once it was sent.
+    """The contents of one batch. They do not change once the batch was sent.
 
     Args:
-        kept: what was kept when it was taken.
-        instance: the number of this process then, for series that have a place for one.
+        kept: the retention when they were taken.
+        instance: the instance number at that time, for series with a placeholder.
     """
 
     __slots__ = ("_instance", "_levels", "events", "fields", "kept")
@@ -65,26 +65,26 @@ class BatchContents:
     def add(
         self, kind: type[PendingSeries], width: int, name: str, run: PendingSeries, fields: int
     ) -> None:
-        """Add a run that is not part of it yet."""
+        """Add a pending series that is not part of it yet."""
         self._levels.setdefault((kind, width), {})[name] = run
         self.events += run.events
         self.fields += fields
 
     def runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
-        """Yield kind, width, series and run."""
+        """Yield kind, width, name and pending series."""
         for (kind, width), runs in self._levels.items():
             for name, run in runs.items():
                 yield kind, width, name, run
 
     def lacking(self, kept: Kept) -> Iterator[tuple[str, tuple[int, ...], int]]:
-        """Yield series, precisions that came to be kept since it was taken, and events."""
+        """Yield name, precisions that were added to the retention since, and events."""
         return _lacking(self.runs(), self.kept, kept)
 
     def operations(self, keys: Keys, kept: Kept) -> Operations:
-        """Turn it into the operations of a batch."""
+        """Return the operations of the batch."""
         made: list[Operation] = []
-        # The oldest events first, and those are of no slice at all or of the widest: how long a new
-        # hash lives is settled by its newest, and lists keep what comes last.
+        # The oldest events first, which have no interval or the widest: the newest determine how
+        # long a new hash lives, and lists keep their last elements.
         for (kind, width), runs in sorted(self._levels.items(), key=_oldest_first):
             number = self._instance if kind.NUMBERED else None
             by_name = {with_instance(name, number): run for name, run in runs.items()}
@@ -93,13 +93,13 @@ class BatchContents:
 
 
 class Buffer:
-    """Runs by shard, kind, width and series.
+    """Pending series by shard, kind, interval width and name.
 
     Args:
-        kept: to know what is worth remembering.
-        stats: where losses are written down.
-        limit: from about how many bytes on slices fade before their time.
-        number_of: returns the number of the shard that a text lies in; None: there is one.
+        kept: the retention.
+        stats: records losses.
+        limit: approximate bytes above which intervals are rolled up early.
+        number_of: returns the number of a text's shard; None if there is only one shard.
     """
 
     def __init__(
@@ -113,15 +113,15 @@ class Buffer:
         self._limit = limit
         self._number_of = number_of
         self._places: dict[int, Levels] = {0: {}}
-        #: The number of this process that runs lie by.
+        #: The instance number by which pending series are placed.
         self._instance: int | None = None
-        #: Name that has a place for it -> number of the shard.
+        #: Name with a placeholder -> number of the shard.
         self._found: dict[str, int] = {}
         self._kept_now = kept
         self._known: dict[type[PendingSeries], Resolution] = {}
 
     def retain(self, kept: Kept) -> None:
-        """Go by another retention from now on."""
+        """Adopt another retention."""
         for name, precisions, events in _lacking(self._runs(), self._kept_now, kept):
             self._stats.record_loss(RETENTION, name, precisions, events)
         self._kept_now, self._known = kept, {}
@@ -133,18 +133,18 @@ class Buffer:
         return widths
 
     def precisions(self, kind: type[PendingSeries]) -> tuple[int, ...]:
-        """All precisions that are kept of a kind."""
+        """Return all precisions in the retention of a kind."""
         widths = self._widths(kind)
         return widths.precisions(widths.finest)
 
     @property
     def bytes(self) -> int:
-        """An estimate of what it takes."""
+        """Estimated memory."""
         return sum(SERIES_BYTES + run.bytes for _, _, _, run in self._runs())
 
     @property
     def numbers(self) -> set[int]:
-        """The shards that something is for, UNPLACED among them."""
+        """The numbers of the shards with pending series, UNPLACED among them."""
         return {number for number, levels in self._places.items() if any(levels.values())}
 
     def _runs(self) -> Iterator[tuple[type[PendingSeries], int, str, PendingSeries]]:
@@ -154,7 +154,7 @@ class Buffer:
                     yield kind, width, name, run
 
     def _levels(self, kind: type[PendingSeries], name: str) -> Levels:
-        """Return where a run lies."""
+        """Return the group that a pending series belongs to."""
         if self._number_of is None:
             return self._places[0]
         numbered = kind.NUMBERED and needs_instance(name)
@@ -165,22 +165,22 @@ class Buffer:
         return levels
 
     def _numbered(self, name: str) -> int:
-        """Return the shard of a name that has a place for the number of the process."""
+        """Return the shard of a name with a placeholder for the instance number."""
         if self._instance is None:
             return UNPLACED
-        found = self._found.get(name)
-        if found is None:
-            assert self._number_of is not None, "else all lies in one"
+        number = self._found.get(name)
+        if number is None:
+            assert self._number_of is not None, "there are several shards"
             if len(self._found) >= REMEMBERED:
                 self._found.clear()
-            found = self._found[name] = self._number_of(with_instance(name, self._instance))
-        return found
+            number = self._found[name] = self._number_of(with_instance(name, self._instance))
+        return number
 
     def _place(self, instance: int) -> None:
-        """Have what has a place for the number of the process lie by that number from now on."""
+        """Place series with a placeholder by this instance number from now on."""
         moved = BatchContents(self._kept_now)
         try:
-            # Without a number before, all of it is in one place.
+            # Without a number before, all of them are in one place.
             for number in [UNPLACED] if self._instance is None else list(self._places):
                 levels = self._places.get(number, {})
                 for kind, width in [level for level in levels if level[0].NUMBERED]:
@@ -194,7 +194,7 @@ class Buffer:
             self.put_back(moved)
 
     def reshard(self, number_of: Callable[[str], int] | None) -> None:
-        """Sort everything by the shards of another store.
+        """Regroup everything by the shards of another store.
 
         Args:
             number_of: as in the constructor.
@@ -213,8 +213,8 @@ class Buffer:
 
         Args:
             time: when it happened, Unix seconds.
-            value: as the kind's run takes it.
-            now: Unix seconds; not later than the server's clock, or fine slices go too early.
+            value: a value of this kind's pending series.
+            now: Unix seconds; not ahead of the server's clock, or fine intervals are lost too soon.
         """
         second, widths = math.floor(time), self._widths(kind)
         width = widths.at(now - second)
@@ -228,8 +228,8 @@ class Buffer:
         self._merge(levels, kind, width, name, start, value)
 
     def put_back(self, part: BatchContents) -> None:
-        """Put back what was taken and never sent."""
-        if part.kept is not self._kept_now:  # what is kept has changed since it was taken
+        """Put back contents that were never sent."""
+        if part.kept is not self._kept_now:  # the retention changed since
             for name, precisions, events in part.lacking(self._kept_now):
                 self._stats.record_loss(RETENTION, name, precisions, events)
         for kind, width, name, run in part.runs():
@@ -262,29 +262,29 @@ class Buffer:
             lost = self._widths(kind).precisions(width)
             self._stats.drop(full.reason, name, lost, kind.events_of(value))
             return
-        if known is None:  # only now, so that no run is without a slice
+        if known is None:  # only now, so that no pending series is without an interval
             levels.setdefault((kind, width), {})[name] = run
 
-    # Getting older
+    # Roll-up
 
-    def fade(self, now: float) -> None:
-        """Remember less of what got older.
+    def roll_up(self, now: float) -> None:
+        """Roll up intervals that have grown old.
 
         Args:
             now: see add().
         """
-        self._fade(now, now)
+        self._roll_up(now, now)
 
     def shrink(self, now: float) -> None:
-        """Remember less of everything, the oldest first, until there is no more than may be."""
+        """Roll up intervals, the oldest first, until the buffer is within its limit."""
         self._shrink_logs()
         ahead = 60.0
         while self._excess(now) and ahead < 4 * MAX_TIME:
-            self._fade(now, now + ahead)  # as if it were so much later
+            self._roll_up(now, now + ahead)  # as if so much time had passed
             ahead *= 2
 
     def _shrink_logs(self) -> None:
-        """Give up texts and patterns of messages that have no room beside the numbers."""
+        """Drop texts and patterns of messages that exceed the memory left by numbers."""
         logs = [(name, run) for kind, _, name, run in self._runs() if kind.TEXTS]
         size = sum(SERIES_BYTES + run.bytes for _, run in logs)
         numbers = self.bytes - size
@@ -302,23 +302,23 @@ class Buffer:
                 need -= run.give_up_patterns(math.ceil(need))
 
     def _excess(self, now: float) -> bool:
-        """Whether there is too much, and fading may free something: not the series themselves."""
+        """Return whether the limit is exceeded and rolling up can free memory."""
         return self.bytes > self._limit and any(
             width and (width != widths.widest or not _kept(widths, run.last - now))
             for kind, width, _, run in self._runs()
             for widths in [self._widths(kind)]
         )
 
-    def _fade(self, now: float, pretended: float) -> None:
+    def _roll_up(self, now: float, pretended: float) -> None:
         for levels in self._places.values():
-            self._fade_levels(levels, now, pretended)
+            self._roll_up_levels(levels, now, pretended)
 
-    def _fade_levels(self, levels: Levels, now: float, pretended: float) -> None:
+    def _roll_up_levels(self, levels: Levels, now: float, pretended: float) -> None:
         for (kind, width), runs in list(levels.items()):
             if not width:
                 continue
             widths = self._widths(kind)
-            # A slice's newest event may be of its last second.
+            # The newest event of an interval may be in its last second.
             before = pretended - width - widths.until(width)
             for name, run in list(runs.items()):
                 older = run.older(before)
@@ -327,13 +327,13 @@ class Buffer:
                 for start, value in run.cut(older):
                     wider = widths.at(pretended - (start + width))
                     if not wider and _kept(widths, start + width - now):
-                        wider = widths.widest  # not for the memory's sake: some slice stays
-                    if wider == width or (wider and wider % width):  # still fine, or not to be made
+                        wider = widths.widest  # despite the memory: an interval must remain
+                    if wider == width or (wider and wider % width):  # fine enough, or not divisible
                         self._merge(levels, kind, width, name, start, value)
                         continue
                     gone, events = widths.lost(width, wider), kind.events_of(value)
                     early = widths.holding(gone, now - (start + width))
-                    if early:  # but for the memory
+                    if early:  # because of the memory
                         self._stats.record_loss(MEMORY, name, early, events)
                         gone = tuple(p for p in gone if p not in early)
                     self._stats.record_loss(AGED, name, gone, events)
@@ -347,11 +347,11 @@ class Buffer:
     # Out
 
     def take(self, number: int = 0, *, instance: int | None = None) -> BatchContents | None:
-        """Take out as much as one batch holds; None where nothing is left.
+        """Remove and return as much as one batch holds; None if nothing is left.
 
         Args:
             number: of the shard that the batch is for.
-            instance: the number of this process; what needs it stays where it is not known.
+            instance: the instance number; if None, series that need one stay.
         """
         if instance not in (None, self._instance) and self._number_of is not None:
             self._place(instance)
@@ -359,16 +359,16 @@ class Buffer:
         try:
             if levels := self._places.get(number):
                 self._fill(part, levels, numbered=instance is not None)
-        except BaseException:  # a fault of ours, or a signal handler's: it is nowhere else
+        except BaseException:  # a bug, or a signal handler's: the data is nowhere else
             self.put_back(part)
             raise
         return part if part.fields else None
 
     def _fill(self, part: BatchContents, levels: Levels, *, numbered: bool) -> None:
-        """Move as much into a part as one batch holds.
+        """Move as much into a batch as it holds.
 
         Args:
-            numbered: also series that may have a place for the number of the process.
+            numbered: include series with a placeholder for the instance number.
         """
         for (kind, width), runs in sorted(levels.items(), key=_oldest_first):
             precisions = self._widths(kind).precisions(width)
@@ -389,7 +389,7 @@ class Buffer:
                     self.put_back(self._alone(kind, width, name, run))
                     return
                 part.add(kind, width, name, run, fields)
-                if name in runs:  # its other half, for the next
+                if name in runs:  # the newer half, for the next batch
                     return
             if not runs:
                 del levels[kind, width]
@@ -408,14 +408,14 @@ def _oldest_first(level: tuple[tuple[type[PendingSeries], int], object]) -> tupl
 
 
 def _kept(widths: Resolution, ahead: float) -> bool:
-    """Whether any precision holds what is so far ahead or, negative, so long ago."""
+    """Return whether any precision holds an interval this far ahead (negative: in the past)."""
     return widths.at(abs(ahead)) > 0
 
 
 def _lacking(
     runs: Iterable[tuple[type[PendingSeries], int, str, PendingSeries]], before: Kept, after: Kept
 ) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """Yield what cannot be made for precisions that came to be kept: series, precisions, events."""
+    """Yield name, precisions that the pending data is too coarse for, and events."""
     if before == after:
         return
     for kind, width, name, run in runs:

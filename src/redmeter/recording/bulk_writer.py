@@ -66,21 +66,21 @@ class BulkWriter:
         Raises:
             StoreError: the store cannot be reached or refuses; the events stay.
         """
-        self._buffer.fade(now)
+        self._buffer.roll_up(now)
         self._buffer.shrink(now)
         clock = self._store.clock
         started, tries = clock.monotonic(), 0
 
         while True:
             try:
-                self._delivery.waive()
+                self._delivery.reset()
                 self._delivery.run()
                 return
             except DeliveryIncomplete as left:
                 errors, passing = self._delivery.take_errors(), left.passing
             tries += 1
             worst = next((error for error in errors if not is_recoverable(error)), errors[0])
-            again = tries == 1 and self._delivery.in_doubt > 0
+            again = tries == 1 and self._delivery.unacknowledged > 0
             over = clock.monotonic() - started >= timeout and not again
             if over or worst is not errors[0] or not passing:
                 raise worst
@@ -88,9 +88,9 @@ class BulkWriter:
             clock.sleep(backoff * chance.uniform(0.5, 1.0))
 
     @property
-    def in_doubt(self) -> int:
+    def unacknowledged(self) -> int:
         """Events that were sent and not answered: nobody knows yet whether they are stored."""
-        return self._delivery.in_doubt
+        return self._delivery.unacknowledged
 
     def health(self) -> RecorderHealth:
         """Return what became of the events."""

@@ -1,7 +1,7 @@
-"""Collecting: events move from the cells into the buffer, and lists that grow long are shortened.
+"""Collector: moves events from instruments to the buffer, and merges lists that grow long.
 
-Other threads append to a list meanwhile, so what is taken of it is a stretch from its start. A
-signal handler that finds the lock held by the thread it interrupted leaves its event in the list.
+Other threads append to a list meanwhile, so the collector takes elements from its start. A signal
+handler that interrupts the thread which holds the lock leaves its event in the list.
 """
 
 from _thread import RLock  # as it is on import: see flusher.py
@@ -14,16 +14,16 @@ from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.registry import Registry
 from redmeter.recording.stats import RecorderStats
 
-#: How long an instrument is left alone after it was attended to, seconds.
+#: Minimum time between two calls of attend() for one instrument, seconds.
 ATTENTION = 0.001
 
 
 class Collector:
-    """Moves events from cells into a buffer.
+    """Moves events from instruments to a buffer.
 
     Args:
-        registry: has the cells.
-        lock: held while buffer or stats are used, and lists replaced.
+        registry: has the instruments.
+        lock: held while buffer or statistics are used, and lists replaced.
     """
 
     def __init__(
@@ -38,40 +38,40 @@ class Collector:
         self.anchor()
 
     def anchor(self) -> None:
-        """Take the present from the clock: all that was collected is stored. See _now()."""
+        """Read the clocks at a moment when everything collected is stored. See _now()."""
         self._anchor = (self._clock.wall(), self._clock.monotonic())
 
     def empty(self) -> bool:
-        """Tell whether nothing waits, neither here nor in the buffer."""
+        """Return whether no event is waiting, neither here nor in the buffer."""
         return not self._stats.buffered and not self.waiting()
 
     def waiting(self) -> bool:
-        """Tell whether there is something to collect."""
+        """Return whether there are events to collect."""
         return any(instrument._waiting for instrument in self._registry.instruments())
 
     def let_all_be_due(self) -> None:
-        """See that the next event of each instrument is attended to."""
+        """Make the next event of each instrument call attend()."""
         for instrument in self._registry.instruments():
             instrument._due = NOW
 
     def shorten(self, instrument: Instrument) -> bool:
-        """Make a long list shorter; tell whether it should be collected soon."""
+        """Merge a long list; return whether it should be collected soon."""
         if len(instrument._events) < instrument._threshold or self._busy:
             return False
         with self._lock:
-            if self._busy:  # this is a signal handler or a destructor within the lock
+            if self._busy:  # this is a signal handler or a destructor that interrupted the lock
                 return False
             self._busy = True
             try:
                 soon = instrument._shorten()
-                # At twice the length, not again and again for little.
+                # Next time at twice the length: merging again and again would gain little.
                 instrument._threshold = max(LONG, 2 * len(instrument._events))
             finally:
                 self._busy = False
         return soon
 
     def collect(self) -> None:
-        """Move all events from the cells into the buffer."""
+        """Move all events from the instruments to the buffer."""
         for instrument in self._registry.instruments():
             if isinstance(instrument, Messages):
                 self._digest(instrument)
@@ -86,12 +86,12 @@ class Collector:
                             instrument._due, due
                         )  # the clock may have been set back
                         instrument._threshold = LONG
-                self._buffer.fade(now)
+                self._buffer.roll_up(now)
             finally:
                 self._busy = False
 
     def _digest(self, instrument: Messages) -> None:
-        """Do what takes longer than a moment without the lock, so that nobody waits for it."""
+        """Redact messages without the lock: it takes longer than a moment."""
         with self._lock:
             self._busy = True
             try:
@@ -107,12 +107,12 @@ class Collector:
                 instrument.taken = made
 
     def collect_to_keep(self) -> None:
-        """Collect while the store is away: what is there has to stay for a while."""
+        """Collect while the store is unreachable: the events must stay in memory for a while."""
         self.collect()
         self.keep()
 
     def keep(self) -> None:
-        """Give up what there is no room for, until the store is back."""
+        """Roll up the buffer to its limit, until the store is reachable again."""
         with self._lock:
             self._buffer.shrink(self._now())
 
@@ -123,7 +123,7 @@ class Collector:
             instrument._overflow,
             instrument._LIST.PENDING,
         )
-        # The newest of the values of several gauges would mean nothing.
+        # The newest value of several gauges would be meaningless.
         meaningless = overflow and not pending.ADDS_UP
         zero = instrument._zero_series if isinstance(instrument, Counter) and not overflow else ""
         for time, value in instrument._LIST.pairs(merged):
@@ -139,9 +139,9 @@ class Collector:
             self._stats.drop(SERIES, series, self._buffer.precisions(pending), recorded)
 
     def _now(self) -> float:
-        """Return the present, or a little earlier, also where the clock was just set ahead.
+        """Return the current time, or a little earlier if the clock was just set forward.
 
-        What is in the buffer is of before; by a clock set ahead it would be too old.
+        Buffered events were recorded before; by the new time they would be too old.
         """
         wall, monotonic = self._anchor
         return min(self._clock.wall(), wall + self._clock.monotonic() - monotonic)

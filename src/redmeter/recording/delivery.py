@@ -1,14 +1,14 @@
-"""Delivery: from the buffer into the store, each event exactly once.
+"""Delivery: sends the buffer to the store, each event exactly once.
 
-A store on one server is one shard, and one channel leads there. On a cluster there are 64. The
-batches of all shards of one server go out together, as pipelines that are done within moments;
-what goes to different servers, at the same time, in threads.
+A store on one server is one shard, with one sender; on a cluster there are 64. The batches of all
+shards of one server are sent together, in pipelines that take a few milliseconds; different servers
+are served concurrently, in threads.
 
-A server or a shard in trouble holds up no other. Its channels keep what is under way, and are
-tried again in their own time; what else is for them stays in the buffer, and adds up. A server that
-hangs is left alone until it is back.
+A failing server or shard delays no other. Its senders keep their batches in flight and retry with
+their own backoff; other events for it stay in the buffer and are merged. A server that hangs is
+skipped until its exchange has ended.
 
-Not for two threads at once: whoever delivers holds the recorder's `sending` lock.
+Not thread-safe: the caller holds the recorder's `_sending` lock.
 """
 
 import json
@@ -35,11 +35,11 @@ from redmeter.types import Outcome
 
 
 class DeliveryIncomplete(Exception):
-    """Something is left; the events are kept. What went wrong: see Delivery.take_errors().
+    """Events are left, in memory. The errors: see Delivery.take_errors().
 
     Args:
-        passing: whether it may pass by itself within moments.
-        partly: whether other parts of the store are all right, not back yet, or were not tried.
+        passing: whether a retry may succeed within moments.
+        partly: whether other parts of the store work, are still in progress, or were not tried.
     """
 
     def __init__(self, *, passing: bool, partly: bool) -> None:
@@ -49,13 +49,13 @@ class DeliveryIncomplete(Exception):
 
 
 class Delivery:
-    """Sends what is in a buffer.
+    """Sends the contents of a buffer.
 
     Args:
-        lock: held while buffer or stats are used, never while the store is.
+        lock: held while buffer or statistics are used, never during I/O.
         interval: seconds from one flush to the next.
-        around: what other threads are in while they send.
-        patience: how long a server is waited for that hangs, seconds.
+        around: context in which worker threads send.
+        patience: how long to wait for a server that hangs, seconds.
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class Delivery:
         self._workers = NodeWorkers(around, patience)
         self._errors: deque[Exception] = deque()
         self._kept: Kept | None = None
-        #: Who this is to those who read reports; stays when the producer becomes another one.
+        #: This recorder's ID in reports; it stays when the producer is renewed.
         self.writer = self._channels[0].producer.id
-        self._told = "{}"
-        #: Whether there is a report that had to wait, its server being busy.
-        self._untold = False
-        #: The number of this process; needed from the first series on that has a place for it.
+        self._report = "{}"
+        #: Whether a report could not be sent yet because its server was busy.
+        self._unpublished = False
+        #: The lease on an instance number; needed once a series has a placeholder for it.
         self.lease = InstanceLease(store.clock)
 
     def _use(self, store: Store) -> None:
@@ -92,7 +92,7 @@ class Delivery:
         self._spread = len(self._channels) > 1
         #: The shards of each server.
         self._lanes: Sequence[Sequence[int]] = [range(len(self._channels))]
-        #: Which server has each, as last known.
+        #: Shard -> its server, as last known.
         self._servers: dict[int, str] = {}
         #: The shards that failed since run() was called.
         self._failed: set[int] = set()
@@ -100,87 +100,87 @@ class Delivery:
 
     @property
     def may_follow(self) -> bool:
-        """Whether the store was moved, and it is known of every batch whether it was applied."""
+        """Whether the store was moved, and the outcome of every batch is known."""
         channels = self._channels
         settled = not self._workers.busy and not any(channel.in_flight for channel in channels)
         return self._moved and settled
 
     def follow(self, store: Store) -> None:
-        """Send to another store from now on, by other producers. See may_follow."""
+        """Send to another store from now on, with new producers. See may_follow."""
         with self._lock:
             self._use(store)
             self._buffer.reshard(store.shard_number if self._spread else None)
-            # Its number may be another process' there.
+            # There, its number may belong to another process.
             self.lease.renew(None, -math.inf)
-            self._untold = True
+            self._unpublished = True
 
     @property
-    def in_doubt(self) -> int:
-        """Events that are on their way; where nobody sends just now: sent and not answered."""
+    def unacknowledged(self) -> int:
+        """Events in flight; while nothing is being sent: events whose outcome is unknown."""
         return sum(channel.events for channel in self._channels)
 
     def take_errors(self) -> list[Exception]:
-        """Return what went wrong since this was last asked: one of each kind for each server."""
+        """Return the errors since the last call: one of each kind for each server."""
         errors: list[Exception] = []
         while self._errors:
             errors.append(self._errors.popleft())
         return errors
 
-    def waive(self) -> None:
-        """Try everything again with the next run."""
+    def reset(self) -> None:
+        """Retry everything with the next run."""
         for channel in self._channels:
-            channel.backoff.waive()
+            channel.backoff.reset()
 
     def dismiss(self) -> None:
-        """Let the threads end that have nothing to do."""
+        """End idle worker threads."""
         self._workers.dismiss()
 
     def run(self, *, asked: bool = False) -> None:
-        """Send until nothing is left but for what has to wait.
+        """Send until nothing is left except what must wait.
 
         Args:
-            asked: someone waits for it: what failed before is tried again as well.
+            asked: a flush was requested: shards that failed before are retried, too.
 
         Raises:
-            Incomplete: something is left, or was not allowed.
+            DeliveryIncomplete: events are left, or an ACL denied some.
         """
         self._failed = set()
         if self._spread:
             if not self._left():
                 return
-            self._look_for_lanes()
-            self._bind(asked=asked)
-        self._renumber(asked=asked)
+            self._group_by_server()
+            self._sync_config(asked=asked)
+        self._renew_instance(asked=asked)
         before = set(self._failed) if self._spread else set[int]()
         send = partial(self._send, asked=asked, instance=self.lease.number)
         self._send_to(self._lanes, send, patient=asked)
-        # On one server what stays without a failure waits for a number.
+        # On one server, events that are left without a failure wait for an instance number.
         left = self._left() if self._spread else set[int]()
         if left or self._failed - before:
             raise self._incomplete(left)
 
     def _left(self) -> set[int]:
-        """Return the shards that something is left for."""
+        """Return the shards with events left."""
         with self._lock:
             under_way = {channel.number for channel in self._channels if channel.in_flight}
             return under_way | self._buffer.numbers
 
     def _incomplete(self, left: set[int]) -> DeliveryIncomplete:
         failed = set(self._failed)
-        # A server that is slow or hangs has not failed yet: it is left alone for as long anyway.
+        # A server that is slow or hangs has not failed yet: it is skipped anyway.
         partly = not all(failed.issuperset(lane) for lane in self._lanes)
         backoffs = [self._channels[number].backoff for number in failed | left if number >= 0]
         passing = not backoffs or any(backoff.passing for backoff in backoffs)
-        if not partly:  # then it is the flusher that waits
-            self.waive()
+        if not partly:  # then the flusher backs off
+            self.reset()
         return DeliveryIncomplete(passing=passing, partly=partly)
 
     # Servers
 
-    def _look_for_lanes(self) -> None:
-        """See which shards each server has; those come first that failed least.
+    def _group_by_server(self) -> None:
+        """Group the shards by server; servers with the fewest failures come first.
 
-        A shard that is on another server now is not left alone for what the one before did.
+        A shard that has moved to another server does not inherit the backoff of the one before.
         """
         numbers = range(len(self._channels))
         try:
@@ -194,7 +194,7 @@ class Delivery:
                 for number in lane:
                     if self._servers.get(number) != server:
                         self._servers[number] = server
-                        backoffs[number].waive()
+                        backoffs[number].reset()
             self._lanes = sorted(
                 lanes.values(), key=lambda lane: max(backoffs[n].failures for n in lane)
             )
@@ -206,10 +206,10 @@ class Delivery:
         *,
         patient: bool = False,
     ) -> None:
-        """Do something about shards of each server, at the same time.
+        """Run a function for the shards of each server, concurrently.
 
         Args:
-            patient: wait also for what takes longer than others.
+            patient: also wait for servers that take longer than others.
         """
         avoided = self._failed | self._workers.busy
         each = [[number for number in lane if number not in avoided] for lane in lanes]
@@ -219,14 +219,14 @@ class Delivery:
     def _guarded(self, do: Callable[[NodeTask], None], task: NodeTask) -> None:
         try:
             do(task)
-        except Exception as error:  # noqa: BLE001 - also a fault of ours: it is written down
+        except Exception as error:  # noqa: BLE001 - even a bug of ours: it is recorded
             self._fail(task.numbers, error)
 
-    def _fail(self, numbers: Sequence[int], error: Exception, *, told: bool = False) -> None:
-        """Leave some shards alone for a while, all of them for the same time.
+    def _fail(self, numbers: Sequence[int], error: Exception, *, recorded: bool = False) -> None:
+        """Back off from some shards, from all of them for the same time.
 
         Args:
-            told: the same is known of others.
+            recorded: an error of this kind is already recorded.
         """
         backoffs = [self._channels[number].backoff for number in numbers]
         with self._lock:
@@ -235,18 +235,18 @@ class Delivery:
             for backoff in backoffs:
                 backoff.like(longest)
             self._failed.update(numbers)
-        if not told:
+        if not recorded:
             self._errors.append(error)
 
-    def _blame(
-        self, task: NodeTask, tried: int, errors: Mapping[int, StoreError], told: set[str]
+    def _record_failures(
+        self, task: NodeTask, tried: int, errors: Mapping[int, StoreError], recorded: set[str]
     ) -> bool:
-        """Leave alone for a while what failed; tell whether that is all of the server.
+        """Back off from the shards that failed; return whether the whole server did.
 
         Args:
-            tried: how many shards were.
-            errors: number of the shard -> what is wrong.
-            told: kinds of errors that were told before.
+            tried: the number of shards that were tried.
+            errors: number of the shard -> its error.
+            recorded: kinds of errors that are already recorded.
         """
         of_all = next((error for error in errors.values() if is_server_wide(error)), None)
         if of_all is not None and len(errors) == tried:
@@ -254,43 +254,43 @@ class Delivery:
             return True
         for number, error in errors.items():
             kind = kind_of(error)
-            self._fail([number], error, told=kind in told)
-            told.add(kind)
+            self._fail([number], error, recorded=kind in recorded)
+            recorded.add(kind)
         return False
 
-    def _bind(self, *, asked: bool) -> None:
-        """Ask all shards at first what they keep, and see that they agree.
+    def _sync_config(self, *, asked: bool) -> None:
+        """Load the configuration of all shards first, and make them agree.
 
-        Each would be asked when something is sent to it. But one that has forgotten what it kept
-        shall not be told what this process would keep, where others know better.
+        Each would load it with its first batch. But a shard that has lost its configuration must
+        get that of the others, not the one of this process.
         """
-        for numbers, bind in (
+        for numbers, sync in (
             (self._store.unloaded, self._store.load_configs),
             (self._store.outdated, self._store.update_configs),
         ):
             if chosen := {n for n in numbers() if self._channels[n].is_due(asked=asked)}:
                 lanes = [[number for number in lane if number in chosen] for lane in self._lanes]
-                self._send_to(lanes, partial(self._bind_some, bind))
+                self._send_to(lanes, partial(self._sync_some, sync))
 
-    def _bind_some(
-        self, bind: Callable[[Sequence[int]], Mapping[int, StoreError]], task: NodeTask
+    def _sync_some(
+        self, sync: Callable[[Sequence[int]], Mapping[int, StoreError]], task: NodeTask
     ) -> None:
-        self._blame(task, len(task.numbers), bind(task.numbers), set())
+        self._record_failures(task, len(task.numbers), sync(task.numbers), set())
 
     # Sending
 
     def _send(self, task: NodeTask, *, asked: bool, instance: int | None) -> None:
-        """Send all there is for the shards of one server."""
-        waiting, told = deque(task.numbers), set[str]()
+        """Send everything for the shards of one server."""
+        waiting, recorded = deque(task.numbers), set[str]()
         while loaded := self._load(waiting, asked=asked, instance=instance):
             task.go_on()
             errors = self._exchange(loaded)
             waiting.extend(channel.number for channel in loaded if channel.number not in errors)
-            if self._blame(task, len(loaded), errors, told):
+            if self._record_failures(task, len(loaded), errors, recorded):
                 return
 
     def _load(self, waiting: deque[int], *, asked: bool, instance: int | None) -> list[ShardSender]:
-        """Have as many batches ready as one pipeline holds, so that others are served soon."""
+        """Load as many batches as one pipeline holds, so that other clients are served soon."""
         loaded: list[ShardSender] = []
         fields = 0
         with self._lock:
@@ -305,23 +305,23 @@ class Delivery:
                 if added:
                     fields += added
                     loaded.append(channel)
-                    self._stats.retried += channel.is_repeated
+                    self._stats.retried += channel.is_retry
         return loaded
 
     def _exchange(self, loaded: Sequence[ShardSender]) -> dict[int, StoreError]:
-        """Send what is loaded, as one pipeline, and write down what became of it.
+        """Send the loaded batches as one pipeline, and record their outcomes.
 
         Returns:
-            Number of the shard -> what is wrong with it.
+            Number of the shard -> its error.
         """
         try:
             many = {channel.number: channel.sending() for channel in loaded}
             results = run_pipelined(loaded[0].shard.link, many)
             with self._lock:
                 return self._settle(loaded, results)
-        except BaseException:  # also while waiting for the lock: an answer may be forgotten
+        except BaseException:  # even while waiting for the lock: a reply may be lost
             for channel in loaded:
-                channel.broken_off()
+                channel.interrupted()
             raise
 
     def _settle(
@@ -343,16 +343,15 @@ class Delivery:
     # Reports
 
     def publish(self, report: str, *, ended: bool = False) -> bool:
-        """Store what the recorder knows of itself, and get a number where one is needed.
+        """Publish the status of the recorder, and acquire an instance number if one is needed.
 
         Returns:
-            False where the server that it is for is in trouble, or not back: then the next run
-            begins with it.
+            False if the server of the reports is failing or busy: the next run publishes it.
 
         Raises:
             StoreError: see Store.publish.
         """
-        self._told, self._untold = report, True
+        self._report, self._unpublished = report, True
         raised: list[StoreError | None] = []
 
         def publish(_: NodeTask) -> None:
@@ -369,38 +368,38 @@ class Delivery:
         return bool(raised)
 
     def _publish(self, *, ended: bool) -> None:
-        self._untold = False
+        self._unpublished = False
         asked, needed = self._store.clock.monotonic(), self.lease.needed
-        found = self._store.publish(self.writer, self._told, instance=needed, ended=ended)
-        self.lease.renew(found, asked)
+        number = self._store.publish(self.writer, self._report, instance=needed, ended=ended)
+        self.lease.renew(number, asked)
 
     def _send_to_first(self, do: Callable[[NodeTask], None], *, asked: bool) -> None:
-        """Do something about the first shard, where what concerns all of them lies."""
+        """Run a function for the first shard, which has the keys that concern all shards."""
         avoided = self._failed | self._workers.busy
         if 0 not in avoided and self._channels[0].is_due(asked=asked):
             self._send_to([lane for lane in self._lanes if 0 in lane], do)
 
-    def _renumber(self, *, asked: bool) -> None:
-        """Ask for the number of this process again, before it may be another's."""
-        if self._untold or self.lease.is_due:
-            self._send_to_first(self._ask_number, asked=asked)
+    def _renew_instance(self, *, asked: bool) -> None:
+        """Renew the lease on the instance number before another process can get it."""
+        if self._unpublished or self.lease.is_due:
+            self._send_to_first(self._request_instance, asked=asked)
 
-    def _ask_number(self, _: NodeTask) -> None:
+    def _request_instance(self, _: NodeTask) -> None:
         try:
             self._publish(ended=False)
-        except (StoreRefused, AccessDenied) as error:  # what needs none is sent
+        except (StoreRefused, AccessDenied) as error:  # series without a placeholder are sent
             with self._lock:
                 self._stats.record_error(kind_of(error), str(error))
 
     def report(self, health: Mapping[str, object]) -> str:
-        """Write a report for publish(), with what helps a human to find the process.
+        """Return a report for publish(), with host and pid for people.
 
-        And by which version it groups messages: counts by patterns of two do not add up.
+        It includes the version of message patterns: counts by different versions cannot be summed.
         """
-        who = {"host": socket.gethostname(), "pid": str(os.getpid())}
-        return json.dumps({**health, "patterns": patterns.VERSION, **who})
+        process = {"host": socket.gethostname(), "pid": str(os.getpid())}
+        return json.dumps({**health, "patterns": patterns.VERSION, **process})
 
 
 def kind_of(error: Exception) -> str:
-    """Return what an error is counted as."""
+    """Return the kind under which an error is counted."""
     return error.code if isinstance(error, StoreRefused) else type(error).__name__

@@ -369,20 +369,20 @@ class Flusher:
             requests.append(self._requests.popleft())
         if requests:
             last = ending or any(request.last for request in requests)
-            ok = yield from self._insist(max(request.until for request in requests), last=last)
+            ok = yield from self._flush_until(max(request.until for request in requests), last=last)
         elif self._backoff.over:
             ok = self._try(last=ending, asked=False)
         else:
             self._collect()
         return requests, ok
 
-    def insist(self, until: float, *, last: bool) -> bool:
+    def flush_until(self, until: float, *, last: bool) -> bool:
         """Flush in this thread, and try again until a time (monotonic seconds).
 
         Returns:
             Whether all was stored.
         """
-        steps = self._insist(until, last=last)
+        steps = self._flush_until(until, last=last)
         while True:
             try:
                 pause, _ = next(steps)
@@ -390,7 +390,7 @@ class Flusher:
                 return bool(end.value)
             time.sleep(pause)
 
-    def _insist(self, until: float, *, last: bool) -> Steps[bool]:
+    def _flush_until(self, until: float, *, last: bool) -> Steps[bool]:
         if not self._backoff.passing:
             pause = self._backoff.pause
             if time.monotonic() + pause > until:

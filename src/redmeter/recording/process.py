@@ -42,11 +42,11 @@ class ProcessListener(Protocol):
         """Start anew, in the child."""
         ...
 
-    def begin_leaving(self, timeout: float) -> FlushRequest | None:
+    def begin_exit(self, timeout: float) -> FlushRequest | None:
         """Ask for a last flush; None where no thread can do it."""
         ...
 
-    def leave(self, timeout: float) -> None:
+    def exit(self, timeout: float) -> None:
         """Flush in this thread."""
         ...
 
@@ -54,7 +54,7 @@ class ProcessListener(Protocol):
         """Flush, and go on afterwards."""
         ...
 
-    def say_farewell(self) -> None:
+    def log_unstored(self) -> None:
         """Say in the log what could not be stored, and is lost if the process ends now."""
         ...
 
@@ -167,7 +167,7 @@ async def _shut_down_and_flush(
             until = time.monotonic() + left
             for one in _all():
                 if not one.flush(max(0.0, until - time.monotonic())):
-                    one.say_farewell()
+                    one.log_unstored()
 
 
 def is_ending() -> bool:
@@ -196,11 +196,11 @@ def _leave(*_: object, **__: object) -> None:
     """Store what there is, all recorders at once, within EXIT_SECONDS."""
     with spending() as left:
         until = time.monotonic() + left
-        leaving = [(one, one.begin_leaving(left)) for one in _all()]
+        leaving = [(one, one.begin_exit(left)) for one in _all()]
         for one, request in leaving:
             if request is None or not request.wait():
-                one.leave(until - time.monotonic())
-                one.say_farewell()
+                one.exit(until - time.monotonic())
+                one.log_unstored()
 
 
 @contextlib.contextmanager

@@ -1,14 +1,14 @@
-"""Recorder: counting in the application, storing in the background.
+"""Recorder: records in the application, stores in the background.
 
-Counting appends to a list (instruments.py). Once a second a thread (flusher.py) collects the lists
-(collector.py) into a buffer, where events of one slice are one number (buffer.py), and sends that
-in numbered batches (delivery.py). The thread starts with the first event, and once more in each
-forked child.
+Recording appends to a list (instruments.py). Once a second a thread (flusher.py) moves the events
+of all lists to a buffer (collector.py), which merges them by interval (buffer.py), and sends it in
+numbered batches (delivery.py). The thread starts with the first event, and again in each forked
+child.
 
-Two locks. `_lock` guards buffer and stats; it is held for moments, never during I/O, and a signal
-handler that finds it held by the thread it interrupted leaves its event in the list. `_sending` is
-held by the thread that delivers, which uses a worker per node of a cluster (node_workers.py). An
-exception raised by a signal handler leaves neither of them held: see ticket_lock.py.
+There are two locks. `_lock` guards buffer and statistics; it is held for moments, never during I/O,
+and a signal handler that interrupts its holder leaves its event in the list. `_sending` is held by
+the thread that delivers, which uses a worker per node of a cluster (node_workers.py). An exception
+raised by a signal handler leaves neither of them held: see ticket_lock.py.
 """
 
 import contextlib
@@ -45,27 +45,27 @@ from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
 from redmeter.types import RecorderHealth
 
-#: How long an answer is waited for at least when a process ends, seconds.
+#: Minimum time to wait for a reply when the process ends, seconds.
 SHORTEST = 0.1
-#: How often what there is is stored at least when a process ends, should there be more each time.
+#: How many flushes are tried at least when the process ends, if events keep arriving.
 PASSES = 3
 
-#: Set while a thread works for a recorder. What a client library or a masking function logs then
-#: is no message of the application: recorded, it would make for one more, and that for another.
+#: Set while a thread works for a recorder. Messages that a client library or a masking function
+#: logs then are not recorded: each would cause another one.
 is_storing: ContextVar[bool] = ContextVar("redmeter_quiet", default=False)
 
 
 class Recorder:
-    """Records into memory, and stores from there.
+    """Records into memory and stores in the background.
 
     Args:
-        store: where to.
+        store: the store to write to.
         interval: seconds from one flush to the next.
-        limit: from about how many bytes on the buffer gives up fine slices.
-        max_series: how many series are told apart.
-        max_label_sets: how many of one name.
-        rules: how messages are read.
-        next_store: where to go on once the store has moved; None: nowhere.
+        limit: approximate bytes above which the buffer rolls up fine intervals.
+        max_series: limit of series.
+        max_label_sets: limit of label sets per name.
+        rules: how messages are redacted.
+        next_store: the store to use after this one was moved; None if there is none.
     """
 
     def __init__(
@@ -92,15 +92,15 @@ class Recorder:
             max_label_sets=max_label_sets,
             rules=rules,
         )
-        #: See there.
+        #: See Registry.by_name.
         self.by_name = self._registry.by_name
-        #: Hooks, see before_flush(), and callbacks of gauges by series. A forked child keeps them.
+        #: See before_flush(); and callbacks of gauges by series. A forked child keeps both.
         self._before_flush: tuple[Callable[[], None], ...] = ()
         self._callbacks: dict[str, tuple[Gauge, Callable[[], float | None]]] = {}
         self._begin()
 
     def _begin(self) -> None:
-        """Begin with empty books and no thread: at first, and in a forked child."""
+        """Start with empty statistics and no thread: in the constructor and in a forked child."""
         self._pid = os.getpid()
         self._lock = RLock()
         self._sending = TicketLock()
@@ -119,8 +119,8 @@ class Recorder:
             around=self._at_work,
         )
         self._delivery.lease.needed = self._registry.per_process
-        #: Threads that flush, or are about to. A signal handler or a destructor within that must
-        #: not, and need not.
+        #: Threads that flush or are about to. A signal handler or destructor in one of them must
+        #: not flush, and need not.
         self._flushing: set[int] = set()
         self._reporter = StatusReporter(self._delivery, self._stats, self._lock, self.health)
         self._flusher = Flusher(
@@ -130,7 +130,7 @@ class Recorder:
             self._interval,
         )
         self._leaving = False
-        #: When close() was last given up, monotonic seconds.
+        #: When close() last timed out, monotonic seconds.
         self._in_vain = -math.inf
 
     # Recording
@@ -138,7 +138,7 @@ class Recorder:
     def count(
         self, name: str, amount: int, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
-        """Count that something happened. See Meter.count()."""
+        """Count events. See Meter.count()."""
         now = self._clock.wall()
         event = (now if at is None else check_time(at), check_amount(amount))
         self.counter(name, labels)._put(event, now)
@@ -168,44 +168,44 @@ class Recorder:
         return self.gauge(base, dict(labels), per_process=True)
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
-        """Record a message. Never raises where the arguments are what they should be.
+        """Record a message. Does not raise if the arguments are valid.
 
         Args:
             logger, severity: as they are stored: see format/message.py.
-            pattern: what groups it, a format or None: see fingerprint.py.
+            pattern: the fingerprint, or None: see fingerprint.py.
             text: of any length, with any characters.
-            time: when it was, Unix seconds.
+            time: when it was logged, Unix seconds.
         """
         self.sink(logger, severity).put_message(pattern, text, time)
 
     def sink(self, logger: str, severity: str) -> Messages:
-        """Return what takes the messages of a logger and severity, always the same. See log()."""
+        """Return the instrument of a logger and severity, always the same one. See log()."""
         return self._registry.messages(logger, severity)
 
     def mark(self, label: str, at: float | None, *, release: bool) -> None:
-        """Note a moment, by a label that is clean. See Meter.mark()."""
+        """Record a mark with a clean label. See Meter.mark()."""
         now = self._clock.wall()
         time = now if at is None else check_time(at)
         self._registry.marks()._put(Noted(time, label, release), now)
 
     def before_flush(self, look: Callable[[], None]) -> None:
-        """Call something before each flush: to set gauges of what nobody else tells of.
+        """Call a hook before each flush, which can set gauges.
 
-        It is called by the thread that flushes, and starts no such thread: a process that records
-        nothing has none. All recorders of the process wait for it, so it must be done within
-        moments. What it raises is counted as a trouble. Not called by the last flush of all.
+        It runs in the flushing thread and starts none: a process that records nothing has none. All
+        recorders of the process wait for it, so it must return within moments. An exception counts
+        as an error. It is not called before the last flush.
         """
         self._before_flush += (look,)
 
     def record_error(self, kind: str, text: str) -> None:
-        """Write down that something went wrong with an event."""
+        """Count a problem with an event."""
         with self._lock:
             self._stats.record_error(kind, text)
 
     def observe(
         self, name: str, value: float, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
-        """Take in a measured value. See Meter.observe()."""
+        """Observe a value. See Meter.observe()."""
         now = self._clock.wall()
         event = (now if at is None else float(check_time(at)), check_value(value))
         self.histogram(name, labels)._put(event, now)
@@ -215,13 +215,13 @@ class Recorder:
         return self._registry.histogram(name, labels, extra)
 
     def attend(self, instrument: Instrument) -> None:
-        """See that a flusher runs, and that the list stays short. See instruments.py."""
-        if self._pid != os.getpid():  # forked by something that runs no hooks
+        """Ensure that a flusher runs and that the list stays short. See instruments.py."""
+        if self._pid != os.getpid():  # forked by code that runs no hooks
             event = instrument._events[-instrument._LIST.ELEMENTS :]
             self.after_fork()
             instrument._events.extend(event)
         if self._leaving:
-            if get_ident() not in self._flushing:  # else it is collected right away
+            if get_ident() not in self._flushing:  # else the flush collects it
                 self._store_now()
             return
         process.watch_uvicorn()
@@ -238,32 +238,32 @@ class Recorder:
             time.sleep(0.001)
 
     def _go_on_without_thread(self, instrument: Instrument) -> None:
-        if process.at_the_very_end():  # there may be no other occasion
+        if process.at_the_very_end():  # this may be the last occasion
             self._leaving = True
             self._store_now()
-        elif process.is_ending():  # other threads are waited for; more to come
+        elif process.is_ending():  # other threads still run, and may record more
             if get_ident() not in self._flushing:
-                self._flusher.insist(time.monotonic(), last=False)
+                self._flusher.flush_until(time.monotonic(), last=False)
             instrument._due = self._clock.wall() + self._interval
-        else:  # a limit of the machine
+        else:  # the system's limit of threads
             self._collector.shorten(instrument)
 
     def _store_now(self) -> None:
-        """Store while the process ends: nobody can tell whether there will be another occasion."""
+        """Store while the process ends: this may be the last occasion."""
         with process.spending() as left:
-            if self._flusher.running and not sys.is_finalizing():  # else the thread stands still
+            if self._flusher.running and not sys.is_finalizing():  # else its thread no longer runs
                 self._flusher.request(left, last=True).wait()
             else:
-                self.leave(left)
+                self.exit(left)
 
     # Flushing
 
     def flush(self, timeout: float) -> bool:
-        """Store what was recorded before this call. See Meter.flush()."""
+        """Store everything recorded before this call. See Meter.flush()."""
         return self._ask(timeout, last=False)
 
     def close(self, timeout: float) -> bool:
-        """Flush, and end the thread once all is stored. What is recorded later starts it again."""
+        """Flush, and end the thread once all is stored. Later events start it again."""
         done = self._ask(timeout, last=True)
         self._in_vain = -math.inf if done else time.monotonic()
         return done
@@ -272,42 +272,42 @@ class Recorder:
         if self._pid != os.getpid():
             self.after_fork()
         within = get_ident() in self._flushing
-        if within and not last:  # or each flush could make for one more
+        if within and not last:  # otherwise each flush could cause another one
             return False
         if not self._flusher.running and self._collector.empty():
             return True
         request = self._flusher.ask(timeout, last=last)
         if request is None:
-            return not within and self._flusher.insist(time.monotonic() + timeout, last=last)
-        # A signal handler or a destructor within the lock or a flush: the thread waits for us.
+            return not within and self._flusher.flush_until(time.monotonic() + timeout, last=last)
+        # A signal handler or destructor that interrupted the lock or a flush: the thread needs us.
         held: bool = self._lock._is_owned()  # type: ignore[attr-defined]  # as of Condition
         return not (held or within) and request.wait()
 
     def close_soon(self) -> None:
-        """Have the thread flush and end, without waiting."""
-        if self._flusher.running or not self._collector.empty():  # it may not have got going yet
+        """Make the thread flush and end, without waiting."""
+        if self._flusher.running or not self._collector.empty():  # it may not have started yet
             self._flusher.request(process.EXIT_SECONDS, last=True)
 
     def _flush(self, *, last: bool, asked: bool) -> None:
-        """Collect and send all there is. See flusher.Flush.
+        """Collect and send everything. See flusher.Flush.
 
         Raises:
-            Failed: something is left: the store, or a part of it, cannot be reached or refuses.
+            FlushFailed: events are left: the store, or a part of it, is unreachable or refuses.
         """
-        sending, ticket = self._sending, object()  # a child that is forked within has another
+        sending, ticket = self._sending, object()  # a child forked during this has another lock
         with self._at_work():
             try:
                 if not sending.wait(ticket, process.EXIT_SECONDS):
-                    raise FlushFailed(passing=True)  # another thread is at it, and hangs
+                    raise FlushFailed(passing=True)  # another thread is sending, and hangs
                 self._collect_and_send(last=last, asked=asked)
             finally:
                 sending.tickets.pop(ticket, None)
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
-        """What threads are in while they work for this recorder."""
+        """Mark the current thread as working for this recorder."""
         flushing, me, before = self._flushing, get_ident(), is_storing.get()
-        # Each `finally` begins with a single call, which no signal handler can keep from happening.
+        # Each `finally` begins with a single call, which no signal handler can prevent.
         try:
             try:
                 flushing.add(me)
@@ -323,7 +323,7 @@ class Recorder:
         try:
             process.watch(self)
             if last:
-                self._collector.let_all_be_due()  # what comes now starts another thread
+                self._collector.let_all_be_due()  # later events start another thread
             elif not self._leaving:
                 self._run_hooks()
             self._collector.collect()
@@ -331,7 +331,7 @@ class Recorder:
             if left is None or left.partly:
                 last = last and left is None
                 self._reporter.report(last=last, always=self._registry.per_process)
-        except Exception as error:  # also a fault of ours: it must not end the thread
+        except Exception as error:  # even a bug of ours must not end the thread
             self._reporter.record_error(error)
             self._collector.keep()
             raise FlushFailed(passing=is_recoverable(error)) from error
@@ -341,7 +341,7 @@ class Recorder:
             self._delivery.dismiss()
 
     def _send(self, *, asked: bool) -> DeliveryIncomplete | None:
-        """Send what was collected; return why something is left."""
+        """Send the collected events; return the reason if some are left."""
         left = None
         try:
             self._delivery.run(asked=asked)
@@ -361,7 +361,7 @@ class Recorder:
         return left
 
     def _run_hooks(self) -> None:
-        """Update the gauges whose values are read, or are still the same, before a flush."""
+        """Update callback gauges and the gauges of this process before a flush."""
         for hook in self._before_flush:
             self._run_hook("before-flush", hook)
         for gauge, callback in list(self._callbacks.values()):
@@ -372,7 +372,7 @@ class Recorder:
     def _run_hook(self, kind: str, hook: Callable[[], None]) -> None:
         try:
             hook()
-        except BaseException as error:  # of code that is not ours: see messages.py
+        except BaseException as error:  # raised by the application's code: see redact.py
             if not isinstance(error, Exception) and not in_background():
                 raise
             self.record_error(kind, f"before a flush: {type(error).__name__}: {error}")
@@ -380,25 +380,25 @@ class Recorder:
     # Forks and exits
 
     def after_fork(self) -> None:
-        """Forget what is the parent's."""
+        """Discard the parent's events, in a forked child."""
         for instrument in self._registry.instruments():
             instrument._clear()
             instrument._due = NOW
         self._begin()
 
-    def begin_leaving(self, timeout: float) -> FlushRequest | None:
-        """Ask for a last flush; None where no thread can do it."""
+    def begin_exit(self, timeout: float) -> FlushRequest | None:
+        """Request a last flush; None if no thread can do it."""
         self._leaving = True
         self._collector.let_all_be_due()
         if time.monotonic() - self._in_vain < timeout:
-            return None  # close() has just waited as long for nothing
+            return None  # close() has just waited for as long
         if not self._flusher.running and self._collector.empty():
             return None
         return self._flusher.ask(timeout, last=True)
 
-    def leave(self, timeout: float) -> None:
-        """Flush in this thread, where there is something left, and hope or time."""
-        if get_ident() in self._flushing:  # it looks once more
+    def exit(self, timeout: float) -> None:
+        """Flush in this thread if events are left and there is time, or a chance."""
+        if get_ident() in self._flushing:  # that flush collects again
             return
         in_vain = time.monotonic() - self._in_vain < timeout
         until = time.monotonic() + max(0.0, timeout)
@@ -407,30 +407,30 @@ class Recorder:
         if timeout <= 0 and (self._flusher.failing or self._sending.tickets):
             return
         self._store.link.cap_timeout(max(timeout, SHORTEST))
-        # Again for what came meanwhile: signal handlers and destructors leave it to us.
+        # More than once: signal handlers and destructors may record meanwhile.
         passes = 0
-        while not self._collector.empty() and self._flusher.insist(until, last=True):
+        while not self._collector.empty() and self._flusher.flush_until(until, last=True):
             passes += 1
             if passes >= PASSES and time.monotonic() >= until:
                 return
 
-    def say_farewell(self) -> None:
-        """Say in the log what could not be stored, and is lost if the process ends now."""
-        self._reporter.say_farewell()
+    def log_unstored(self) -> None:
+        """Log how many events are not stored and are lost if the process ends now."""
+        self._reporter.log_unstored()
 
     def flush_on_sigterm(self) -> None:
-        """See Meter.flush_on_sigterm()."""
-        # Not only where a thread runs: it may have been started just now.
+        """Flush when SIGTERM arrives. See Meter.flush_on_sigterm()."""
+        # Even if no thread runs: one may have been started just now.
         process.flush_on_sigterm(
             lambda timeout: (
                 None if self._collector.empty() else self._flusher.ask(timeout, last=False)
             )
         )
 
-    # Self-knowledge
+    # Status
 
     def health(self) -> RecorderHealth:
-        """Return what the recorder knows of itself."""
+        """Return the statistics of this recorder. See Meter.health()."""
         with self._lock:
             stats, delivery = self._stats, self._delivery
             instruments = self._registry.instruments()

@@ -1,10 +1,10 @@
 """Shard sender: sends batches to one shard of the store, one at a time.
 
-One producer, one batch at a time: a later one would make an earlier one look applied. A batch that
-was sent and not answered stays as it is and comes again under its number, until there is an answer;
-one that was never sent goes back into the buffer. So an outage leaves one batch waiting.
+A producer has one batch in flight: a later one would make an earlier one look applied. A batch that
+was sent and not acknowledged does not change and is retried under its number until there is a
+reply; one that was never sent goes back to the buffer. So an outage leaves one batch in flight.
 
-Used by one thread at a time: whoever does the task that the shard is of, or has the lock.
+Used by one thread at a time: the one that runs the task of its shard, or holds the lock.
 """
 
 from functools import partial
@@ -14,23 +14,23 @@ from redmeter.errors import AccessDenied, StoreError, StoreMoving
 from redmeter.keys import Kept
 from redmeter.losses import RETENTION
 from redmeter.recording.backoff import Backoff
-from redmeter.recording.buffer import NOTHING, BatchContents, Buffer
+from redmeter.recording.buffer import NO_RETENTION, BatchContents, Buffer
 from redmeter.recording.stats import RecorderStats
 from redmeter.store.producers import InFlightBatch, Producer
 from redmeter.store.scripts import Steps
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome
 
-#: A producer that was silent for so long becomes another one, seconds: its watermark may be gone
-#: by the time that a lost reply makes one ask for it, and then nobody could tell.
+#: A producer that was idle for longer is renewed, seconds: its watermark may be gone when a lost
+#: reply makes a retry necessary, and then the outcome would be unknown.
 SILENCE = 3600.0
 
 
 class ShardSender:
-    """The way to one shard.
+    """Sends to one shard.
 
     Args:
-        number: of the shard.
+        number: the number of the shard.
         interval: seconds from one flush to the next.
     """
 
@@ -39,40 +39,40 @@ class ShardSender:
     def __init__(self, number: int, shard: Shard, interval: float) -> None:
         self.number = number
         self.shard = shard
-        #: When it is tried again after a failure.
+        #: When to retry after a failure.
         self.backoff = Backoff(interval)
-        #: What waits for an answer, or is about to be sent.
+        #: The batch that waits for a reply, or is about to be sent.
         self.in_flight: InFlightBatch | None = None
-        self._part = BatchContents(NOTHING)
+        self._part = BatchContents(NO_RETENTION)
         self._producer: Producer | None = None
         self._answered = 0.0
 
     @property
     def producer(self) -> Producer:
-        """Who writes; made when it is needed."""
+        """The producer; created on first use."""
         if self._producer is None:
             self._producer = Producer()
         return self._producer
 
     @property
-    def is_repeated(self) -> bool:
-        """Whether what is loaded was sent before."""
+    def is_retry(self) -> bool:
+        """Whether the loaded batch was sent before."""
         return self.in_flight is not None and self.in_flight.sent
 
     @property
     def events(self) -> int:
-        """How many events are on their way."""
+        """Number of events in flight."""
         return self._part.events if self.in_flight else 0
 
     def is_due(self, *, asked: bool) -> bool:
-        """Tell whether it is time to send; where someone asks for it, it nearly always is."""
+        """Return whether it is time to send; if a flush was requested, it nearly always is."""
         return not self.backoff.pause if asked else self.backoff.over
 
     def load(self, buffer: Buffer, instance: int | None) -> int:
-        """Have a batch to send: the one that is waiting for an answer, or else the next.
+        """Load a batch: the one that waits for a reply, otherwise the next from the buffer.
 
         Returns:
-            About how many fields it writes; 0 where there is nothing to send.
+            The approximate number of fields that it writes; 0 if there is nothing to send.
         """
         if self.in_flight is None:
             part = buffer.take(self.number, instance=instance)
@@ -92,19 +92,19 @@ class ShardSender:
         return part.operations(self.shard.keys, kept)
 
     def sending(self) -> Steps[Outcome]:
-        """Send what is loaded. Raises: see Shard.sending()."""
+        """Send the loaded batch. Raises: see Shard.sending()."""
         assert self.in_flight is not None, "it was loaded"
         return self.shard.sending(self.in_flight)
 
-    def broken_off(self) -> None:
-        """Note that sending ended somewhere, nobody knows where."""
+    def interrupted(self) -> None:
+        """Note that sending was interrupted: the batch may have been applied."""
         if self.in_flight is not None:
             self.in_flight.may_be_applied(self.shard.clock)
 
     def unload(self, buffer: Buffer, error: StoreError) -> None:
-        """After a failure: put back what is not applied, to merge with what comes meanwhile.
+        """After a failure, return the batch to the buffer if it was not applied.
 
-        What may have been applied stays, unless the store was moved: then it was not, and never is.
+        A batch that may have been applied stays, unless the store was moved: then it never is.
         """
         if self.in_flight is not None and isinstance(error, StoreMoving) and not error.sent:
             self.in_flight.sent = False
@@ -113,13 +113,13 @@ class ShardSender:
             buffer.put_back(self._part)
 
     def settle(self, outcome: Outcome, stats: RecorderStats) -> AccessDenied | None:
-        """Write down what became of the batch; return what was not allowed of it."""
+        """Record the outcome of the batch; return the error if an ACL denied a part of it."""
         part, clock, denied = self._part, self.shard.clock, ""
         self.in_flight, self._answered = None, clock.monotonic()
         stats.batches += 1
         if outcome.uncertain:
             stats.uncertain += part.events
-            stats.record_error("uncertain", "what tells whether a batch was stored is gone")
+            stats.record_error("uncertain", "the watermark of a batch in flight is gone")
             return None
         stats.stored += part.events
         stats.last_flush = clock.wall()

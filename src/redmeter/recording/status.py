@@ -1,4 +1,4 @@
-"""Status reports: a recorder publishes its state from time to time, and logs problems."""
+"""Status reports: a recorder publishes its statistics periodically, and logs problems."""
 
 import contextlib
 import logging
@@ -12,20 +12,20 @@ from redmeter.recording.instance import RENEW_SECONDS
 from redmeter.recording.stats import RecorderStats
 from redmeter.types import RecorderHealth
 
-#: Seconds between two reports to the store while something happens.
+#: Seconds between two reports while events are recorded.
 REPORT_SECONDS = 10.0
-#: Seconds between two lines in the log.
+#: Seconds between two log lines.
 LOG_SECONDS = 60.0
 
 logger = logging.getLogger("redmeter")
 
 
 class StatusReporter:
-    """Tells how a recorder is.
+    """Publishes and logs the status of a recorder.
 
     Args:
-        lock: held while the stats is used.
-        health: how it is.
+        lock: held while the statistics are used.
+        health: returns the status.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class StatusReporter:
         self._report_of = -1
 
     def report(self, *, last: bool, always: bool) -> None:
-        """Tell the store how the recorder is, from time to time.
+        """Publish the status if a report is due.
 
         Args:
-            last: whether there will be no other.
-            always: whether it is told also where nothing happens, to keep the process's number.
+            last: whether this is the last report.
+            always: report even if nothing changed, to renew the lease on the instance number.
         """
         state = self._stats.recorded + sum(self._stats.troubles.values())
         changed = state != self._report_of
@@ -57,7 +57,7 @@ class StatusReporter:
         due = passed >= REPORT_SECONDS if changed else always and passed > RENEW_SECONDS
         if not self._stats.batches or not (due or last):
             return
-        self._reported = time.monotonic()  # also where it fails: not with every flush
+        self._reported = time.monotonic()  # even if it fails: not with every flush
         try:
             report = self._delivery.report(self._health().as_dict())
             if self._delivery.publish(report, ended=last):
@@ -65,14 +65,14 @@ class StatusReporter:
         except StoreError as error:
             self.record_error(error)
 
-    def say_farewell(self) -> None:
-        """Say in the log what could not be stored, and is lost if the process ends now.
+    def log_unstored(self) -> None:
+        """Log how many events could not be stored and are lost if the process ends now.
 
-        Once, where it ends in several steps, and nothing comes up in between.
+        Once, even if the process ends in several steps, unless more events arrive in between.
         """
         waiting = self._health().buffered
         if waiting and waiting != self._left:
-            with contextlib.suppress(Exception):  # of somebody's filter or handler
+            with contextlib.suppress(Exception):  # raised by an application's filter or handler
                 logger.warning(
                     "redmeter: %d events are not stored, and are lost if the process ends now",
                     waiting,
@@ -80,12 +80,12 @@ class StatusReporter:
         self._left = waiting
 
     def record_error(self, error: Exception) -> None:
-        """Write down that storing failed, and say so in the log now and then."""
+        """Count an error of storing, and log one at most every LOG_SECONDS."""
         with self._lock:
             self._stats.record_error(kind_of(error), str(error))
         if time.monotonic() - self._said >= LOG_SECONDS:
             self._said = time.monotonic()
             waiting = self._stats.buffered
-            kept = f"{waiting} events are waiting in memory" if waiting else "no event is waiting"
-            with contextlib.suppress(Exception):  # of somebody's filter or handler
+            kept = f"{waiting} events are buffered" if waiting else "no events are buffered"
+            with contextlib.suppress(Exception):  # raised by an application's filter or handler
                 logger.warning("redmeter cannot store metrics: %s (%s)", error, kept)

@@ -135,7 +135,7 @@ def test_numbers_give_way_for_what_numbers_take() -> None:
 
 
 def test_messages_do_not_get_older_for_the_sake_of_numbers() -> None:
-    """However much numbers fade: what was logged this hour is counted in it."""
+    """However much numbers roll_up: what was logged this hour is counted in it."""
     buffer = Buffer(Kept({1: 120, 60: 120}, {1: 9}), RecorderStats(NOON), 65_000)
     for series in range(400):
         buffer.add(PendingCounter, f"s{series}", NOON, 1, NOON)
