@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 #: The text after a family's name, or a member of an index.
-Layout = Literal["", "PRECISION:NAME", "NAME", "LOGGER:SEVERITY", "LOGGER", "PRODUCER"]
+Layout = Literal["", "PRECISION:NAME", "NAME", "LOGGER:SEVERITY", "LOGGER", "PRODUCER", "GROUP"]
 #: Kinds of records, by the names that users know them by.
-Kind = Literal["", "counters", "gauges", "histograms", "messages", "marks"]
+Kind = Literal["", "counters", "gauges", "histograms", "messages", "exceptions", "marks"]
 
 _Text = TypeVar("_Text", str, bytes)
 
@@ -30,7 +30,7 @@ class Family:
 
     - The shard, on a cluster: that of its NAME or LOGGER. See `shard` for families with neither.
     - `redmeter clean --forget` removes the keys, members and fields of a NAME, those of a LOGGER
-      with `--logger`.
+      with `--forget-logger`, those of a GROUP with `--forget-exception`.
     - The cleaner walks each index of PRECISION:NAME. It removes intervals outside the retention
       from the hashes, and members whose hashes are gone. Writers trim and expire all others.
     """
@@ -55,7 +55,8 @@ class Family:
     #: Whether there is one key for the current hour and one for the hour before, next to strings
     #: that date them: see Keys.hourly_parts().
     hourly: bool = False
-    #: Without a rest: "members" are spread, or the key is in the "first" shard or in "every" one.
+    #: The shard of keys without NAME and LOGGER: "members" are spread, or all keys are in the "first"
+    #: shard, or "every" one has its own.
     shard: Literal["members", "first", "every"] = "members"
     #: Whether a migration copies it. What it leaves is about the old store.
     copied: bool = True
@@ -83,6 +84,8 @@ FAMILIES: Final = {
         Family("patterns", "hash", "messages", _SOURCE, index="messages"),
         Family("steps", "hash", "messages", _SOURCE, index="messages"),
         Family("distinct", "hash", "messages", "LOGGER", index="messages"),
+        Family("exceptions", "zset", "exceptions", members="GROUP", shard="first"),
+        Family("exception", "hash", "exceptions", "GROUP", index="exceptions", shard="first"),
         Family("marks", "zset", "marks", shard="first"),
         Family("writers", "zset", shard="first"),
         Family("reports", "hash", shard="first"),
@@ -93,7 +96,7 @@ FAMILIES: Final = {
     )
 }
 
-#: The indexes, of series and messages.
+#: The indexes, of series, messages and exceptions.
 INDEXES: Final = tuple(
     family for family in FAMILIES.values() if family.members and family.type == "zset"
 )

@@ -7,6 +7,7 @@ expire automatically, and the cleaner removes their index entries.
 from collections.abc import Iterator
 
 from redmeter.families import FAMILIES, SERIES_INDEXES, listed_by
+from redmeter.format.exception import check_group
 from redmeter.format.mark import clean_label, parse_release
 from redmeter.format.message import SEVERITY, check_logger, name_of, parse_name
 from redmeter.keys import Keys, parse_entry
@@ -109,6 +110,28 @@ def forget_mark(store: Store, label: str) -> int:
         return 0
     raised(store.ask([("ZREM", key, *found)])[0])
     return sum(not parse_release(member) for member in found)
+
+
+def forget_exception(store: Store, group: str) -> bool:
+    """Remove a group of exceptions: counts, routes, releases and traceback.
+
+    Returns:
+        Whether anything was removed.
+
+    Raises:
+        InvalidValue: not the ID of a group.
+        StoreMoving: the store is being moved, or was moved.
+        StoreError: the server is unreachable or refuses the command.
+    """
+    check_group(group)
+    keys = store.shard("").keys
+    _check_state(store, keys)
+    commands: list[Command] = [
+        ("UNLINK", keys.key("exception", group)),
+        ("ZREM", keys.exceptions, group),
+    ]
+    removed = [raised(reply) for reply in store.ask(commands)]
+    return any(removed)
 
 
 def _check_state(store: Store, keys: Keys) -> View:

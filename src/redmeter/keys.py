@@ -254,6 +254,7 @@ class Keys:
         self.hists = self._heads["hists"]
         self.messages = self._heads["messages"]
         self.total = self._heads["total"]
+        self.exceptions = self._heads["exceptions"]
         self.marks = self._heads["marks"]
         self.meta = self._heads["meta"]
         self.cleaned = self._heads["cleaned"]

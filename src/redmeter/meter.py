@@ -12,6 +12,7 @@ from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.queries import Queries
+from redmeter.recording.exceptions import SEVERITIES
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.marks import label_of
 from redmeter.recording.messages.fingerprint import Fingerprint, with_place
@@ -134,10 +135,15 @@ class Meter(Queries):
         self._release: str = settings.resolve("release", release)
         self._recorder: Recorder | SyncRecorder
         if sync or self._store is None:
-            self._recorder = SyncRecorder(self._store, clock, rules)
+            self._recorder = SyncRecorder(self._store, clock, rules, self._release)
         else:
             self._recorder = Recorder(
-                self._store, interval=interval, rules=rules, next_store=next_store, **limits
+                self._store,
+                interval=interval,
+                rules=rules,
+                release=self._release,
+                next_store=next_store,
+                **limits,
             )
             # A meter that nobody holds any more still stores what it has.
             weakref.finalize(self, self._recorder.close_soon).atexit = False
@@ -374,7 +380,8 @@ class Meter(Queries):
             args: what belongs into the format. Where they do not fit, the text says so.
             severity: a name, or a level of logging.
             exception: its type and its place in the application are added to the pattern; its
-                frames, its message and its causes to the text.
+                frames, its message and its causes to the text. With severity `error` or above, it
+                is recorded as by record_exception() as well.
 
         Raises:
             InvalidName: the logger's name is not allowed.
@@ -383,9 +390,9 @@ class Meter(Queries):
         """
         name = check_logger(logger)
         check_severity(severity)
-        if exception is not None and not isinstance(exception, BaseException):
-            kind = type(exception).__name__
-            raise TypeError(f"an exception is one that was raised (except … as error), not {kind}")
+        stored = severity_of(severity)
+        if exception is not None:
+            _check_exception(exception)
         pattern: Fingerprint
         pattern, text, problem = format_message(message, args)
         if problem:
@@ -393,7 +400,33 @@ class Meter(Queries):
         if exception is not None:
             place, told = describe_error(exception)
             pattern, text = with_place(pattern, place), f"{text}\n{told}"
-        self._recorder.log(name, severity_of(severity), pattern, text, self._now())
+            if stored in SEVERITIES:
+                self._recorder.record_exception(exception, "", told)
+        self._recorder.log(name, stored, pattern, text, self._now())
+
+    def record_exception(self, error: BaseException, *, route: str = "") -> None:
+        """Record an exception: exceptions of one type and origin are counted as one group.
+
+            try:
+                charge(order)
+            except PaymentFailed as error:
+                meter.record_exception(error)
+
+        A group has its count by interval, when it was first and last seen, its routes and releases,
+        and the traceback of its newest exception, with secrets masked: see exceptions(). An
+        exception that passes through several integrations and logs is counted once, so recording
+        one that is raised again is safe.
+
+        Args:
+            error: the exception.
+            route: where it happened: the route of a request, or the name of a task.
+
+        Raises:
+            TypeError: not an exception.
+            StoreError: only with sync=True, see count().
+        """
+        _check_exception(error)
+        self._recorder.record_exception(error, route)
 
     def mark(self, label: str | None = None, *, at: float | None = None) -> None:
         """Note a moment that explains what is seen elsewhere, a deploy for instance.
@@ -439,6 +472,12 @@ class Meter(Queries):
     def health(self) -> RecorderHealth:
         """Return what this process' recording knows of itself: stored, waiting, lost, and why."""
         return self._recorder.health()
+
+
+def _check_exception(error: object) -> None:
+    if not isinstance(error, BaseException):
+        kind = type(error).__name__
+        raise TypeError(f"an exception is one that was raised (except … as error), not {kind}")
 
 
 def _plain(retention: Mapping[int, int] | str | None) -> dict[int, int] | str | None:

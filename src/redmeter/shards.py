@@ -79,7 +79,9 @@ class ShardedKeys(Keys):
         return self.shards[shard].head + key[len(self.prefix) :]
 
     def in_each(self, key: str) -> list[str]:
-        """Return a key that every shard has, as it is in each of them."""
+        """Return a key that every shard has, as it is in each of them; or one of the first shard."""
+        if self.shard_of_key(key) is not None:
+            return [key]
         return [self.in_shard(key, shard) for shard in range(len(self.shards))]
 
     def shard_of_key(self, key: str | bytes) -> int | None:
@@ -89,8 +91,8 @@ class ShardedKeys(Keys):
 
     def key(self, family: str, rest: str = "") -> str:
         """Return a key of a family, with the tag of its shard; see Keys.key()."""
-        if not rest:
-            return super().key(family)
+        if not rest or FAMILIES[family].shard == "first":
+            return super().key(family, rest)
         return self.of(owner(FAMILIES[family].rest, rest)).key(family, rest)
 
     def batch(self, producer: str) -> str:

@@ -23,6 +23,7 @@ def fill(url: str, *, series: int = 3, **options: Any) -> None:
             meter.log(f"app.{number}", "job %s failed", number, severity="error")
         meter.gauge("connections", per_process=True).set(7)
         meter.mark("v1")
+        meter.record_exception(KeyError("x"), route="/cart")
         assert meter.flush()
 
 

@@ -17,7 +17,8 @@ import redis
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
 from redmeter.dashboard import Dashboard
-from redmeter.format import message
+from redmeter.format import exception, message
+from redmeter.format.exception import MAX_GROUPS, Occurrences
 from redmeter.format.message import Group, LogHour
 from redmeter.health import doctor
 from redmeter.ingest.replay import replay
@@ -138,6 +139,7 @@ def fill(server: Server) -> None:
         meter.gauge("queue_length").set(7.5)
         meter.log("shop", "paid %s", 12)
         meter.mark("v1")
+        meter.record_exception(KeyError("x"), route="/cart")
     with opened_store(server.url) as store:
         for producer in (ADA, BOB):
             store.publish(producer, "{}", instance=True, ended=False)
@@ -193,6 +195,23 @@ def _mark(server: Server, user: User) -> None:
             meter.mark("v1", at=time.time() - ago)
 
 
+def _except(server: Server, user: User) -> None:
+    """One group too many, of which one was silent for long."""
+    store = user.store(server)
+    now = time.time()
+    for times, first in ((MAX_GROUPS, now - 86400), (1, now)):
+        groups = {
+            f"{number:015x}{times % 2}": Occurrences(1, first, first, None, {}, {})
+            for number in range(times)
+        }
+        found = {slice_start(first, 300): groups}
+        outcome = store.shard("").write(
+            lambda _, f=found: exception.operations(store.keys, f, 300)  # type: ignore[misc]
+        )
+        assert not outcome.rejections
+    store.close()
+
+
 def _log(server: Server, user: User) -> None:
     """With so many patterns that some are forgotten, in an hour that takes the place of another."""
     store = user.store(server)
@@ -242,6 +261,7 @@ def _book_write(server: Server, user: User) -> None:
 WRITER = (
     *(Use("count", _count, True, _nothing), Use("gauge", _gauge, True, _nothing)),
     *(Use("observe", _observe, True, _nothing), Use("mark", _mark, True, _nothing)),
+    Use("exceptions", _except, True, _nothing),
     *(Use("log", _log, True, _old), Use("publish", _publish, True, _old)),
     *(Use("retention", _retain, True, _nothing), Use("replay", _replay, True, _nothing)),
     Use("book", _book_write, True, _nothing, bare=True),
@@ -394,6 +414,8 @@ def _forget(server: Server, user: User) -> None:
     assert not forgetting.forget(store, 'hits{b="1",a="2"}')  # spelled so by others, or by nobody
     assert forgetting.forget_logger(store, "shop")
     assert forgetting.forget_mark(store, "v1")
+    (group,) = server.client(decode_responses=True).zrange("redmeter:exceptions:", 0, -1)
+    assert forgetting.forget_exception(store, group)
     store.close()
 
 

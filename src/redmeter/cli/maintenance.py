@@ -38,6 +38,13 @@ def clean(
             help="Remove all messages of a logger, including patterns and counts.",
         ),
     ] = None,
+    forget_exception: Annotated[
+        str | None,
+        typer.Option(
+            "--forget-exception",
+            help="Remove a group of exceptions, by its ID; redmeter errors lists them.",
+        ),
+    ] = None,
     url: Url = None,
     prefix: Prefix = None,
     json: AsJson = False,
@@ -47,6 +54,10 @@ def clean(
         raise InvalidSetting("--forget", "runs once: omit --daemon")
     if forget_logger is not None and (daemon or forget is not None):
         raise InvalidSetting("--forget-logger", "runs once: omit --daemon and --forget")
+    if forget_exception is not None and (daemon or forget is not None or forget_logger is not None):
+        raise InvalidSetting(
+            "--forget-exception", "runs once: omit --daemon, --forget and --forget-logger"
+        )
     with opened(url, prefix) as store:
         if forget is not None:
             named = forgetting.meant(store, forget)
@@ -58,6 +69,11 @@ def clean(
                 text = f"nothing is logged under {forget_logger}"
                 fail(text, NOT_FOUND, "redmeter logs lists all loggers")
             _show_forgotten(forget_logger, json)
+        elif forget_exception is not None:
+            if not forgetting.forget_exception(store, forget_exception):
+                text = f"there is no group of exceptions {forget_exception}"
+                fail(text, NOT_FOUND, "redmeter errors lists all")
+            _show_forgotten(forget_exception, json)
         elif daemon:
             output.log_warnings()
             output.note(f"cleaning {store.location} every minute; Ctrl-C ends it")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from redmeter.errors import StoreError
 from redmeter.families import INDEX_OF, Family, listed_by, owner
+from redmeter.format.exception import is_group
 from redmeter.format.message import parse_name
 from redmeter.health import findings, writer_findings
 from redmeter.health import writers as writing
@@ -215,7 +216,7 @@ class _Counters:
         return sample
 
 
-# --- Gauges, histograms, messages ----------------------------------------------------------
+# --- Gauges, histograms, messages, exceptions ----------------------------------------------
 
 
 #: The indexes besides that of counters, by the kind of their records.
@@ -247,7 +248,7 @@ def _other_questions(keys: Keys) -> list[Read]:
 
 
 class _Others:
-    """Looks at the indexes of gauges, histograms and messages, and at some entries of each.
+    """Looks at the indexes other than that of counters, and at some entries of each.
 
     Args:
         replies: to _other_questions().
@@ -297,7 +298,7 @@ def _keys_of(keys: Keys, index: Family, entry: str) -> list[tuple[str, bytes]]:
     if index.members == "LOGGER:SEVERITY":
         if not all(parse_name(entry)):
             return []
-    elif parse_entry(entry) is None:
+    elif not is_group(entry) if index.members == "GROUP" else parse_entry(entry) is None:
         return []
     typed: list[tuple[str, bytes]] = []
     for family in listed_by(index):

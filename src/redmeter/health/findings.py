@@ -275,7 +275,7 @@ def nothing() -> Iterator[Finding]:
 
 
 def others(topic: str, count: int, sample: Sample) -> Iterator[Finding]:
-    """Judge gauges, histograms or messages.
+    """Judge gauges, histograms, messages or exceptions.
 
     Args:
         count: entries in the index.

@@ -124,7 +124,7 @@ class _Watch:
         if type(error).__name__ == "GreenletExit" or (in_pool and not task.request.is_eager):
             return
         self._count(name, "failure")
-        self._log("error", f"{name} failed", error)
+        self._log("error", f"{name} failed", error, name)
 
     def _failed(self, task: Any, told: dict[str, Any]) -> None:
         name, error = self._name(task.name), told.get("exception")
@@ -134,7 +134,7 @@ class _Watch:
             if self._is_told(told.get("task_id")):
                 return
             self._count(name, "failure")
-        self._log("error", f"{name} failed", error)
+        self._log("error", f"{name} failed", error, name)
 
     def _is_told(self, task: object) -> bool:
         """Return whether it was told already: first of the time limit, then of the process."""
@@ -158,8 +158,10 @@ class _Watch:
     def _count(self, name: str, state: str) -> None:
         self.meter.count(RUNS, labels={"task": name, "state": state})
 
-    def _log(self, severity: str, what: str, error: Any) -> None:
+    def _log(self, severity: str, what: str, error: Any, task: str = "") -> None:
         exception = error if isinstance(error, BaseException) else None
+        if exception is not None and task:
+            self.meter.record_exception(exception, route=task)
         self.meter.log(LOGGER, what, severity=severity, exception=exception)
 
 

@@ -23,6 +23,7 @@ from redmeter.format.message import logger_of, severity_of
 from redmeter.integrations.hooks import meter_for
 from redmeter.integrations.interface import Instrumentation, MessageSink
 from redmeter.keys import MAX_TIME
+from redmeter.recording.exceptions import SEVERITIES
 from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.recorder import is_storing
 
@@ -66,6 +67,20 @@ class Intake:
                 at = time.time()
             with suppress(StoreError):  # of a meter that stores at once, and counts what it loses
                 sink.put_message(pattern, text if type(text) is str else text_of(text), at)
+
+    def record_exception(
+        self, logger: object, level: object, error: BaseException, traceback: str
+    ) -> None:
+        """Record the exception of a message that is an error. Never raises.
+
+        Args:
+            logger, level: see put().
+            traceback: as describe_error() returned it.
+        """
+        name = severity_of(level if isinstance(level, int | str) else text_of(level))
+        if name in SEVERITIES and self._sink(logger, level) is not None and self.meter is not None:
+            with suppress(StoreError):  # see put()
+                Instrumentation(self.meter).record_exception(error, "", traceback)
 
     def _sink(self, logger: object, level: object) -> MessageSink | None:
         if type(logger) is not str:

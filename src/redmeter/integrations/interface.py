@@ -96,6 +96,17 @@ class Instrumentation:
         """Return the sink for the messages of a logger and severity, both in stored form."""
         return self._meter._recorder.sink(logger, severity)
 
+    def record_exception(
+        self, error: BaseException, route: str = "", traceback: str | None = None
+    ) -> None:
+        """Record an exception, unless it was recorded before.
+
+        Args:
+            route: of the request, or the name of the task; "" if unknown.
+            traceback: as describe_error() returned it; None: it is made here.
+        """
+        self._meter._recorder.record_exception(error, route, traceback)
+
     def record_error(self, kind: str, text: str) -> None:
         """Count that the integration failed; Meter.health() and `redmeter doctor` report it."""
         self._meter._recorder.record_error(kind, text)

@@ -16,6 +16,9 @@ the background. So they are where the format says nothing of its own.
     logger.error("%s", "order 17 is lost")  order <n> is lost
     logger.exception("job %s failed", 7)    job %s failed [KeyError at jobs.py:12 in run]
 
+The exception of a record of level ERROR or above is also recorded as an exception, once, however
+often it is logged: see Meter.record_exception().
+
 What cannot be read loses nothing: a record whose arguments do not fit its format is counted as that
 format, with a note in place of its text; one whose filter raises is counted without its text.
 
@@ -163,6 +166,7 @@ class RedmeterHandler(logging.Handler):
         if error is not None:
             place, frames = describe_error(error)
             told.append(frames)
+            self._intake.record_exception(record.name, record.levelno, error, frames)
         else:
             trace = record.exc_text if isinstance(record.exc_text, str) else ""
             place = place_of(trace)

@@ -89,11 +89,13 @@ class RedmeterProcessor:
             place, told = (
                 _rendered(event.get("exception")) if error is None else describe_error(error)
             )
+            name = event.get("logger") or getattr(logger, "name", None)
+            name = name if isinstance(name, str) else "structlog"
+            if error is not None:
+                self._intake.record_exception(name, level, error, told)
             stack = event.get("stack")
             parts = (text, told, stack if isinstance(stack, str) else "")
             pattern: Fingerprint = with_place(said, place) if place else said
-            name = event.get("logger") or getattr(logger, "name", None)
-            name = name if isinstance(name, str) else "structlog"
             self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
         except Exception as problem:  # noqa: BLE001 - of a value, or what is given is no event
             self._intake.record_error(problem)

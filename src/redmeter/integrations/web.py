@@ -9,7 +9,8 @@
     http_request_db_seconds{method,route}     how much of that it waited for databases
     http_request_db_ratio{method,route}       the same, as a part of it
 
-    http: error                               exceptions that nobody handled, with route and place
+    http: error                               exceptions that nobody handled, with route and place;
+                                              they are also recorded as exceptions
     http: warning                             requests whose answer was long in coming, with theirs
 
 Problem: labels are made of what strangers send, and a request must not become slower, nor fail, by
@@ -381,6 +382,7 @@ class Requests:
     def _failed(self, method: str, route: str | None, error: BaseException) -> None:
         place, told = describe_error(error)
         what = f"{_method(method)} {_route(route)}"
+        self._instrumentation.record_exception(error, _route(route), told)
         self._log("error", with_place(what, place), f"{what}\n{told}")
 
     def _may_be_slow(

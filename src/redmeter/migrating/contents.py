@@ -1,8 +1,8 @@
 """The keys of a store, and where each belongs in another one.
 
 Three sorts of keys are copied: those of one series or logger, which go to its shard; indexes and
-totals, whose members go to the shards of their names; and marks and writers, which are in the first
-shard. Watermarks, `meta:` and `cleaned:` stay: they are about the store that is left.
+totals, whose members go to the shards of their names; and marks, exceptions and writers, which are
+in the first shard. Watermarks, `meta:` and `cleaned:` stay: they are about the store that is left.
 """
 
 from collections.abc import Iterable, Iterator
@@ -67,7 +67,9 @@ class StoredKey(NamedTuple):
 
 def shard_of_member(family: Family, member: bytes, shards: int) -> int:
     """Return the shard of a member of an index, or of a field of the totals."""
-    return 0 if shards == 1 else shard_of(owner(family.members, member))
+    if shards == 1 or family.shard == "first":
+        return 0
+    return shard_of(owner(family.members, member))
 
 
 def _base(rest: bytes) -> bytes:

@@ -9,8 +9,7 @@ from _thread import RLock  # as it is on import: see flusher.py
 from redmeter.clock import Clock
 from redmeter.losses import SERIES
 from redmeter.recording.buffer import Buffer
-from redmeter.recording.instruments import LONG, NOW, Counter, Instrument
-from redmeter.recording.messages.instrument import Messages
+from redmeter.recording.instruments import LONG, NOW, Counter, Instrument, RedactedInstrument
 from redmeter.recording.registry import Registry
 from redmeter.recording.stats import RecorderStats
 
@@ -73,7 +72,7 @@ class Collector:
     def collect(self) -> None:
         """Move all events from the instruments to the buffer."""
         for instrument in self._registry.instruments():
-            if isinstance(instrument, Messages):
+            if isinstance(instrument, RedactedInstrument):
                 self._digest(instrument)
         now, due = self._now(), self._clock.wall() + ATTENTION
         with self._lock:
@@ -90,8 +89,8 @@ class Collector:
             finally:
                 self._busy = False
 
-    def _digest(self, instrument: Messages) -> None:
-        """Redact messages without the lock: it takes longer than a moment."""
+    def _digest(self, instrument: RedactedInstrument) -> None:
+        """Redact texts without the lock: it takes longer than a moment."""
         with self._lock:
             self._busy = True
             try:

@@ -141,6 +141,45 @@ class Instrument(ABC):
         return self._LIST.size_in_memory(events)
 
 
+class RedactedInstrument(Instrument):
+    """An instrument whose events are redacted before they are collected.
+
+    Redacting takes longer than a moment, so the background thread does it without the lock: see
+    Collector.collect(). `_merge()` redacts; it returns redacted events as they are.
+    """
+
+    __slots__ = ("taken",)
+
+    def __init__(self, series: str, owner: InstrumentOwner) -> None:
+        super().__init__(series, owner)
+        #: Events that the background thread has removed from the list to redact them; replaced as a
+        #: whole.
+        self.taken: list[Event] = []
+
+    def begin_redacting(self) -> list[Event]:
+        """Move all events out of the list, so that slow work does not touch it, and return them."""
+        count = len(self._events)
+        self.taken = self.taken + self._events[:count]
+        del self._events[:count]
+        return self.taken
+
+    def _take(self) -> list[Event]:
+        merged = self._merge(self.taken)
+        self.taken = []
+        return merged
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.taken = []
+
+    @property
+    def _waiting(self) -> bool:
+        return bool(self._events or self.taken)
+
+    def _snapshot(self) -> list[Event]:
+        return [*self.taken, *self._events]
+
+
 class Counter(Instrument):
     """Counts the events of one series: the fastest way to count. Made by Meter.counter().
 

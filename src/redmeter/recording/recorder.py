@@ -65,6 +65,7 @@ class Recorder:
         max_series: limit of series.
         max_label_sets: limit of label sets per name.
         rules: how messages are redacted.
+        release: of the application, for exceptions; "" if unknown.
         next_store: the store to use after this one was moved; None if there is none.
     """
 
@@ -77,6 +78,7 @@ class Recorder:
         max_series: int,
         max_label_sets: int,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
+        release: str = "",
         next_store: NextStore | None = None,
     ) -> None:
         self._store = store
@@ -91,6 +93,7 @@ class Recorder:
             max_series=max_series,
             max_label_sets=max_label_sets,
             rules=rules,
+            release=release,
         )
         #: See Registry.by_name.
         self.by_name = self._registry.by_name
@@ -181,6 +184,17 @@ class Recorder:
     def sink(self, logger: str, severity: str) -> Messages:
         """Return the instrument of a logger and severity, always the same one. See log()."""
         return self._registry.messages(logger, severity)
+
+    def record_exception(
+        self, error: BaseException, route: str = "", traceback: str | None = None
+    ) -> None:
+        """Record an exception, unless it was recorded before. Never raises.
+
+        Args:
+            route: "" if unknown.
+            traceback: as describe_error() returned it; None: it is made here.
+        """
+        self._registry.exceptions().put_exception(error, route, traceback)
 
     def mark(self, label: str, at: float | None, *, release: bool) -> None:
         """Record a mark with a clean label. See Meter.mark()."""

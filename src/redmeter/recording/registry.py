@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from redmeter.errors import InvalidName
 from redmeter.format.message import SEVERITY, name_of
 from redmeter.names import canonical, parse_name, recorded_name
+from redmeter.recording.exceptions import NAME, Exceptions
 from redmeter.recording.instance import INSTANCE_BYTES, needs_instance, per_process_series
 from redmeter.recording.instruments import (
     Counter,
@@ -58,6 +59,7 @@ class Registry:
         max_series: how many series are told apart.
         max_label_sets: how many of one name.
         rules: how messages are read.
+        release: of the application; "" if unknown.
     """
 
     def __init__(
@@ -69,12 +71,14 @@ class Registry:
         max_series: int,
         max_label_sets: int,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
+        release: str = "",
     ) -> None:
         self._owner = owner
         self._now = now
         self._max_series = max_series
         self._max_label_sets = max_label_sets
         self._rules = rules
+        self._release = release
         self._counter_class = counter_class(now)
         self._histogram_class = histogram_class(now, monotonic)
         self._instruments: dict[tuple[type[Instrument], str], Instrument] = {}
@@ -189,6 +193,15 @@ class Registry:
         cell = self._made(Marks, "marks")
         assert isinstance(cell, Marks), "it was made as one"
         return cell
+
+    def exceptions(self) -> Exceptions:
+        """Return the instrument of all exceptions, always the same."""
+        found = self._instruments.get((Exceptions, NAME))
+        if found is None:
+            made = Exceptions(self._owner, self._now, self._rules, self._release)
+            found = self._instruments.setdefault((Exceptions, NAME), made)
+        assert isinstance(found, Exceptions), "it was made as one"
+        return found
 
     def _cell(self, kind: type[Instrument], series: str) -> Instrument:
         found = self._instruments.get((kind, series))

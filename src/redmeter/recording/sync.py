@@ -11,13 +11,29 @@ from typing import Any, NamedTuple
 
 from redmeter.clock import Clock
 from redmeter.errors import StoreError, StoreRefused, StoreUnavailable
-from redmeter.format import counter, exponential_histogram, gauge, histogram, mark, message
+from redmeter.format import (
+    counter,
+    exception,
+    exponential_histogram,
+    gauge,
+    histogram,
+    mark,
+    message,
+)
 from redmeter.format.counter import check_amount
+from redmeter.format.exception import FINEST, SHARE_BYTES
 from redmeter.format.gauge import check_value
 from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME, Kept, check_time
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
-from redmeter.names import parse_name, recorded_name
+from redmeter.names import cleaned, parse_name, recorded_name
+from redmeter.recording.exceptions import (
+    Found,
+    PendingExceptions,
+    next_number,
+    occurrence,
+    redact_exceptions,
+)
 from redmeter.recording.instance import (
     INSTANCE_BYTES,
     RENEW_SECONDS,
@@ -157,6 +173,7 @@ class SyncRecorder:
         store: where to; None where the URL is `off`.
         clock: where time comes from.
         rules: how messages are read.
+        release: of the application, for exceptions; "" if unknown.
     """
 
     def __init__(
@@ -164,9 +181,12 @@ class SyncRecorder:
         store: Store | None,
         clock: Clock,
         rules: MessageRules = MessageRules(),  # noqa: B008 - it does not change
+        release: str = "",
     ) -> None:
         self._store = store
         self.rules = rules
+        self.release = cleaned(release, SHARE_BYTES)
+        self._exceptions_number = next_number()
         self._now, self.monotonic = clock.wall, clock.monotonic
         self._begin()
         #: Nothing takes the short way of the buffered recorder.
@@ -286,6 +306,24 @@ class SyncRecorder:
         messages = {name: redact_messages([event], self.rules, self.record_error)}
         part = store.shard(logger)
         self._write(1, part, lambda _: message.operations(part.keys, messages))
+
+    def record_exception(
+        self, error: BaseException, route: str = "", traceback: str | None = None
+    ) -> None:
+        """Record an exception. See Recorder.record_exception()."""
+        store = self._store
+        if store is None:
+            return
+        found = self._found(error, route, traceback)
+        events = sum(map(PendingExceptions.events_of, found.values()))
+        part = store.shard("")
+        if found:
+            self._write(events, part, lambda _: exception.operations(part.keys, found, FINEST))
+
+    def _found(self, error: BaseException, route: str, traceback: str | None) -> Found:
+        event = occurrence(self._exceptions_number, error, self._now(), route, traceback)
+        events = [] if event is None else [event]
+        return redact_exceptions(events, self.rules, self.release, self.record_error)
 
     def sink(self, logger: str, severity: str) -> "SyncMessages":
         """Return what takes the messages of a logger and severity. See log()."""

@@ -42,9 +42,10 @@ _OPERATIONS = {
     "tally": ("hourly", "tally"),
     "push": ("push",),
     "seen": ("seen",),
-    "steps": ("steps",),
+    "steps": ("packed_counts", "steps"),
     "touch": ("touch",),
     "mark": ("mark",),
+    "exception": ("packed_counts", "exception"),
 }
 
 

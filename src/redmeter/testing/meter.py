@@ -43,7 +43,9 @@ class MemoryMeter(Meter):
             "off", clock=self.clock, mask=mask, release=release, recent_messages=recent_messages
         )
         assert isinstance(self._recorder, SyncRecorder), "it is off"
-        self._memory = MemoryRecorder(self.clock, self._recorder.rules, strict=strict)
+        self._memory = MemoryRecorder(
+            self.clock, self._recorder.rules, strict=strict, release=self._release
+        )
         self._recorder = self._memory
         self._by_name = {}
         self._backend = MemoryBackend(
@@ -105,3 +107,4 @@ class MemoryMeter(Meter):
         self._memory.events.clear()
         self._memory.marks.clear()
         self._memory.messages.clear()
+        self._memory.exceptions.clear()

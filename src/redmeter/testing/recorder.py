@@ -12,6 +12,7 @@ from redmeter.format.mark import Noted
 from redmeter.keys import check_time
 from redmeter.losses import NOT_FINITE
 from redmeter.names import recorded_name
+from redmeter.recording.exceptions import Found
 from redmeter.recording.instance import with_instance
 from redmeter.recording.instruments import Gauge
 from redmeter.recording.messages.coalesce import message_event
@@ -50,12 +51,16 @@ class Logged(NamedTuple):
 class MemoryRecorder(SyncRecorder):
     """Keeps events in a list."""
 
-    def __init__(self, clock: Clock, rules: MessageRules, *, strict: bool) -> None:
-        super().__init__(None, clock, rules)
+    def __init__(
+        self, clock: Clock, rules: MessageRules, *, strict: bool, release: str = ""
+    ) -> None:
+        super().__init__(None, clock, rules, release)
         self._strict = strict
         self.events: list[Event] = []
         self.messages: list[Logged] = []
         self.marks: list[Noted] = []
+        #: Start of an interval -> group -> exceptions.
+        self.exceptions: Found = {}
         self._callbacks: dict[str, tuple[Gauge, Callable[[], float | None]]] = {}
 
     def log(self, logger: str, severity: str, pattern: Fingerprint, text: str, time: float) -> None:
@@ -63,6 +68,14 @@ class MemoryRecorder(SyncRecorder):
         for hour in redact_messages([event], self.rules, self.record_error).values():
             ((made, _),), ((_, shown),) = hour.patterns.items(), hour.texts
             self.messages.append(Logged(Message(logger, severity, time, shown), made))
+
+    def record_exception(
+        self, error: BaseException, route: str = "", traceback: str | None = None
+    ) -> None:
+        for start, groups in self._found(error, route, traceback).items():
+            known = self.exceptions.setdefault(start, {})
+            for group, one in groups.items():
+                known[group] = known[group].merge(one) if group in known else one
 
     def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
         """Return the stored spelling of a name.

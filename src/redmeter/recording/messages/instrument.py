@@ -11,7 +11,7 @@ from typing import Any
 from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME
 from redmeter.recording.events import Event, EventList
-from redmeter.recording.instruments import Instrument, InstrumentOwner
+from redmeter.recording.instruments import InstrumentOwner, RedactedInstrument
 from redmeter.recording.messages.coalesce import (
     bytes_of,
     coalesce,
@@ -73,10 +73,10 @@ class MessageEvents(EventList):
         return sum(bytes_of(event) for event in events)
 
 
-class Messages(Instrument):
+class Messages(RedactedInstrument):
     """The messages of one logger and severity."""
 
-    __slots__ = ("_now", "rules", "taken")
+    __slots__ = ("_now", "rules")
 
     _LIST = MessageEvents
 
@@ -91,8 +91,6 @@ class Messages(Instrument):
         super().__init__(name_of(logger, severity), owner)
         self._now = now
         self.rules = rules
-        #: Events that the thread that stores has taken out and is at; replaced as a whole.
-        self.taken: list[Event] = []
 
     def put_message(self, pattern: Fingerprint, text: str, time: float) -> None:
         """Add a message.
@@ -107,29 +105,6 @@ class Messages(Instrument):
         self._events.append(message_event(time, pattern, text))
         if now >= self._due:
             self._owner.attend(self)
-
-    def begin_redacting(self) -> list[Event]:
-        """Move all events out of the list, so that slow work does not touch it, and return them."""
-        count = len(self._events)
-        self.taken = self.taken + self._events[:count]
-        del self._events[:count]
-        return self.taken
-
-    def _take(self) -> list[Event]:
-        merged = self._merge(self.taken)
-        self.taken = []
-        return merged
-
-    def _clear(self) -> None:
-        super()._clear()
-        self.taken = []
-
-    @property
-    def _waiting(self) -> bool:
-        return bool(self._events or self.taken)
-
-    def _snapshot(self) -> list[Event]:
-        return [*self.taken, *self._events]
 
     def _shorten(self) -> bool:
         count = len(self._events)

@@ -55,7 +55,7 @@ def redact_messages(
     Returns:
         Start of an hour, Unix seconds -> what was logged within it.
     """
-    reader = _Reader(rules.mask, record_error)
+    reader = Redactor(rules.mask, record_error)
     hours: dict[int, LogHour] = {}
 
     def hour(time: float) -> LogHour:
@@ -96,7 +96,7 @@ def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], Group]
     return found
 
 
-class _Reader:
+class Redactor:
     """Cleans and masks, and makes patterns; once for each different text."""
 
     def __init__(

@@ -28,6 +28,11 @@ the middle of a text, since an incomplete secret is only recognized at the end o
 characters are reached, no further error is shown.
 
 Not done: notes. In a traceback that is text already, only the place is looked for.
+
+**Groups.** Exceptions are also stored as records of their own: see recording/exceptions.py. An
+Origin is what groups them: the type, and the functions of the application that the exception came
+through, each as module and qualified name. It has no line numbers, paths or values, so a group
+stays the same when code moves within a file or is deployed to another directory.
 """
 
 import re
@@ -35,7 +40,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from redmeter.expressions import late
 from redmeter.recording.messages.coalesce import LONGEST
@@ -51,6 +56,9 @@ DEEPEST = 10_000
 ERRORS, MEMBERS = 8, 4
 #: Characters of one part of a place.
 PART_LIMIT = 40
+
+#: Characters of the type and of each function of an Origin.
+NAME_LIMIT = 150
 
 #: A frame, and the class of an error, in a traceback as Python writes it.
 _FRAME = late(r'^ *File "([^"\n]*)", line (\d+), in (\S+)', re.MULTILINE)
@@ -84,6 +92,79 @@ def describe_error(error: BaseException) -> tuple[str, str]:
         lines += told
         size += sum(map(len, told))
     return place, "\n".join(lines)
+
+
+class Origin(NamedTuple):
+    """Where an exception comes from: what groups exceptions, and what a list shows of one."""
+
+    #: Module and qualified name: `shop.errors.PaymentFailed`; `KeyError` of a built-in type.
+    kind: str
+    #: What the exception says.
+    message: str
+    #: The innermost frame of the application: `pay.py:42 in charge`; "" without a traceback.
+    place: str
+    #: The same as log messages have it: `[PaymentFailed at pay.py:42 in charge]`.
+    log_place: str
+    #: Functions of the application, the innermost last: `shop.pay.Order.charge`.
+    functions: tuple[str, ...]
+    #: The types of the members of an exception group.
+    members: tuple[str, ...]
+
+
+def origin_of(error: BaseException) -> Origin:
+    """Return where an exception comes from. Never raises.
+
+    A function that calls itself, directly or not, is named once, however deep it was. Without a
+    frame of the application, the function is the innermost one of a library.
+    """
+    frames: dict[Any, TracebackType] = {}
+    innermost: TracebackType | None = None
+    for innermost in _tracebacks(error):
+        if _is_own(innermost):
+            code = innermost.tb_frame.f_code
+            frames.pop(code, None)
+            frames[code] = innermost
+    if not frames and innermost is not None:
+        frames[None] = innermost
+    place = next(reversed(frames.values())) if frames else None
+    frame = None if place is None else _frame(place)
+    kind = type(error).__name__
+    return Origin(
+        _cut(_qualified(type(error))),
+        _said(error),
+        "" if frame is None else _location(frame),
+        _place(kind, frame),
+        tuple([_function(one) for one in frames.values()][-FRAMES:]),
+        _members(error),
+    )
+
+
+def _qualified(kind: type) -> str:
+    module = kind.__module__
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+
+
+def _members(error: BaseException) -> tuple[str, ...]:
+    try:
+        if isinstance(error, BaseExceptionGroup):
+            return tuple(sorted({_cut(_qualified(type(one))) for one in error.exceptions})[:FRAMES])
+    except Exception:  # noqa: BLE001, S110 - of a class that computes its attributes
+        pass
+    return ()
+
+
+def _function(traceback: TracebackType) -> str:
+    """Return module and qualified name of a frame's function."""
+    frame = traceback.tb_frame
+    module = frame.f_globals.get("__name__")
+    if type(module) is not str or module == "__main__":
+        file = frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+        module = file.removesuffix(".py")
+    return _cut(f"{module}.{frame.f_code.co_qualname}")
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_LIMIT else f"{name[: NAME_LIMIT - 1]}…"
 
 
 def describe_parsed_error(stacks: object) -> tuple[str, str] | None:
@@ -253,9 +334,13 @@ def _told(heading: str, kind: str, said: str, frames: Sequence[tuple[int, _Frame
 def _place(kind: str, frame: _Frame | None) -> Place:
     if frame is None:
         return Place(f"[{_part(kind)}]")
+    return Place(f"[{_part(kind)} at {_location(frame)}]")
+
+
+def _location(frame: _Frame) -> str:
     file, line, name = frame
     short = _part(file.replace("\\", "/").rpartition("/")[2])
-    return Place(f"[{_part(kind)} at {short}:{line} in {_part(name)}]")
+    return f"{short}:{line} in {_part(name)}"
 
 
 def _part(text: str) -> str:

@@ -1,0 +1,283 @@
+"""Exceptions: grouped by type and origin, counted exactly, bounded, and stored without secrets."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.format import exception
+from redmeter.format.exception import (
+    FINEST,
+    INTERVALS,
+    LIFE,
+    MAX_GROUPS,
+    MAX_RELEASES,
+    MAX_ROUTES,
+    OTHER,
+    SILENT,
+    Details,
+    Occurrences,
+    Share,
+)
+from redmeter.keys import slice_start
+from redmeter.store import Store
+from support.servers import Server
+from support.stores import OpenMeter, OpenStore, SetTime, server_time
+
+INDEX, HEAD = "redmeter:exceptions:", "redmeter:exception:"
+NOW = 1_700_000_400.0
+
+
+def raised(error: BaseException) -> BaseException:
+    """Return an exception that was raised here."""
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+def one(client: Any) -> dict[str, str]:
+    """Return the only group that is stored."""
+    ((group, _),) = client.zrange(INDEX, 0, -1, withscores=True)
+    return group_of(client, group.decode())
+
+
+def group_of(client: Any, group: str) -> dict[str, str]:
+    """Return what is stored of a group."""
+    stored = client.hgetall(HEAD + group)
+    return {field.decode(): text.decode() for field, text in stored.items()}
+
+
+def seen(
+    time: float,
+    events: int = 1,
+    *,
+    route: str = "",
+    release: str = "",
+    details: Details | None = None,
+) -> Occurrences:
+    """Return exceptions of one moment."""
+    share = Share(events, time, time)
+    routes, releases = ({name: share} if name else {} for name in (route, release))
+    return Occurrences(events, time, time, details, routes, releases)
+
+
+def write(
+    store: Store, group: str, found: Occurrences, *, width: int = FINEST, start: int | None = None
+) -> None:
+    """Write exceptions of one group in a batch."""
+    begin = slice_start(found.last, FINEST) if start is None else start
+    outcome = store.shard("").write(
+        lambda _: exception.operations(store.shard("").keys, {begin: {group: found}}, width)
+    )
+    assert outcome.rejections == ()
+
+
+def test_an_exception_is_stored_with_its_origin_and_traceback(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """Once for each object, with the route that a later caller knows, and the release."""
+    meter = open_meter(release="2.4.0")
+    error = raised(KeyError("password=hunter2"))
+    before = server_time(client)
+    meter.log("shop", "order %s failed", 7, severity="error", exception=error)
+    meter.record_exception(error, route="/buy")
+    meter.record_exception(error, route="/buy")
+    meter.record_exception(error)
+    stored = one(client)
+    assert stored["count"] == "1"
+    assert stored["type"] == "KeyError"
+    assert stored["function"] == f"{__name__}.raised"
+    assert stored["place"].startswith("test_exceptions.py:")
+    assert stored["log_place"] == f"[KeyError at {stored['place']}]"
+    assert "hunter2" not in " ".join(stored.values())
+    assert "password=***" in stored["message"]
+    assert stored["traceback"].endswith(f"KeyError: {stored['message']}")
+    ((route, on_route, first, last),) = json.loads(stored["routes"])
+    ((release, of_release, _, _),) = json.loads(stored["releases"])
+    assert (route, on_route, release, of_release) == ("/buy", 1, "2.4.0", 1)
+    assert before - 1 <= first <= last
+    for width in INTERVALS:
+        start, count = stored[str(width)].split(" ")
+        assert int(start) % width == 0
+        assert count == "1"
+    assert client.ttl(INDEX) > LIFE - 10
+    assert client.ttl(client.keys(HEAD + "*")[0]) > LIFE - 10
+
+
+def test_lines_and_values_do_not_group_but_types_and_functions_do(
+    client: Any, open_meter: OpenMeter
+) -> None:
+    """The same function at another line is one group; another type or function is another."""
+    meter = open_meter()
+
+    def first_line() -> None:
+        raise KeyError(1)
+
+    def either(which: int) -> None:
+        if which:
+            raise KeyError(which)
+        raise KeyError("other line")
+
+    def of(call: Callable[[], None]) -> BaseException:
+        try:
+            call()
+        except LookupError as error:
+            return error
+        raise AssertionError
+
+    for error in (of(lambda: either(0)), of(lambda: either(1)), of(lambda: either(2))):
+        meter.record_exception(error)
+    assert client.zcard(INDEX) == 1
+    assert one(client)["count"] == "3"
+    assert one(client)["message"] == "2"
+    meter.record_exception(of(first_line))
+    meter.record_exception(raised(ValueError()))
+    meter.record_exception(raised(KeyError()))
+    assert client.zcard(INDEX) == 4
+
+
+def test_below_error_a_logged_exception_is_no_record(client: Any, open_meter: OpenMeter) -> None:
+    """A warning with a traceback is an exception that the application expects."""
+    meter = open_meter()
+    meter.log("shop", "again", severity="warning", exception=raised(OSError()))
+    assert client.zcard(INDEX) == 0
+
+
+def test_exceptions_wait_in_memory_and_are_counted_once(client: Any, any_server: Server) -> None:
+    """The books balance; many exceptions of a group are one entry of a batch."""
+    with Meter(any_server.url, flush_interval=60, release="v1") as meter:
+        for number in range(700):
+            meter.record_exception(raised(ValueError(number)), route=f"/{number % 3}")
+        assert meter.health().buffered == 700
+        assert not client.exists(INDEX)
+        assert meter.flush()
+        health = meter.health()
+        assert (health.recorded, health.stored, health.losses) == (700, 700, ())
+    stored = one(client)
+    assert stored["count"] == "700"
+    assert stored["message"] == "699"
+    routes = {name: count for name, count, *_ in json.loads(stored["routes"])}
+    assert routes == {"/0": 234, "/1": 233, "/2": 233}
+
+
+def test_counts_are_kept_by_intervals(
+    open_store: OpenStore, client: Any, set_time: SetTime
+) -> None:
+    """Of a day by five minutes, of ten days by the hour, of 90 days by the day; then they leave."""
+    store = open_store()
+    set_time(NOW)
+    write(store, "a" * 16, seen(NOW - 301, 2))
+    write(store, "a" * 16, seen(NOW, 3))
+    write(store, "a" * 16, seen(NOW - 600, 1))
+    stored = group_of(client, "a" * 16)
+    begin = slice_start(NOW, 300)
+    assert stored["300"] == f"{begin} 3 0 3"
+    assert stored["count"] == "6"
+    assert (stored["first"], stored["last"]) == (f"{NOW - 600:.3f}", f"{NOW:.3f}")
+    write(store, "a" * 16, seen(NOW - 2 * 86400, 4))  # too old for five minutes
+    write(store, "a" * 16, seen(NOW - 100 * 86400, 5), width=0, start=0)  # for all intervals
+    later = group_of(client, "a" * 16)
+    assert later["300"] == stored["300"]
+    assert sum(map(int, later["3600"].split()[1:])) == 10
+    assert sum(map(int, later["86400"].split()[1:])) == 10
+    assert later["count"] == "15"
+    set_time(NOW + 300 * 288 + 1)
+    write(store, "a" * 16, seen(NOW + 300 * 288, 1))
+    assert group_of(client, "a" * 16)["300"].split()[1:] == ["1"]
+
+
+def test_the_newest_exception_describes_a_group(
+    open_store: OpenStore, client: Any, set_time: SetTime
+) -> None:
+    """One that arrives late only counts; without a traceback, the last one stays."""
+    store = open_store()
+    set_time(NOW)
+    new, old = (Details("E", word, word, word, word, word) for word in ("new", "old"))
+    write(store, "a" * 16, seen(NOW, details=new))
+    write(store, "a" * 16, seen(NOW - 5, details=old))
+    write(store, "a" * 16, seen(NOW + 1, details=None))
+    write(store, "a" * 16, seen(NOW + 2, details=new._replace(message="newer", traceback="")))
+    stored = group_of(client, "a" * 16)
+    assert (stored["message"], stored["traceback"], stored["count"]) == ("newer", "new", "4")
+    assert stored["last"] == f"{NOW:.3f}"  # a clock that is ahead opens no future
+
+
+def test_routes_and_releases_are_bounded(
+    open_store: OpenStore, client: Any, set_time: SetTime
+) -> None:
+    """Those that were seen last are kept, the others merged; no count is lost."""
+    store = open_store()
+    set_time(NOW)
+    for number in range(MAX_ROUTES + 5):
+        moment = NOW - 1000 + number
+        write(store, "a" * 16, seen(moment, 2, route=f"/{number}", release=f"v{number}"))
+    stored = group_of(client, "a" * 16)
+    routes = [(name, count) for name, count, *_ in json.loads(stored["routes"])]
+    assert routes[0] == (f"/{MAX_ROUTES + 4}", 2)
+    assert routes[-1] == (OTHER, 10)
+    assert len(routes) == MAX_ROUTES + 1
+    releases = json.loads(stored["releases"])
+    assert len(releases) == MAX_RELEASES + 1
+    assert sum(release[1] for release in releases) == int(stored["count"])
+
+
+def test_groups_are_bounded(open_store: OpenStore, client: Any, set_time: SetTime) -> None:
+    """A group that was silent gives way to a new one; while all are busy, new ones are (other)."""
+    store = open_store()
+    set_time(NOW)
+    groups = {f"{number:016x}": seen(NOW - number) for number in range(MAX_GROUPS)}
+    keys = store.shard("").keys
+    start = slice_start(NOW, FINEST)
+    store.shard("").write(lambda _: exception.operations(keys, {start: groups}, FINEST))
+    assert client.zcard(INDEX) == MAX_GROUPS
+    write(store, "f" * 16, seen(NOW, 3, route="/x"))
+    assert client.zcard(INDEX) == MAX_GROUPS
+    assert group_of(client, OTHER)["count"] == "3"
+    assert "routes" not in group_of(client, OTHER)
+    write(store, f"{5:016x}", seen(NOW, 1))
+    assert group_of(client, f"{5:016x}")["count"] == "2"
+    set_time(NOW + SILENT)
+    write(store, "f" * 16, seen(NOW + SILENT, 4))
+    assert group_of(client, "f" * 16)["count"] == "4"
+    assert group_of(client, OTHER)["evicted"] == "1"
+    assert client.zcard(INDEX) == MAX_GROUPS
+    assert len(client.keys(HEAD + "*")) == MAX_GROUPS + 1
+    set_time(NOW + LIFE + SILENT + 1)
+    write(store, "e" * 16, seen(NOW + LIFE + SILENT + 1))
+    assert client.zcard(INDEX) == 1
+
+
+@pytest.mark.parametrize("text", ["x", "[[1]]", '{"a":1}', '[["/a","b",1,1]]', "[" * 300, "17"])
+def test_fields_of_another_form_are_replaced(
+    open_store: OpenStore, client: Any, set_time: SetTime, text: str
+) -> None:
+    """Whatever another program wrote there: counting goes on."""
+    store = open_store()
+    set_time(NOW)
+    write(store, "a" * 16, seen(NOW, details=Details("E", "", "", "", "", "t")))
+    for field in ("routes", "300", "first", "last", "count"):
+        client.hset(HEAD + "a" * 16, field, text)
+    write(store, "a" * 16, seen(NOW, 2, route="/b"))
+    stored = group_of(client, "a" * 16)
+    assert json.loads(stored["routes"]) == [["/b", 2, NOW, NOW]]
+    assert stored["300"] == f"{slice_start(NOW, 300)} 2"
+
+
+def test_another_type_under_a_key_is_reported(client: Any, any_server: Server) -> None:
+    """The exceptions of that group are counted as lost; all others are stored."""
+    with Meter(any_server.url, flush_interval=60) as meter:
+        error, other = raised(KeyError(1)), raised(ValueError(2))
+        meter.record_exception(error)
+        meter.flush()
+        (key,) = client.keys(HEAD + "*")
+        client.delete(key)
+        client.set(key, "x")
+        meter.record_exception(raised(KeyError(1)))
+        meter.record_exception(other)
+        meter.flush()
+        (drop,) = meter.health().losses
+        assert (drop.reason, drop.series, drop.events) == ("WRONGTYPE", "exceptions", 1)
+    assert client.zcard(INDEX) == 2
