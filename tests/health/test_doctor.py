@@ -10,6 +10,7 @@ from redmeter import Meter
 from redmeter import store as stores
 from redmeter.clock import ManualClock
 from redmeter.errors import AccessDenied, IncompatibleStore, StoreRefused, StoreUnavailable
+from redmeter.format.exception import group_of
 from redmeter.health import findings
 from redmeter.health.doctor import Health, examine
 from redmeter.health.findings import Finding, Sample
@@ -17,6 +18,9 @@ from redmeter.store import Store
 from support.servers import Server
 from support.stores import opened_store
 from support.waiting import eventually
+
+#: The key of a KeyError that has no traceback.
+EXCEPTION_KEY = f"redmeter:exception:{group_of('KeyError', ())}"
 
 
 @pytest.fixture
@@ -69,7 +73,7 @@ def test_an_empty_store_says_how_to_fill_it(server: Server) -> None:
     fix = "count in your application, or read an access log: redmeter replay FILE"
     assert only(health, "counters").fix == fix
     assert set(health.bytes.values()) == {0}
-    assert health.others == {"gauges": 0, "histograms": 0, "messages": 0}
+    assert health.others == {"gauges": 0, "histograms": 0, "messages": 0, "exceptions": 0}
     with server.client() as client:
         assert client.dbsize() == 0
     store.close()
@@ -240,16 +244,23 @@ def test_gauges_histograms_and_messages_are_counted_and_measured(
             meter.observe("took", 1.5, labels={"route": f"/{number}"})
             meter.gauge("depth").set(number)
             meter.log(f"logger{number}", "text")
+        meter.record_exception(KeyError("x"))
     store = stores.open(server.url)
     assert store is not None
     health = examine(store)
     store.close()
     assert not found(health, "counters")
-    assert health.others == {"gauges": 7, "histograms": 450, "messages": 150}
+    assert health.others == {
+        "gauges": 7,
+        "histograms": 450,
+        "messages": 150,
+        "exceptions": 1,
+    }
     for what, keys in (
         ("histograms", ("hist", "moments")),
         ("gauges", ("gauge",)),
         ("messages", ("recent", "common", "patterns", "distinct", "messages")),
+        ("exceptions", ("exception", "exceptions")),
     ):
         heads = tuple(f"redmeter:{key}:".encode() for key in keys)
         whole = sum(client.memory_usage(k) for k in client.keys("*") if k.startswith(heads))
@@ -273,6 +284,8 @@ def test_gauges_histograms_and_messages_are_counted_and_measured(
         ("histograms", "redmeter:hists:"),
         ("gauges", "redmeter:gauges:"),
         ("messages", "redmeter:messages:"),
+        ("exceptions", "redmeter:exceptions:"),
+        ("exceptions", EXCEPTION_KEY),
     ],
 )
 def test_what_is_no_histogram_gauge_or_message_fails_and_is_named(
@@ -283,6 +296,7 @@ def test_what_is_no_histogram_gauge_or_message_fails_and_is_named(
         meter.observe("took", 1.5)
         meter.gauge("depth").set(1)
         meter.log("app", "text")
+        meter.record_exception(KeyError("x"))
     assert examine(store).level != "fail"
     client.delete(key)
     client.set(key, "theirs")
@@ -294,9 +308,9 @@ def test_what_is_no_histogram_gauge_or_message_fails_and_is_named(
 
 def test_entries_of_other_indexes_that_are_none_are_a_warning(store: Store, client: Any) -> None:
     """As those of the counters' index are."""
-    for index in ("gauges", "hists", "messages"):
+    for index in ("gauges", "hists", "messages", "exceptions"):
         client.zadd(f"redmeter:{index}:", {"\x1b[31m": 0})
-    for topic in ("gauges", "histograms", "messages"):
+    for topic in ("gauges", "histograms", "messages", "exceptions"):
         finding = only(examine(store), topic)
         assert finding.level == "warn"
         assert finding.text == r"1 of 1 index entries are none, e.g. '\x1b[31m'"
