@@ -1,4 +1,4 @@
-"""Forgetting: remove everything stored for a series, for a logger, or for the label of marks.
+"""Forgetting: remove everything stored for a series, a logger, a mark or exceptions.
 
 Events that a writer still holds in memory are stored afterwards. Series that are no longer written
 expire automatically, and the cleaner removes their index entries.

@@ -398,10 +398,10 @@ class Meter(Queries):
         if problem:
             self._recorder.record_error("format", f"formatting a message: {problem}")
         if exception is not None:
-            place, told = describe_error(exception)
-            pattern, text = with_place(pattern, place), f"{text}\n{told}"
+            place, frames = describe_error(exception)
+            pattern, text = with_place(pattern, place), f"{text}\n{frames}"
             if stored in SEVERITIES:
-                self._recorder.record_exception(exception, "", told)
+                self._recorder.record_exception(exception, "", frames)
         self._recorder.log(name, stored, pattern, text, self._now())
 
     def record_exception(self, error: BaseException, *, route: str = "") -> None:

@@ -169,11 +169,11 @@ def operations(
         args += map(str, pair)
     newest = {group: start for start in sorted(found) for group in found[start]}
     named = [keys.exceptions, keys.key("exception", OTHER)]
-    told = [("", 0), ("", 0)]
+    losses = [("", 0), ("", 0)]
     for start in sorted(found):
         for group, one in found[start].items():
             named.append(keys.key("exception", group))
-            told.append(("exceptions", one.events))
+            losses.append(("exceptions", one.events))
             details = one.details if newest[group] == start else None
             args += (group, str(start), str(one.events), f"{one.first:.3f}", f"{one.last:.3f}")
             args += details or [""] * len(DETAILS)
@@ -184,7 +184,7 @@ def operations(
                     args += (f"{share.first:.0f}", f"{share.last:.0f}")
     if len(named) == 2:
         return ()
-    return (Operation("exception", tuple(named), tuple(args), lambda: told),)
+    return (Operation("exception", tuple(named), tuple(args), lambda: losses),)
 
 
 def counts_between(text: bytes | None, width: int, start: int, end: int) -> list[int]:

@@ -86,15 +86,15 @@ class RedmeterProcessor:
             said, words = _said(event)
             text = f"{words}{_pairs(event)}"
             error = error_of(event.get("exc_info")) or _current(event.get("exc_info"))
-            place, told = (
+            place, frames = (
                 _rendered(event.get("exception")) if error is None else describe_error(error)
             )
             name = event.get("logger") or getattr(logger, "name", None)
             name = name if isinstance(name, str) else "structlog"
             if error is not None:
-                self._intake.record_exception(name, level, error, told)
+                self._intake.record_exception(name, level, error, frames)
             stack = event.get("stack")
-            parts = (text, told, stack if isinstance(stack, str) else "")
+            parts = (text, frames, stack if isinstance(stack, str) else "")
             pattern: Fingerprint = with_place(said, place) if place else said
             self._intake.put(name, level, pattern, "\n".join(filter(None, parts)), time.time())
         except Exception as problem:  # noqa: BLE001 - of a value, or what is given is no event

@@ -380,10 +380,10 @@ class Requests:
     # Messages
 
     def _failed(self, method: str, route: str | None, error: BaseException) -> None:
-        place, told = describe_error(error)
+        place, frames = describe_error(error)
         what = f"{_method(method)} {_route(route)}"
-        self._instrumentation.record_exception(error, _route(route), told)
-        self._log("error", with_place(what, place), f"{what}\n{told}")
+        self._instrumentation.record_exception(error, _route(route), frames)
+        self._log("error", with_place(what, place), f"{what}\n{frames}")
 
     def _may_be_slow(
         self, method: str, route: str | None, path: str, seconds: float, spent: Spent | None

@@ -65,7 +65,7 @@ next_number: Callable[[], int] = itertools.count().__next__
 class Occurrence(NamedTuple):
     """Exceptions of one group and route, not redacted yet."""
 
-    #: Of the last one, Unix seconds.
+    #: Time of the last one, Unix seconds.
     time: float
     first: float
     #: How many exceptions, and how many of them the route is known of.
@@ -73,7 +73,7 @@ class Occurrence(NamedTuple):
     on_route: int
     group: str
     route: str
-    #: Of the last one; None if only the route is added.
+    #: Origin of the last one; None if only the route is added.
     origin: Origin | None
     traceback: str
 
@@ -141,7 +141,7 @@ def redact_exceptions(
         record_error: called where masking failed, see Redactor.
     """
     redactor = Redactor(rules.mask, record_error)
-    found: Found = {}
+    recorded: Found = {}
     for event in _coalesced(event for event in events if type(event) is Occurrence):
         start = slice_start(event.time, FINEST)
         counts = Share(event.events, event.first, event.time)
@@ -152,13 +152,13 @@ def redact_exceptions(
             {event.route: shares} if event.on_route else {},
             {release: counts} if release and event.events else {},
         )
-        _add(found.setdefault(start, {}), event.group, one)
+        _add(recorded.setdefault(start, {}), event.group, one)
     for event in events:
         if type(event) is not Occurrence:
             start, groups = event
             for group, one in groups.items():
-                _add(found.setdefault(start, {}), group, one)
-    return found
+                _add(recorded.setdefault(start, {}), group, one)
+    return recorded
 
 
 def _details(event: Occurrence, redactor: Redactor) -> Details | None:
@@ -289,11 +289,11 @@ class PendingExceptions(PendingByInterval[dict[str, Occurrences]]):
         series: Mapping[str, "PendingExceptions"],
         width: int,
     ) -> Operations:
-        found: Found = {}
+        intervals: Found = {}
         for run in series.values():
             for start, groups in run:
-                found.setdefault(start, {}).update(groups)
-        return exception.operations(keys, found, width)
+                intervals.setdefault(start, {}).update(groups)
+        return exception.operations(keys, intervals, width)
 
 
 def _size(one: Occurrences) -> int:
@@ -373,5 +373,5 @@ class Exceptions(RedactedInstrument):
     def _merge(self, events: list[Event]) -> list[Event]:
         if all(type(event) is not Occurrence for event in events):
             return events
-        found = redact_exceptions(events, self._rules, self._release, self._owner.record_error)
-        return list(found.items())
+        intervals = redact_exceptions(events, self._rules, self._release, self._owner.record_error)
+        return list(intervals.items())

@@ -196,12 +196,12 @@ class Registry:
 
     def exceptions(self) -> Exceptions:
         """Return the instrument of all exceptions, always the same."""
-        found = self._instruments.get((Exceptions, NAME))
-        if found is None:
+        instrument = self._instruments.get((Exceptions, NAME))
+        if instrument is None:
             made = Exceptions(self._owner, self._now, self._rules, self._release)
-            found = self._instruments.setdefault((Exceptions, NAME), made)
-        assert isinstance(found, Exceptions), "it was made as one"
-        return found
+            instrument = self._instruments.setdefault((Exceptions, NAME), made)
+        assert isinstance(instrument, Exceptions), "it was made as one"
+        return instrument
 
     def _cell(self, kind: type[Instrument], series: str) -> Instrument:
         found = self._instruments.get((kind, series))

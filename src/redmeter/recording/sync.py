@@ -314,11 +314,11 @@ class SyncRecorder:
         store = self._store
         if store is None:
             return
-        found = self._found(error, route, traceback)
-        events = sum(map(PendingExceptions.events_of, found.values()))
+        groups = self._found(error, route, traceback)
+        events = sum(map(PendingExceptions.events_of, groups.values()))
         part = store.shard("")
-        if found:
-            self._write(events, part, lambda _: exception.operations(part.keys, found, FINEST))
+        if groups:
+            self._write(events, part, lambda _: exception.operations(part.keys, groups, FINEST))
 
     def _found(self, error: BaseException, route: str, traceback: str | None) -> Found:
         event = occurrence(self._exceptions_number, error, self._now(), route, traceback)

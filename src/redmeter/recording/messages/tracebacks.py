@@ -99,7 +99,7 @@ class Origin(NamedTuple):
 
     #: Module and qualified name: `shop.errors.PaymentFailed`; `KeyError` of a built-in type.
     kind: str
-    #: What the exception says.
+    #: Its text.
     message: str
     #: The innermost frame of the application: `pay.py:42 in charge`; "" without a traceback.
     place: str
