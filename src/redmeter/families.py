@@ -55,8 +55,8 @@ class Family:
     #: Whether there is one key for the current hour and one for the hour before, next to strings
     #: that date them: see Keys.hourly_parts().
     hourly: bool = False
-    #: The shard of keys without NAME and LOGGER: "members" are spread, or all keys are in the "first"
-    #: shard, or "every" one has its own.
+    #: The shard of keys without NAME and LOGGER: "members" are spread; or the keys are in the
+    #: "first" shard; or "every" shard has its own.
     shard: Literal["members", "first", "every"] = "members"
     #: Whether a migration copies it. What it leaves is about the old store.
     copied: bool = True

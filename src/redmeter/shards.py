@@ -79,7 +79,7 @@ class ShardedKeys(Keys):
         return self.shards[shard].head + key[len(self.prefix) :]
 
     def in_each(self, key: str) -> list[str]:
-        """Return a key that every shard has, as it is in each of them; or one of the first shard."""
+        """Return a key as it is in each shard that has it: in all of them, or in the first."""
         if self.shard_of_key(key) is not None:
             return [key]
         return [self.in_shard(key, shard) for shard in range(len(self.shards))]

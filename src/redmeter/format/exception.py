@@ -163,7 +163,14 @@ def operations(
         width: of the intervals, seconds; 0: only the totals are counted.
     """
     precisions = [(p, kept) for p, kept in INTERVALS.items() if width and p % width == 0]
-    numbers = (LIFE, MAX_GROUPS, SILENT, MAX_ROUTES, MAX_RELEASES, len(keys.key("exception").encode()))
+    numbers = (
+        LIFE,
+        MAX_GROUPS,
+        SILENT,
+        MAX_ROUTES,
+        MAX_RELEASES,
+        len(keys.key("exception").encode()),
+    )
     args = [*map(str, numbers), str(len(precisions))]
     for pair in precisions:
         args += map(str, pair)
