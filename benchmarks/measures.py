@@ -17,7 +17,7 @@ from redmeter.formats import access_log
 from redmeter.ingest import lines
 from redmeter.ingest import replay as door
 from redmeter.keys import DEFAULT_RETENTION
-from redmeter.reading.series import read_series
+from redmeter.reading.samples import read_series
 from redmeter.store import Store
 from redmeter.store import open as open_store
 from redmeter.store.packing import pack

@@ -18,7 +18,7 @@ from redmeter.format.exponential_histogram import RELATIVE_ERROR, Distribution
 from redmeter.format.packed_text import buckets_text, moments_text
 from redmeter.format.statistics import LIFE
 from redmeter.keys import DEFAULT_HISTOGRAMS, Keys, entry
-from redmeter.reading.summaries import read_summaries
+from redmeter.reading.distributions import read_summaries
 from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.pending import PendingHistogram

@@ -12,16 +12,16 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Keys
 from redmeter.reading import (
     aggregates,
-    catalogue,
+    distributions,
     marks,
     messages,
     ranking,
+    samples,
     statistics,
-    summaries,
     top,
 )
-from redmeter.reading import series as reading
 from redmeter.reading.forecasts import either
+from redmeter.reading.names import read_names
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.reading.spread import Summary
 from redmeter.store import Store
@@ -124,7 +124,7 @@ class StoreBackend(Backend):
 
     def series_of(self, names: list[str], period: Period) -> dict[str, Series[int]]:
         precision, since, until, _, last = period
-        return reading.read_series(
+        return samples.read_series(
             self._store, names, precision, since=since, until=until, last=last
         )
 
@@ -144,7 +144,7 @@ class StoreBackend(Backend):
         return self._run(lambda keys: aggregates.read_summary(keys, selector, period))
 
     def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
-        return summaries.read_summaries(self._store, names, **period._asdict())
+        return distributions.read_summaries(self._store, names, **period._asdict())
 
     def _run(self, query: Callable[[Keys], Query[T]]) -> T:
         return run(self._store, lambda _: query(self._store.keys))[1]
@@ -171,7 +171,7 @@ class StoreBackend(Backend):
         return self._run(lambda keys: aggregates.read_total(keys, selector))
 
     def names(self, pattern: str, kind: str) -> list[str]:
-        return catalogue.read_names(
+        return read_names(
             self._store, pattern, gauges=kind == "gauges", histograms=kind == "histograms"
         )
 

@@ -34,7 +34,7 @@ from redmeter.format.hourly import THIS_HOUR
 from redmeter.format.moments import MAX_DOUBLE, Moments
 from redmeter.keys import MAX_SAMPLES, Kept, Keys, Retention, check_time, slice_start
 from redmeter.names import check_text
-from redmeter.reading.series import slices_of
+from redmeter.reading.samples import counts_of
 from redmeter.recording.messages.coalesce import TEXT_LIMIT
 from redmeter.recording.sync import check_written
 from redmeter.store import Store
@@ -133,7 +133,7 @@ def get_counter(
     name = check_text(name, "counter name")
     store = _store(conn)
     (reply,) = store.ask([("HGETALL", store.keys.count(precision, name))])
-    samples = sorted(slices_of(reply).items())
+    samples = sorted(counts_of(reply).items())
     if not samples:
         with contextlib.suppress(StoreError):  # who may read this key need not read the index
             _check_kept(store, name, precision)
@@ -170,7 +170,7 @@ def _check_kept(store: Store, name: str, precision: int) -> None:
             *(("HGETALL", store.keys.count(width, name)) for width in (*others, precision)),
         ]
     )
-    *lively, asked = map(slices_of, replies)
+    *lively, asked = map(counts_of, replies)
     since = int(raised(time_)[0]) - precision * SAMPLE_COUNT
     found_at = sorted(w for w, found in zip(others, lively, strict=True) if found)
     if not asked and any(max(found, default=since) > since for found in lively):

@@ -494,7 +494,7 @@ class Queries:
         Raises:
             InvalidValue: there is no such kind.
             TypeError: the pattern is no text.
-            LimitExceeded, StoreError: see redmeter.reading.catalogue.read_names.
+            LimitExceeded, StoreError: see redmeter.reading.names.read_names.
         """
         _check_text("a pattern", pattern)
         if kind not in KINDS:

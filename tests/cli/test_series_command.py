@@ -12,7 +12,7 @@ from redmeter import Meter, book
 from redmeter import store as stores
 from redmeter.cli import output
 from redmeter.keys import slice_start
-from redmeter.reading import catalogue
+from redmeter.reading import names as reading_names
 from redmeter.store import Store
 from support.commands import Done, is_clean
 from support.servers import Server
@@ -119,7 +119,7 @@ def test_names_are_suggested_where_there_are_too_many_to_look_through(
     for number in range(9):
         meter.count(f"sales{number}")
     meter.count("hits")
-    monkeypatch.setattr(catalogue, "MAX_NAMES", 5)
+    monkeypatch.setattr(reading_names, "MAX_NAMES", 5)
     done = redmeter("series", "hitz")
     assert (done.code, "redmeter names lists all" in done.err) == (1, True)
     assert redmeter("series", "hits2").err.endswith("available: hits\n")

@@ -9,7 +9,7 @@ import pytest
 
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning, forgetting
 from redmeter.keys import entry
-from redmeter.reading.catalogue import read_names
+from redmeter.reading.names import read_names
 from redmeter.shards import shard_of
 from redmeter.store import Store
 from redmeter.store import cluster as clusters

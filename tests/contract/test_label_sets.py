@@ -7,8 +7,9 @@ import pytest
 from redmeter import Meter
 from redmeter.errors import LimitExceeded
 from redmeter.reading import label_sets
-from redmeter.reading.join import Joined, counts_of, of_window
+from redmeter.reading.join import Joined, of_window
 from redmeter.reading.label_sets import LabelSets
+from redmeter.reading.samples import counts_of
 from redmeter.reading.windows import whole_window
 from support.stores import OpenMeter, exchanges
 

@@ -19,9 +19,10 @@ from redmeter import (
 )
 from redmeter.keys import DEFAULT_RETENTION, Retention, slice_start
 from redmeter.names import canonical
-from redmeter.reading import catalogue, top
-from redmeter.reading.catalogue import read_names
-from redmeter.reading.series import Grid, read_series, read_totals, window
+from redmeter.reading import names as reading_names
+from redmeter.reading import top
+from redmeter.reading.names import read_names
+from redmeter.reading.samples import Grid, read_series, read_totals, window
 from support import listings
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, rank, server_time
 
@@ -138,7 +139,7 @@ def test_a_series_is_what_a_plain_loop_makes_of_the_hash(
     reply = [part for s, n in stored.items() for part in (str(s).encode(), str(n).encode())]
     times = [None if bound is None else now + bound * precision for bound in (since, until)]
     grid = Grid(precision, *window(Retention({precision: kept}), precision, now, *times), now)
-    series = grid.series("x", reply)
+    series = grid.counter("x", reply)
     wanted = [
         start
         for start in range(newest - (kept - 1) * precision, newest + 1, precision)
@@ -196,7 +197,7 @@ def test_a_total_that_is_no_number_takes_no_other_away(
     store = open_store()
     count_all(store, {name: {int(server_time(client)): 3} for name in ("a", "b", "c")})
     client.hset("redmeter:total:", "b", "theirs")
-    assert read_totals(store, ["a", "b", "c", "none"]) == {"a": 3, "b": 0, "c": 3, "none": 0}
+    assert read_totals(store, ["a", "b", "c", "none"]) == {"a": 3, "c": 3}
     (record,) = caplog.records
     assert record.getMessage().endswith("something else under: 'redmeter:total: b'")
 
@@ -246,7 +247,7 @@ def test_more_candidates_than_a_ranking_may_count_are_an_error(
     with pytest.raises(LimitExceeded):
         rank(store, "*", 60)
     assert len(rank(store, "s1*", DAY)) == 3
-    monkeypatch.setattr(catalogue, "MAX_NAMES", 11)
+    monkeypatch.setattr(reading_names, "MAX_NAMES", 11)
     with pytest.raises(LimitExceeded):
         read_names(store)
 
@@ -365,7 +366,7 @@ def test_what_a_pattern_begins_with_narrows_what_is_looked_at(
     now = int(server_time(client))
     names = ["n1", "n10", "n11", 'n1{a="1"}', "n1点", "m[", "n", "n2", *(f"o{i}" for i in range(9))]
     count_all(store, {name: {now: 1} for name in names})
-    monkeypatch.setattr(catalogue, "MAX_NAMES", 5 if "\ud800" not in pattern else 50)
+    monkeypatch.setattr(reading_names, "MAX_NAMES", 5 if "\ud800" not in pattern else 50)
     assert read_names(store, pattern) == found
     assert sorted(str(row.key) for row in rank(store, pattern, DAY)) == found
 
@@ -378,7 +379,7 @@ def test_a_pattern_that_begins_with_too_little_text_is_told_to_begin_with_more(
     store = open_store()
     now = int(server_time(client))
     count_all(store, {f'n1{{a="{i}"}}': {now: 1} for i in range(6)})
-    monkeypatch.setattr(catalogue, "MAX_NAMES", 5)
+    monkeypatch.setattr(reading_names, "MAX_NAMES", 5)
     with pytest.raises(LimitExceeded, match="begin the pattern with more literal text"):
         read_names(store, pattern)
     monkeypatch.setattr(top, "MAX_SERIES", 5)

@@ -6,7 +6,7 @@ import pytest
 
 from redmeter import InvalidName, book
 from redmeter.forgetting import forget
-from redmeter.reading.catalogue import read_names
+from redmeter.reading.names import read_names
 from redmeter.resolve import resolve_name
 from support.stores import OpenMeter, OpenStore, exchanges
 

@@ -7,19 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from redmeter import InvalidValue, LimitExceeded, StoreRefused, UnknownPrecision
-from redmeter.keys import DEFAULT_HISTOGRAMS, HOUR, Retention, slice_start
+from redmeter.keys import DEFAULT_HISTOGRAMS, slice_start
 from redmeter.reading import selection
-from redmeter.reading.statistics import read_statistics
-from redmeter.reading.summaries import (
-    cover,
-    merged_slices,
+from redmeter.reading.distributions import (
     read_summaries,
-    window_of,
 )
+from redmeter.reading.statistics import read_statistics
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
@@ -41,15 +36,6 @@ HARD: dict[str, Any] = {
 def within(observed: list[tuple[float, float]], first: float, end: float) -> list[float]:
     """Return the values of [first, end)."""
     return [value for time, value in observed if first <= time < end]
-
-
-def fewest(first: int, end: int, *, running: bool) -> int:
-    """Return how many slices hold a window: hours as far as they fit, minutes for the rest."""
-    hours = range(-(-first // HOUR), -(-end // HOUR) if running else end // HOUR)
-    if not hours:
-        return (end - first) // 60
-    after = 0 if running else end - hours.stop * HOUR
-    return (hours.start * HOUR - first) // 60 + len(hours) + after // 60
 
 
 @pytest.mark.parametrize("kind", HARD)
@@ -261,90 +247,6 @@ def test_label_sets_of_a_name_merge_into_one(
     assert (labelled.count, labelled.low) == (len(posts), min(posts))
     one = meter.summary("x", precision=60, labels={"method": "GET", "route": "/3"})
     assert one.count == 30
-
-
-def test_a_window_as_a_whole_is_read_from_fewer_slices(
-    client: Any, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the same answer, in one round trip."""
-    rng, now = random.Random(2), server_time(client)
-    observed = [(now - rng.uniform(0, 9_000), rng.expovariate(1)) for _ in range(2_000)]
-    put_observed(client, {"x": observed})
-    store = open_store()
-    some: list[dict[str, Any]] = [{}, {"slices": 60}, {"since": now - 5_000, "until": now - 400}]
-    for options in some:
-        begun = -1
-        while begun != slice_start(server_time(client), 60):  # else a minute ended meanwhile
-            begun = slice_start(server_time(client), 60)
-            exact = read_summaries(store, ["x"], 60, **options)["x"]
-            view, _ = store.read()
-            asked = [options.get(name) for name in ("since", "until", "slices")]
-            window = window_of(view.histograms, 60, view.now, *asked)
-            fields = cover(view.histograms, view.now, *window)
-            with exchanges(monkeypatch) as seen:
-                found = merged_slices(store, ["x", "none"], fields)
-        assert len(seen) == 1
-        assert sum(map(len, fields.values())) == fewest(*window, running="until" not in options)
-        assert found["x"].buckets() == exact.buckets()
-        moments = found["x"].moments
-        assert (moments.count, moments.low, moments.high) == (exact.count, exact.low, exact.high)
-        assert exact.total is not None
-        assert math.isclose(moments.total, exact.total)
-        assert found["none"].count == 0
-
-
-@settings(max_examples=300)
-@given(
-    retention=st.dictionaries(
-        st.sampled_from([1, 2, 5, 7, 10, 30, 60, 300]), st.integers(1, 30), min_size=1, max_size=4
-    ),
-    now=st.floats(-1_000, 10_000),
-    data=st.data(),
-)
-def test_a_window_is_covered_exactly_by_the_fewest_kept_slices(
-    retention: dict[int, int], now: float, data: st.DataObject
-) -> None:
-    """Slice after slice without a hole, each of them kept; no other choice has fewer."""
-    kept = Retention(retention)
-    precision = data.draw(st.sampled_from(sorted(retention)))
-    last = slice_start(now, precision) - precision * data.draw(st.integers(0, kept[precision] - 1))
-    first = max(
-        kept.oldest(precision, now), last - precision * data.draw(st.integers(0, kept[precision]))
-    )
-    end = last + precision
-    found = cover(kept, now, first, end)
-    slices = sorted((start, p) for p, starts in found.items() for start in starts)
-    at = first
-    for start, width in slices:
-        assert start == at
-        assert start % width == 0
-        assert start >= kept.oldest(width, now)
-        at = start + width
-        assert at <= end or (end > now and at > now)
-    assert at >= end
-    # The fewest by trying all ways, from the front.
-    steps = {first: 0}
-    for start in range(first, end):
-        for width in retention if start in steps else ():
-            stop = start + width
-            fits = stop <= end or (end > now and stop > now)
-            if start % width == 0 and start >= kept.oldest(width, now) and fits:
-                stop = min(stop, end)
-                steps[stop] = min(steps.get(stop, 10**9), steps[start] + 1)
-    assert len(slices) == steps[end]
-
-
-def test_an_hour_and_a_half_is_an_hour_and_thirty_minutes() -> None:
-    """And what is running is covered by an hour that is."""
-    kept, noon = Retention({60: 120, 3600: 120}), 12 * 3600
-    assert cover(kept, noon + 3599, noon - 1800, noon + 3600) == {
-        60: [noon - 1800 + 60 * n for n in range(30)],
-        3600: [noon],
-    }
-    assert cover(kept, noon + 1810, noon - 60, noon + 1860) == {60: [noon - 60], 3600: [noon]}
-    before = cover(kept, noon + 1920, noon - 60, noon + 1860)
-    assert before == {60: [noon - 60 + 60 * n for n in range(32)]}
-    assert cover(kept, noon, noon, noon) == {}
 
 
 # --- Statistics by the hour ----------------------------------------------------------------

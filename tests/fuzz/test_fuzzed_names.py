@@ -13,7 +13,7 @@ from redmeter.format.message import MAX_SEVERITY, logger_of, name_of, parse_name
 from redmeter.keys import MAX_PRECISION, Keys, Retention, check_prefix, parse_changes, parse_entry
 from redmeter.names import MAX_BYTES, canonical, cleaned, format_name
 from redmeter.names import parse_name as parse_series
-from redmeter.reading.catalogue import matching, matching_ends
+from redmeter.reading.names import matching, matching_ends
 from redmeter.reading.ranking import ORDERS, Order
 from support.fuzzing import HOSTILE, assert_work_is_linear, fuzzed, fuzzed_slowly, grown, mutated
 

@@ -20,10 +20,8 @@ from redmeter.format.packed_text import parse_moments
 from redmeter.format.statistics import MEMBERS, merged
 from redmeter.health.writers import parse_writers
 from redmeter.keys import MAX_TIME
-from redmeter.reading.gauges import value_of
-from redmeter.reading.join import counts_of
 from redmeter.reading.messages import frequencies_of, seen_of, sources_of
-from redmeter.reading.series import Grid, slices_of, whole
+from redmeter.reading.samples import Grid, counts_of, number_of, value_of
 from redmeter.reading.sliding import slid
 from redmeter.store.config import read_meta
 from redmeter.types import Frequency
@@ -112,8 +110,8 @@ def test_a_counter_has_counts_that_fit_a_number_or_none(fields: dict[bytes, byte
     """By each of the ways in which hashes are read: for curves, for sums, for series."""
     flat = [part for pair in fields.items() for part in pair]
     grid = Grid(60, 1_699_999_860, 1_699_999_980, NOW)
-    series = grid.series("x", flat)
-    counts = [*slices_of(flat).values(), *counts_of(flat).values(), *map(whole, fields.values())]
+    series = grid.counter("x", flat)
+    counts = [*counts_of(flat).values(), *map(number_of, fields.values())]
     for count in (*counts, *series.values):
         assert -MOST - 1 <= count <= MOST
 
@@ -258,7 +256,7 @@ def work_on_all(text: str) -> None:
     packed_text.parse(BUCKETS[0].encode(), data)
     parse_moments(data)
     value_of(data, 0, 60)
-    whole(data)
+    number_of(data)
     hour_of(data, NOW)
     parse_entry(data)
     mark.parse(data)

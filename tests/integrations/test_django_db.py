@@ -58,7 +58,7 @@ def end():
     }))
 
 def names():
-    from redmeter.reading.catalogue import read_names
+    from redmeter.reading.names import read_names
     return read_names(meter()._store, "*", histograms=True)
 """
 

@@ -13,9 +13,9 @@ import pytest
 from redmeter import Meter, StoreRefused, StoreUnavailable, cleaning
 from redmeter.clock import ManualClock
 from redmeter.health.doctor import examine
-from redmeter.reading.catalogue import read_names
 from redmeter.reading.join import Joined, join, of_field, of_window
-from redmeter.reading.series import read_totals
+from redmeter.reading.names import read_names
+from redmeter.reading.samples import read_totals
 from redmeter.reading.windows import whole_window
 from redmeter.shards import TAGS
 from redmeter.store import Store, retry

@@ -8,7 +8,7 @@ import pytest
 
 from redmeter import AccessDenied, Meter, StoreError, StoreRefused, StoreUnavailable
 from redmeter.health import doctor
-from redmeter.reading.catalogue import read_names
+from redmeter.reading.names import read_names
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
 from redmeter.store.replies import Reply

@@ -22,10 +22,10 @@ from redmeter.dashboard.endpoints import ENDPOINTS, parse
 from redmeter.dashboard.serialize import as_json
 from redmeter.health.doctor import examine
 from redmeter.keys import entry
-from redmeter.reading.catalogue import read_names
 from redmeter.reading.join import Ask, Joined, join, join_newest, of_field, of_window
+from redmeter.reading.names import read_names
 from redmeter.reading.overview import Watch
-from redmeter.reading.series import read_series, read_totals
+from redmeter.reading.samples import read_series, read_totals
 from redmeter.reading.windows import whole_window
 from redmeter.shards import SHARDS, ShardedKeys, shard_of
 from redmeter.store import Store, indexes

@@ -22,9 +22,9 @@ from redmeter.cli.app import (
 )
 from redmeter.cli.selectors import Aggregate, Exact, Labels, selector_of
 from redmeter.cli.suggestions import suggestion
-from redmeter.reading import catalogue
 from redmeter.reading.aggregates import check_aggregate, read_forecast, read_total
 from redmeter.reading.forecasts import check_ahead
+from redmeter.reading.names import read_names
 from redmeter.reading.selection import selects
 from redmeter.store import Store
 from redmeter.store.query import run
@@ -92,7 +92,7 @@ def _why(store: Store, found: Forecast, selector: Selector) -> tuple[str, int, s
     name, pattern = found.name, glob.escape(selector.name) + "*"
 
     def exists(**kind: bool) -> bool:
-        names = catalogue.read_names(store, pattern, **kind)
+        names = read_names(store, pattern, **kind)
         return any(selects(selector, one) for one in names)
 
     _, totals = run(store, lambda _: read_total(store.keys, selector))

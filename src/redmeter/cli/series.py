@@ -25,11 +25,11 @@ from redmeter.cli.selectors import Aggregate, By, Exact, Labels, named, selector
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
 from redmeter.keys import Kept
-from redmeter.reading import catalogue
 from redmeter.reading.aggregates import check_aggregate, read_counter, read_gauge, read_total
 from redmeter.reading.marks import read_marks
+from redmeter.reading.names import read_names
+from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of, selects
-from redmeter.reading.series import stored_totals
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
 from redmeter.types import Mark, Period, Selector, Series
@@ -104,12 +104,10 @@ def _named(store: Store, pattern: str, kind: str) -> list[tuple[str, str, int | 
     Gauges and histograms have no grand total, and neither have counters that only other programs
     or redmeter.book write.
     """
-    found = catalogue.read_names(
-        store, pattern, gauges=kind == "gauges", histograms=kind == "histograms"
-    )
+    found = read_names(store, pattern, gauges=kind == "gauges", histograms=kind == "histograms")
     totals: dict[str, int] = {}
     for at in range(0, len(found) if kind == "counters" else 0, 5_000):
-        totals |= stored_totals(store, found[at : at + 5_000])
+        totals |= read_totals(store, found[at : at + 5_000])
     return [(name, _KINDS[kind], totals.get(name)) for name in found]
 
 
@@ -251,7 +249,7 @@ def _rows(
 
 
 def _is_gauge(store: Store, selector: Selector) -> bool:
-    names = catalogue.read_names(store, glob.escape(selector.name) + "*", gauges=True)
+    names = read_names(store, glob.escape(selector.name) + "*", gauges=True)
     return any(selects(selector, name) for name in names)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from redmeter.errors import InvalidName, LimitExceeded
 from redmeter.names import parse_name
-from redmeter.reading import catalogue
+from redmeter.reading.names import read_names
 from redmeter.store import Store
 
 #: Names suggested for one that is not there, and those that are compared with it.
@@ -27,13 +27,13 @@ def stored(store: Store, name: str) -> Stored:
     """Return the series of a name, with labels and without.
 
     Raises:
-        LimitExceeded, StoreError: see catalogue.read_names().
+        LimitExceeded, StoreError: see read_names().
     """
     literal = glob.escape(name)
 
     def read(**kind: bool) -> list[str]:
         patterns = (literal, literal + "{*")
-        return [one for each in patterns for one in catalogue.read_names(store, each, **kind)]
+        return [one for each in patterns for one in read_names(store, each, **kind)]
 
     return Stored(read(), read(histograms=True), read(gauges=True))
 
@@ -72,7 +72,7 @@ def suggestion(store: Store, name: str, *, histograms: bool = False) -> str:
 
 def _similar(store: Store, base: str, *, histograms: bool) -> list[str]:
     def read(pattern: str) -> list[str]:
-        return catalogue.read_names(store, pattern, histograms=histograms)
+        return read_names(store, pattern, histograms=histograms)
 
     near = read(glob.escape(base[:4]) + "*")
     return near or difflib.get_close_matches(base, read("*")[:_COMPARED])

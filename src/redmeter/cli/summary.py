@@ -22,9 +22,9 @@ from redmeter.cli.app import (
 from redmeter.cli.selectors import By, Exact, Labels, named, selector_of
 from redmeter.cli.suggestions import suggestion
 from redmeter.errors import InvalidSetting
-from redmeter.reading import catalogue
 from redmeter.reading.aggregates import read_summary
 from redmeter.reading.marks import read_marks
+from redmeter.reading.names import read_names
 from redmeter.reading.selection import name_of, selects
 from redmeter.reading.spread import Spread, Summary
 from redmeter.store import Store
@@ -103,13 +103,11 @@ def summary(
 
 def _hint(store: Store, selector: Selector) -> str:
     name, pattern = name_of(selector), glob.escape(selector.name) + "*"
-    found = catalogue.read_names(store, pattern, histograms=True)
+    found = read_names(store, pattern, histograms=True)
     if any(selects(selector, one) for one in found):
         return "a coarser precision may reach further back, e.g. -p 1h"
     for kind, gauges in (("a counter", False), ("a gauge", True)):
-        if any(
-            selects(selector, one) for one in catalogue.read_names(store, pattern, gauges=gauges)
-        ):
+        if any(selects(selector, one) for one in read_names(store, pattern, gauges=gauges)):
             return f"it is {kind}: redmeter series {shlex.quote(name)}"
     return suggestion(store, name, histograms=True)
 

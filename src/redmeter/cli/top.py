@@ -26,7 +26,7 @@ from redmeter.cli.app import (
 from redmeter.cli.suggestions import labels_of, stored, suggestion
 from redmeter.cli.times import Since, Until, moment
 from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
-from redmeter.reading import catalogue
+from redmeter.reading.names import read_names
 from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, ORDERS, Order
 from redmeter.reading.top import read_top
 from redmeter.store import Store
@@ -237,7 +237,7 @@ def _why_nothing(
 def _why_none_failed(store: Store, pattern: str, failing: Mapping[str, str]) -> str:
     """Return why no series that matches a pattern can have failed; "" if some can."""
     try:
-        names = catalogue.read_names(store, pattern)
+        names = read_names(store, pattern)
     except LimitExceeded:
         return ""
     labels = labels_of(names)
@@ -265,7 +265,7 @@ def _nothing_failed(
         text += ["nothing was counted in it at all", *farther]
     with contextlib.suppress(LimitExceeded):
         patterned = glob.escape(name) != name
-        names = catalogue.read_names(store, name) if patterned else stored(store, name).counters
+        names = read_names(store, name) if patterned else stored(store, name).counters
         labels = labels_of(names)
         for key, value in failing.items():
             if value not in labels.get(key, ()):

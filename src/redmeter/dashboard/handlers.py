@@ -16,14 +16,15 @@ from redmeter.health import doctor
 from redmeter.health.findings import Finding
 from redmeter.health.writer_findings import PANEL
 from redmeter.queries import select
-from redmeter.reading import catalogue, curves, http, listing
+from redmeter.reading import curves, http, listing
 from redmeter.reading import detail as reading_detail
 from redmeter.reading import overview as reading_overview
 from redmeter.reading.aggregates import read_counter, read_forecast, read_gauge, read_summary
 from redmeter.reading.marks import read_marks_now
+from redmeter.reading.names import read_names_now
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row
-from redmeter.reading.series import window
+from redmeter.reading.samples import window
 from redmeter.reading.talk import talk
 from redmeter.reading.top import top as rank
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
@@ -89,7 +90,7 @@ def _selectors(values: Values) -> list[Selector]:
 
 def names(store: Store, values: Values) -> schemas.NamesAnswer:
     """Answer /api/names."""
-    view, found = catalogue.read_names_now(store, values["pattern"], values["kind"])
+    view, found = read_names_now(store, values["pattern"], values["kind"])
     return schemas.NamesAnswer(
         now=view.now,
         missing=store.skipped(),

@@ -1,14 +1,13 @@
 """Queries: functions that read a store and return values.
 
     selection.py   the stored series that a name means; aggregates.py merges or groups them
-    series.py      samples and grand totals of counters
-    gauges.py      samples of gauges
-    summaries.py   the distribution of observed values, as a Spread (spread.py)
-    statistics.py  observed values by hour
+    samples.py     samples of counters and gauges on a grid of intervals, grand totals
+    distributions.py  distributions of histograms, as a Spread (spread.py)
+    statistics.py  histograms by hour
     messages.py    logs: the newest messages, patterns, and changes
     marks.py       marks, such as deploys
     forecasts.py   expected ranges
-    catalogue.py   the names of all series
+    names.py       the names of all series
     top.py         rankings; ranking.py makes the rows
 
 Each reads the time and the retention from the store, in the same round trip as the data.

@@ -12,9 +12,10 @@ from typing import TypeVar
 from redmeter.errors import InvalidName, InvalidValue
 from redmeter.keys import Keys
 from redmeter.names import parse_name
+from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.forecasts import check_ahead, either
 from redmeter.reading.foreign_keys import readable
-from redmeter.reading.gauges import laid
+from redmeter.reading.samples import Grid, counts_among, window
 from redmeter.reading.selection import (
     GroupKey,
     name_of,
@@ -22,9 +23,7 @@ from redmeter.reading.selection import (
     selects,
     split,
 )
-from redmeter.reading.series import Grid, counts_among, window
 from redmeter.reading.spread import Summary
-from redmeter.reading.summaries import SummaryGrid
 from redmeter.store import View, indexes
 from redmeter.store.query import Query, together
 from redmeter.store.replies import Reply, raised
@@ -69,7 +68,7 @@ def counted(
 ) -> list[tuple[GroupKey, Series[int]]]:
     """Sum the hashes of counters."""
     grid = _grid(view, period)
-    parts = {name: grid.series(name, reply).values for name, (reply,) in found.items()}
+    parts = {name: grid.counter(name, reply).values for name, (reply,) in found.items()}
     return summed_up(parts, selector, period.precision, grid.starts, running=grid.running)
 
 
@@ -131,7 +130,7 @@ def measured(
 ) -> list[tuple[GroupKey, Series[float | None]]]:
     """Aggregate the hashes of gauges."""
     grid = _grid(view, period)
-    parts = {name: laid(grid, name, reply).values for name, (reply,) in found.items()}
+    parts = {name: grid.gauge(name, reply).values for name, (reply,) in found.items()}
     return aggregated(
         parts, selector, period.precision, grid.starts, aggregate, running=grid.running
     )

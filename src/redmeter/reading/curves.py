@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from redmeter.keys import Keys, Retention
-from redmeter.reading import label_sets
-from redmeter.reading.gauges import value_of
-from redmeter.reading.series import slices_of
+from redmeter.reading import label_sets, samples
+from redmeter.reading.distributions import SummaryGrid
 from redmeter.reading.spread import Spread, Summary
-from redmeter.reading.summaries import SummaryGrid
 from redmeter.reading.windows import Window
 from redmeter.store import View
 from redmeter.store.query import Query, Read
-from redmeter.store.replies import Command, Reply, is_misplaced, pairs, raised
+from redmeter.store.replies import Command, Reply, is_misplaced, raised
 from redmeter.types import Series
 
 #: The percentile of a curve of observed values.
@@ -63,31 +61,33 @@ def counted(
         of: how many counters there are.
         partial: whether its newest interval is still running.
     """
-    found: dict[int, int] = {}
-    for reply in replies:
-        if not is_misplaced(reply):
-            for at, count in slices_of(reply).items():
-                found[at] = found.get(at, 0) + count
-    starts = range(start, int(now) + 1, precision)
-    oldest = next((at for at in starts if at in found), None)
-    if oldest is None:
-        return Curve(name, "counter", precision, start, examined=len(replies), of=of)
-    values: list[float | None] = [found.get(at, 0) for at in starts if at >= oldest]
-    return Curve(
-        name, "counter", precision, oldest, values, partial=partial, examined=len(replies), of=of
-    )
+    values = samples.summed(replies, range(start, int(now) + 1, precision))
+    curve = _curve_from("counter", name, precision, start, values, partial=partial)
+    curve.examined, curve.of = len(replies), of
+    return curve
 
 
 def measured(name: str, reply: Reply, precision: int, start: int, now: float) -> Curve:
     """Read the curve of a gauge."""
-    texts = {} if is_misplaced(reply) else dict(pairs(raised(reply)))
-    starts = range(start, int(now) + 1, precision)
-    values = [value_of(texts.get(b"%d" % at), at, precision) for at in starts]
-    oldest = next((at for at, value in enumerate(values) if value is not None), None)
-    if oldest is None:
-        return Curve(name, "gauge", precision, start)
+    values = samples.measured(reply, range(start, int(now) + 1, precision))
+    return _curve_from("gauge", name, precision, start, values)
+
+
+def _curve_from(
+    kind: str,
+    name: str,
+    precision: int,
+    start: int,
+    values: Sequence[float | None],
+    *,
+    partial: bool = True,
+) -> Curve:
+    """Return the values from the oldest sample on as a curve."""
+    first = samples.first_sample(values)
+    if first == len(values):
+        return Curve(name, kind, precision, start)
     return Curve(
-        name, "gauge", precision, start + oldest * precision, values[oldest:], partial=True
+        name, kind, precision, start + first * precision, list(values[first:]), partial=partial
     )
 
 

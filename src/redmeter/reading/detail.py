@@ -29,7 +29,7 @@ from redmeter.reading.label_sets import (
     histogram_counts,
     histogram_reads,
 )
-from redmeter.reading.series import whole
+from redmeter.reading.samples import number_of
 from redmeter.reading.spread import Summary
 from redmeter.reading.windows import (
     Frame,
@@ -150,10 +150,12 @@ def detail(
         _tell(found, kind, replies[1:], chosen, observed, view)
         totals = there(replies[0], ())
         total = (
-            sum(map(whole, totals)) if totals and len(chosen) == label_sets[kind].total else None
+            sum(map(number_of, totals))
+            if totals and len(chosen) == label_sets[kind].total
+            else None
         )
     if found.kind == "counter" and total is not None:
-        found.total = whole(total)
+        found.total = number_of(total)
     if found.kind in label_sets:
         known = label_sets[found.kind]
         found.sets_of, found.sets_examined = known.total, len(known.by_name)

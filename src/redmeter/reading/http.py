@@ -13,11 +13,11 @@ from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.keys import Keys
 from redmeter.names import HITS, REQUESTS, SECONDS
 from redmeter.reading.curves import asked_counts
+from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Ask, Joined, of_before, of_window
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.routes import Route, RouteCounts, RouteDurations, RouteTable
-from redmeter.reading.series import whole
-from redmeter.reading.summaries import slices_answered, slices_asked
+from redmeter.reading.samples import number_of
 from redmeter.reading.totals import Totals, totals
 from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store
@@ -80,7 +80,7 @@ def _routes(
     )
     waiting = [requests, seconds]
     _, replies = yield [one.read() for one in waiting] + [one.number for one in waiting]
-    found = RouteTable([], of=whole(replies[2]), timed=whole(replies[3]))
+    found = RouteTable([], of=number_of(replies[2]), timed=number_of(replies[3]))
     while waiting:
         for one, reply in zip(waiting, replies, strict=False):
             one.take(reply)

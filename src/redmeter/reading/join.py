@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, StoreError
-from redmeter.format.counter import count_of
 from redmeter.keys import Keys, slice_start
 from redmeter.names import SeriesName, parse_name
 from redmeter.reading.foreign_keys import there
@@ -173,14 +172,3 @@ def series_in(joined: Iterable[Joined]) -> Iterator[tuple[str, SeriesName, Seque
                 yield stored, parse_name(stored), replies
             except (UnicodeDecodeError, InvalidName):
                 continue  # written by someone else
-
-
-def counts_of(reply: Sequence[bytes]) -> dict[int, int]:
-    """Read the slices of a counter in a join: start -> count."""
-    found = {}
-    for start, value in zip(reply[::2], reply[1::2], strict=True):
-        try:
-            found[int(start)] = count_of(value)
-        except ValueError:
-            continue  # somebody else's
-    return found

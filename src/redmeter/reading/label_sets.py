@@ -14,7 +14,8 @@ from redmeter.format.packed_text import parse_moments
 from redmeter.keys import Keys, entry
 from redmeter.names import parse_name
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.join import Ask, Joined, counts_of, join, of_window
+from redmeter.reading.join import Ask, Joined, join, of_window
+from redmeter.reading.samples import counts_of
 from redmeter.reading.windows import Window
 from redmeter.store import indexes
 from redmeter.store.query import Read

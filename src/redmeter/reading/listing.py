@@ -12,11 +12,11 @@ from typing import Any
 
 from redmeter.families import INDEX_OF
 from redmeter.keys import Kept, Keys, entry
-from redmeter.reading.catalogue import matching_ends
 from redmeter.reading.curves import Curve, asked_counts, counted
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Joined, join
 from redmeter.reading.label_sets import base_of
+from redmeter.reading.names import matching_ends
 from redmeter.reading.rowcurves import row_curves
 from redmeter.reading.rows import (
     Row,
@@ -91,7 +91,7 @@ def listing(
     Args:
         window: of the kind.
         kind: one of KINDS.
-        pattern: as for names: see catalogue.py.
+        pattern: as for names: see names.py.
         grouped: one row for all label sets of a name.
         order: one of ORDERS, see rows.place(). Gauges are listed by name in any case.
         limit, offset: which rows.

@@ -14,10 +14,10 @@ from redmeter.format.moments import Sums
 from redmeter.format.packed_text import merge_moments
 from redmeter.keys import slice_start
 from redmeter.names import HITS, is_failure
-from redmeter.reading.join import Joined, counts_of, series_in
+from redmeter.reading.join import Joined, series_in
 from redmeter.reading.label_sets import OTHER
 from redmeter.reading.ranking import bound
-from redmeter.reading.sparks import drawn
+from redmeter.reading.samples import counts_of, summed
 from redmeter.reading.windows import Window
 from redmeter.store.replies import Reply
 
@@ -166,7 +166,7 @@ class RouteCounts:
         for route, some in self._series.items():
             if some[0] in answers:
                 parts = [answers[name] for name in some if name in answers]
-                self.by_route[route].values = drawn(parts, slots)
+                self.by_route[route].values = summed(parts, slots)
 
 
 def route_of(labels: Iterable[tuple[str, str]]) -> str:

@@ -15,10 +15,8 @@ from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, slice_start
 from redmeter.reading.curves import QUANTILE
 from redmeter.reading.foreign_keys import there
-from redmeter.reading.gauges import value_of
 from redmeter.reading.rows import RowGroup
-from redmeter.reading.series import whole
-from redmeter.reading.sparks import drawn
+from redmeter.reading.samples import measured, number_of, summed
 from redmeter.reading.spread import Texts
 from redmeter.reading.windows import Window
 from redmeter.store import View, indexes
@@ -103,7 +101,7 @@ class _Counts:
     def tell(self, replies: Sequence[Reply], _: View) -> None:
         """Write down what was answered to the commands."""
         row, answers = self._group.row, iter(replies[self._curves :])
-        row.values = drawn(replies[: self._curves], self._slots)
+        row.values = summed(replies[: self._curves], self._slots)
         now, before, totals = (
             [reply for _, reply in zip(some, answers, strict=False) if not is_misplaced(reply)]
             for some in (self._now, self._before, self._totals)
@@ -114,7 +112,7 @@ class _Counts:
             row.before = _summed(before)
         if self._totals:
             ever = [text for reply in totals for text in raised(reply)]
-            self._group.total = None if None in ever or not ever else sum(map(whole, ever))
+            self._group.total = None if None in ever or not ever else sum(map(number_of, ever))
 
 
 def _asked(keys: Keys, names: Iterable[str], fields: Mapping[int, Sequence[int]]) -> list[Command]:
@@ -126,7 +124,7 @@ def _asked(keys: Keys, names: Iterable[str], fields: Mapping[int, Sequence[int]]
 
 
 def _summed(replies: Iterable[Reply]) -> int:
-    return sum(whole(text) for reply in replies for text in raised(reply))
+    return sum(number_of(text) for reply in replies for text in raised(reply))
 
 
 class _Samples:
@@ -145,9 +143,8 @@ class _Samples:
         """Write down what was answered to the commands."""
         if not replies or is_misplaced(replies[0]):
             return
-        row, slots = self._row, self._slots
-        texts = dict(pairs(raised(replies[0])))
-        row.values = [value_of(texts.get(b"%d" % at), at, slots.step) for at in slots]
+        row = self._row
+        row.values = measured(replies[0], self._slots)
         known = [value for value in row.values if value is not None]
         row.count, row.value = len(known), known[-1] if known else None
 

@@ -25,9 +25,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from redmeter.keys import Kept, entry
-from redmeter.reading.catalogue import matching_ends
 from redmeter.reading.join import Joined, join
 from redmeter.reading.listing import MAX_LISTED, Listing, index_of, window_for
+from redmeter.reading.names import matching_ends
 from redmeter.reading.rows import (
     RowGroup,
     RowRanking,

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from redmeter.format.moments import Sums
 from redmeter.format.packed_text import merge_moments
 from redmeter.keys import Keys
-from redmeter.reading.catalogue import matching
-from redmeter.reading.join import Ask, Joined, counts_of, of_before, of_field, of_window
+from redmeter.reading.join import Ask, Joined, of_before, of_field, of_window
 from redmeter.reading.label_sets import base_of
-from redmeter.reading.series import whole
+from redmeter.reading.names import matching
+from redmeter.reading.samples import counts_of, number_of
 from redmeter.reading.windows import Window
 from redmeter.store.replies import Reply
 
@@ -117,7 +117,7 @@ class RowGroup:
             replies = [window, *rest]
             # Other programs count without grand totals.
             known = self.total is not None and ever is not None
-            self.total = (self.total or 0) + whole(ever) if known else None
+            self.total = (self.total or 0) + number_of(ever) if known else None
         else:
             self.total = None
         sums = [_sum(row.kind, reply) for reply in replies] or [Sums()]
@@ -172,7 +172,7 @@ def add_members(
     Args:
         groups: the rows by name; missing ones are added.
         kind: one of KINDS.
-        pattern: only series that match it; see catalogue.py.
+        pattern: only series that match it; see names.py.
         grouped: one row for all label sets of a name.
     """
     names = {member: name_of(member) for member in joined.members}

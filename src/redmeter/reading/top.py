@@ -18,10 +18,11 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.moments import Sums
 from redmeter.format.packed_text import merge_moments
 from redmeter.keys import Kept, Keys, Retention, entry
-from redmeter.reading.catalogue import matching, matching_ends
+from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.foreign_keys import warn_of
 from redmeter.reading.join import Ask, Joined, join, of_counts, of_window
 from redmeter.reading.label_sets import LabelSets, has_labels
+from redmeter.reading.names import matching, matching_ends
 from redmeter.reading.ranking import (
     check,
     choose,
@@ -31,7 +32,6 @@ from redmeter.reading.ranking import (
     rank_percentiles,
     rank_values,
 )
-from redmeter.reading.summaries import slices_answered, slices_asked
 from redmeter.reading.windows import Window, window_of
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run

@@ -32,10 +32,10 @@ from redmeter.reading.curves import (
     spread,
     summed,
 )
+from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, series_in
 from redmeter.reading.label_sets import LabelSets
-from redmeter.reading.series import whole
-from redmeter.reading.summaries import slices_answered, slices_asked
+from redmeter.reading.samples import number_of
 from redmeter.reading.windows import Window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
@@ -157,13 +157,13 @@ def totals(
     )
     known = count + (count_before or 0)
     found = Totals(
-        bool(hits.values) or (whole(ever) > 0 and not is_misplaced(counts)),
+        bool(hits.values) or (number_of(ever) > 0 and not is_misplaced(counts)),
         hits,
         failed,
         count,
         count_before,
         # Next to nothing was before that.
-        began=bool(count) and whole(ever) - known <= _LITTLE * known,
+        began=bool(count) and number_of(ever) - known <= _LITTLE * known,
         failures=Failures(_sum(failed), _sum(hits, failed.start) if failed.values else 0),
         failures_before=_failures(old, old_failed, since),
         drawn=[*drawn],

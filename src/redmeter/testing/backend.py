@@ -12,9 +12,12 @@ from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
 from redmeter.names import parse_name
 from redmeter.reading.aggregates import aggregated, summed_up
-from redmeter.reading.catalogue import matching
+from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
+from redmeter.reading.distributions import window_of
 from redmeter.reading.messages import check_limit
+from redmeter.reading.names import matching
 from redmeter.reading.ranking import check, intervals_of, rank_counts
+from redmeter.reading.samples import check_number, window
 from redmeter.reading.selection import (
     MAX_HISTOGRAMS,
     MAX_SERIES,
@@ -24,10 +27,7 @@ from redmeter.reading.selection import (
     selects,
     split,
 )
-from redmeter.reading.series import check_number, window
 from redmeter.reading.spread import Summary
-from redmeter.reading.summaries import MAX_SERIES as MAX_NAMES
-from redmeter.reading.summaries import window_of
 from redmeter.testing.readings import (
     Window,
     by_the_hour,

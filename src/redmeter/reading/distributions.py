@@ -1,12 +1,8 @@
-"""Summaries: how observed values were spread, over a window and slice by slice.
+"""Distributions of histograms: over a whole window, and interval by interval.
 
-Only the newest samples of the retention count, as for counters; see series.py. A slice lies in two
-hashes, buckets and moments, of which one without the other is nobody's: see format/packed_text.py.
-
-Where only the window as a whole is asked for, as by rankings, it is covered by the fewest slices of
-all precisions that are kept: an hour and a half is an hour and thirty minutes, not ninety minutes.
-Distributions merge exactly, so the answer is the same, with fewer slices to read. Where precisions
-do not agree, as with one that came to be kept within the window, the coarser ones count.
+Only the newest samples of the retention count, as for counters; see samples.py. An interval has a
+field in two hashes, buckets and moments. One without the other is ignored: see
+format/packed_text.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +13,13 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, Retention, slice_start
 from redmeter.reading.foreign_keys import readable
-from redmeter.reading.series import window
+from redmeter.reading.samples import first_sample, window
 from redmeter.reading.spread import Spread, Summary, Texts, spread_of
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, pairs
 from redmeter.types import Series
 
-#: Most series that are summed up by one request, each by itself.
+#: Most series of one request, a summary of each.
 MAX_SERIES = 500
 
 
@@ -37,60 +33,39 @@ def read_summaries(
     slices: int | None = None,
     last: float | None = None,
 ) -> dict[str, Summary]:
-    """Read how the values of many series were spread, in one round trip.
+    """Read the distributions of many series in one round trip.
 
     Args:
         names: in their stored spelling.
-        precision: slice width, seconds.
-        since, until: leave out slices that end before or start after, Unix seconds.
-        slices: no more than so many of the newest, the running one included.
+        precision: interval width, seconds.
+        since, until: leave out intervals that end before or start after, Unix seconds.
+        slices: only so many of the newest intervals, the running one included.
 
     Returns:
-        A summary for every name; an empty one where nothing is kept. Names under whose keys
-        another program keeps something else are left out: see foreign_keys.py.
+        A summary for every name; an empty one if nothing is kept. Names under whose keys
+        another program stores something else are left out: see foreign_keys.py.
 
     Raises:
-        UnknownPrecision: the store does not keep it of histograms; the error lists those it keeps.
-        LimitExceeded: over MAX_SERIES names, or more slices than are kept.
-        StoreError: the server cannot be reached or refuses.
+        UnknownPrecision: histograms do not have it; the error lists those they have.
+        LimitExceeded: over MAX_SERIES names, or more intervals than are kept.
+        StoreError: the server is unreachable or refuses the command.
     """
     if len(names) > MAX_SERIES:
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
     view, replies = store.read(_whole_hashes(store, names, precision))
     grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices, last)
-    found = readable(dict(zip(names, _two(replies), strict=True)))
-    return {name: grid.summary(name, [hashes]) for name, hashes in found.items()}
-
-
-def merged_slices(
-    store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
-) -> dict[str, Distribution]:
-    """Read slices of many series, and merge those of each; a round trip for MAX_SERIES of them.
-
-    Args:
-        fields: precision -> starts of slices.
-
-    Returns:
-        Those that can be read: see foreign_keys.py.
-    """
-    found: dict[str, Distribution] = {}
-    for at in range(0, len(names), MAX_SERIES):
-        found |= _merged_slices(store, names[at : at + MAX_SERIES], fields)
-    return found
-
-
-def _merged_slices(
-    store: Store, names: Sequence[str], fields: Mapping[int, Sequence[int]]
-) -> dict[str, Distribution]:
-    commands = slices_asked(store.keys, names, fields)
-    replies = store.ask(commands) if commands else []
-    return slices_answered(names, fields, replies)
+    series = readable(dict(zip(names, _two(replies), strict=True)))
+    return {name: grid.summary(name, [hashes]) for name, hashes in series.items()}
 
 
 def slices_asked(
     keys: Keys, names: Sequence[str], fields: Mapping[int, Sequence[int]]
 ) -> list[Command]:
-    """Return the commands that read slices of many series: see merged_slices()."""
+    """Return the commands that read intervals of many series: buckets and moments of each.
+
+    Args:
+        fields: precision -> starts of intervals.
+    """
     texts = {precision: [*map(str, starts)] for precision, starts in fields.items()}
     return [
         ("HMGET", key(precision, name), *starts)
@@ -107,22 +82,25 @@ def slices_answered(
     *,
     needed: bool = True,
 ) -> dict[str, Distribution]:
-    """Read the replies to slices_asked(): see merged_slices().
+    """Merge the intervals of each series, given the replies to slices_asked().
 
     Args:
-        needed: see readable().
+        needed: raise if no series can be read: see readable().
+
+    Returns:
+        The series that can be read: see foreign_keys.py.
     """
     each = 2 * len(fields)
     by_name = {n: replies[at * each : (at + 1) * each] for at, n in enumerate(names)}
-    found = {}
+    merges = {}
     for name, mine in readable(by_name, needed=needed).items():
         texts = [
             text
             for buckets, moments in zip(mine[::2], mine[1::2], strict=True)
             for text in zip(buckets, moments, strict=True)
         ]
-        found[name] = merged(texts)
-    return found
+        merges[name] = merged(texts)
+    return merges
 
 
 def window_of(
@@ -134,11 +112,11 @@ def window_of(
     slices: int | None,
     seconds: float | None = None,
 ) -> tuple[int, int]:
-    """Return where a window begins and ends, Unix seconds: [first, end); empty where first >= end.
+    """Return a window as [first, end), Unix seconds; empty if first >= end.
 
     Raises:
         UnknownPrecision: the precision is not kept.
-        LimitExceeded: none, or more slices than are kept.
+        LimitExceeded: none, or more intervals than are kept.
     """
     first, last = window(retention, precision, now, since, until, seconds)
     if slices is not None:
@@ -150,48 +128,8 @@ def window_of(
     return first, last + precision
 
 
-def cover(retention: Retention, now: float, first: int, end: int) -> dict[int, list[int]]:
-    """Return the fewest slices that hold a window: precision -> starts, ascending.
-
-    Where the window ends with a slice that is running, a running slice of any precision covers its
-    end: nothing lies behind it. With minutes and hours kept, 13:59 to 15:31 at 15:30:10 is one
-    minute and two hours.
-
-    Args:
-        retention: precision -> samples; only what is kept can be used.
-        now: Unix seconds.
-        first, end: where the window begins and ends, both on slices of one of these precisions.
-
-    Returns:
-        Nothing where the window is empty, or no slices that are kept fit.
-    """
-    running = end > now
-    ends: dict[int, list[tuple[int, int]]] = {}
-    for precision in retention:
-        oldest = max(first, retention.oldest(precision, now))
-        for start in range(-(-oldest // precision) * precision, end, precision):
-            stop = start + precision
-            if stop <= end or running:
-                ends.setdefault(start, []).append((precision, min(stop, end)))
-    # From the end backwards: how many slices it takes from here, and the first of them.
-    best: dict[int, tuple[int, int, int]] = {end: (0, 0, end)}
-    for start in sorted(ends, reverse=True):
-        ways = [
-            (best[stop][0] + 1, -precision, stop) for precision, stop in ends[start] if stop in best
-        ]
-        if ways:
-            best[start] = min(ways)
-    found: dict[int, list[int]] = {}
-    at = first
-    while at in best and at < end:
-        _, minus, stop = best[at]
-        found.setdefault(-minus, []).append(at)
-        at = stop
-    return found
-
-
 def check_whole(what: str, number: object) -> None:
-    """Check how many of something are asked for.
+    """Check a number of things.
 
     Raises:
         TypeError: not a whole number.
@@ -201,7 +139,7 @@ def check_whole(what: str, number: object) -> None:
 
 
 def _whole_hashes(store: Store, names: Iterable[str], precision: object) -> list[Command]:
-    # Whether the precision is kept, the answer tells; until then it must only be a number.
+    # The reply shows whether the precision is kept; until then it must only be a number.
     width = precision if isinstance(precision, int) else 0
     return [
         ("HGETALL", key(width, name))
@@ -219,7 +157,7 @@ def _spreads(rows: Sequence[Sequence[Texts]]) -> list[Spread | None]:
 
 
 class SummaryGrid:
-    """The slices of a window, on which hashes are laid."""
+    """The intervals of a window, with which hashes are aligned."""
 
     def __init__(
         self,
@@ -238,7 +176,7 @@ class SummaryGrid:
         self._running = bool(starts) and self._end > now
 
     def summary(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Summary:
-        """Lay the hashes of some series, two of each, on the grid, and merge them."""
+        """Merge the hashes of some series, two of each."""
         rows = self._rows(hashes)
         return Summary(
             merged(texts for row in rows for texts in row),
@@ -251,18 +189,18 @@ class SummaryGrid:
         )
 
     def over_time(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Series[Spread | None]:
-        """Merge them slice by slice alone: what over_time() of the summary would tell."""
+        """Merge them interval by interval only: over_time() of the summary."""
         spreads = tuple(_spreads(self._rows(hashes)))
         start = self._end - len(spreads) * self._precision
         running = bool(spreads) and self._running
         return Series(name, self._precision, start, spreads, partial=running)
 
     def _rows(self, hashes: Sequence[Sequence[Reply]]) -> list[tuple[Texts, ...]]:
-        """Return what each slice holds, from the oldest that holds something."""
+        """Return the texts of each interval, from the oldest that has both texts of a series."""
         columns: list[list[Texts]] = []
         for replies in hashes:
             buckets, moments = (dict(pairs(reply)) for reply in replies)
             columns.append([(buckets.get(field), moments.get(field)) for field in self._fields])
         rows = list(zip(*columns, strict=True))
-        there = [any(b is not None and m is not None for b, m in row) for row in rows]
-        return rows[there.index(True) if True in there else len(rows) :]
+        complete = [any(None not in texts for texts in row) or None for row in rows]
+        return rows[first_sample(complete) :]

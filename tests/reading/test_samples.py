@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redmeter.reading.series import Grid
+from redmeter.reading.samples import Grid
 
 #: Newest and oldest slice, and the server's clock in the middle of the newest.
 FIRST, LAST, NOW = 600, 900, 930.0
@@ -48,6 +48,6 @@ def test_a_series_is_what_the_hash_holds_in_any_order(
     shuffled = random.sample(pairs, len(pairs))
     for some in (pairs, shuffled):
         for reply in ([part for pair in some for part in pair], dict(some)):
-            series = Grid(60, FIRST, LAST, NOW).series("hits", reply)
+            series = Grid(60, FIRST, LAST, NOW).counter("hits", reply)
             assert (series.start, series.values) == (oldest, values)
             assert series.partial is bool(values)

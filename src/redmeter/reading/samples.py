@@ -1,0 +1,275 @@
+"""Samples of counters and gauges on a grid of intervals, and grand totals of counters.
+
+Only the newest samples of the retention count. A hash can also have older intervals that nobody
+has trimmed yet, and later ones if a writer's clock is ahead. The newest interval is the running one
+by the server's clock, unless the window ends earlier.
+
+A counter has no gaps: an interval that is missing after the first sample is a zero. A gauge has: it
+is None. Distributions of histograms are in distributions.py.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
+from typing import TypeVar
+
+from redmeter.errors import LimitExceeded, StoreError, StoreRefused
+from redmeter.format import counter, gauge
+from redmeter.format.counter import MAX_COUNT, count_of
+from redmeter.keys import Retention, slice_start
+from redmeter.reading.foreign_keys import readable, warn_of
+from redmeter.store import Store, View, indexes
+from redmeter.store.query import ParsedRead
+from redmeter.store.replies import Reply, is_misplaced, mapped, pairs, raised
+from redmeter.types import Series
+
+T = TypeVar("T", int, float | None)
+
+#: Most series that one request can name.
+MAX_SERIES = 5_000
+
+
+def read_series(
+    store: Store,
+    names: Sequence[str],
+    precision: int,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    last: float | None = None,
+) -> dict[str, Series[int]]:
+    """Read the samples of many counters in one round trip; each reply is parsed on arrival.
+
+    Args:
+        names: in their stored spelling.
+        precision: interval width, seconds.
+        since, until, last: the window, see Period.
+
+    Returns:
+        A series for every name; without samples if nothing is kept. Names under whose keys another
+        program stores something else are left out: see foreign_keys.py.
+
+    Raises:
+        UnknownPrecision: it is not kept; the error lists those that are.
+        LimitExceeded: over MAX_SERIES names.
+        StoreError: the server is unreachable or refuses the command.
+    """
+    check_number(names)
+    # The reply shows whether the precision is kept; until then it must only be a number.
+    width = precision if isinstance(precision, int) else 0
+    grids: dict[float, Grid] = {}
+
+    def grid_of(view: View) -> Grid:
+        grid = grids.get(view.now)
+        if grid is None:
+            ends = window(view.retention, precision, view.now, since, until, last)
+            grid = grids[view.now] = Grid(precision, *ends, view.now)
+        return grid
+
+    def read_of(name: str) -> ParsedRead:
+        def parse(view: View, reply: Reply) -> Series[int] | StoreError:
+            return reply if isinstance(reply, StoreError) else grid_of(view).counter(name, reply)
+
+        return ParsedRead(("HGETALL", store.keys.count(width, name)), parse)
+
+    view, replies = store.read([read_of(name) for name in names])
+    grid_of(view)  # checks the precision, also without names
+    series = readable({name: [one] for name, one in zip(names, replies, strict=True)})
+    return {name: one for name, (one,) in series.items()}
+
+
+def check_number(names: Sequence[str]) -> None:
+    """Check the number of series of a request.
+
+    Raises:
+        LimitExceeded: over MAX_SERIES.
+    """
+    if len(names) > MAX_SERIES:
+        raise LimitExceeded("series", len(names), MAX_SERIES, "ask for fewer at a time")
+
+
+def read_totals(store: Store, names: Sequence[str]) -> dict[str, int]:
+    """Read everything ever counted of each name.
+
+    Returns:
+        The names that have a grand total; counters of other programs have none. Totals that are not
+        numbers are left out with a warning: see foreign_keys.py.
+
+    Raises:
+        LimitExceeded: over MAX_SERIES names.
+        StoreError: the server is unreachable or refuses the command.
+    """
+    if len(names) > MAX_SERIES:
+        raise LimitExceeded("totals", len(names), MAX_SERIES, "ask for fewer at a time")
+    if not names:
+        return {}
+    _, (reply,) = store.read([indexes.totals(store.keys, names)])
+    texts = {name: value for name, value in zip(names, raised(reply), strict=True) if value}
+    return counts_among(texts, store.keys.total, of=len(names))
+
+
+def counts_among(texts: Mapping[str, bytes], key: str, *, of: int) -> dict[str, int]:
+    """Read counts, and leave out with a warning those that are not numbers.
+
+    Args:
+        texts: the values by name.
+        key: where they are stored.
+        of: how many names were read; the others have no value.
+
+    Raises:
+        StoreRefused: none of these is a number, or is missing.
+    """
+    counts, problems = {}, []
+    for name, value in texts.items():
+        try:
+            counts[name] = count_of(value)
+        except ValueError:
+            text = "another program has put there what is no number"
+            problems.append(StoreRefused("not-a-number", text, f"{key} {name}"))
+    if problems and len(problems) == of:
+        raise problems[0]
+    warn_of(problems)
+    return counts
+
+
+def counts_of(reply: Reply) -> dict[int, int]:
+    """Parse a counter's hash: interval start -> count. See format/counter.py.
+
+    Raises:
+        StoreError: the reply is an error, e.g. WRONGTYPE.
+    """
+    return counter.parse(pairs(raised(reply)))
+
+
+def number_of(reply: Reply) -> int:
+    """Parse a number; 0 if there is none, or another program's text."""
+    try:
+        number = int(reply or 0)
+    except (TypeError, ValueError):
+        return 0
+    return number if -MAX_COUNT <= number <= MAX_COUNT else 0
+
+
+def summed(
+    replies: Iterable[Reply],
+    starts: range,
+    parse: Callable[[Reply], Mapping[int, int]] = counts_of,
+) -> list[float | None]:
+    """Sum hashes by interval; None before the first count, 0 for later intervals without one.
+
+    Args:
+        replies: the hashes; errors about foreign keys are left out.
+        starts: of the intervals.
+        parse: parses a hash: interval start -> count.
+    """
+    sums: dict[int, int] = {}
+    for reply in replies:
+        if not is_misplaced(reply):
+            for start, count in parse(reply).items():
+                sums[start] = sums.get(start, 0) + count
+    values = [sums.get(start) for start in starts]
+    first = first_sample(values)
+    return [*values[:first], *(value or 0 for value in values[first:])]
+
+
+def measured(reply: Reply, starts: range) -> list[float | None]:
+    """Parse a gauge's hash: its values by interval, None for gaps, and for foreign keys."""
+    texts = {} if is_misplaced(reply) else mapped(raised(reply))
+    return [value_of(texts.get(b"%d" % start), start, starts.step) for start in starts]
+
+
+def value_of(text: bytes | None, start: int, precision: int) -> float | None:
+    """Parse a gauge's "VALUE TIME"; None if it has another form, see format/gauge.py."""
+    parsed = None if text is None else gauge.parse(text, start, precision)
+    return parsed and parsed[1]
+
+
+def first_sample(values: Sequence[object]) -> int:
+    """Return the position of the first value that is not None; their number if all are."""
+    return next((at for at, value in enumerate(values) if value is not None), len(values))
+
+
+def window(
+    retention: Retention,
+    precision: int,
+    now: float,
+    since: float | None = None,
+    until: float | None = None,
+    seconds: float | None = None,
+) -> tuple[int, int]:
+    """Return the starts of the oldest and the newest interval of a window.
+
+    Args:
+        since, until: see Period.
+        seconds: `last` of Period.
+
+    Raises:
+        UnknownPrecision: the precision is not kept.
+    """
+    retention.check(precision)
+    first, last = retention.oldest(precision, now), slice_start(now, precision)
+    if seconds is not None:
+        first = max(first, last - (max(1, ceil(seconds / precision)) - 1) * precision)
+    if since is not None:
+        first = max(first, slice_start(since, precision))
+    if until is not None:
+        last = min(last, slice_start(until, precision))
+    return first, last
+
+
+class Grid:
+    """The intervals of a window, from the oldest to the newest that counts.
+
+    Args:
+        precision: interval width, seconds.
+        first, last: starts of the oldest and the newest interval.
+        now: Unix seconds, by the server's clock.
+    """
+
+    def __init__(self, precision: int, first: int, last: int, now: float) -> None:
+        self.now = now
+        self.starts = range(first, last + 1, precision)
+        # As they are spelled in a hash, so that most replies need no field parsed.
+        self._fields = [b"%d" % start for start in self.starts]
+        #: Whether the newest interval is still running.
+        self.running = last + precision > now
+
+    def counter(self, name: str, reply: Reply) -> Series[int]:
+        """Align a counter's hash, from its oldest sample on the grid to the end.
+
+        Raises:
+            StoreError: the reply is an error, e.g. WRONGTYPE.
+        """
+        raised(reply)
+        counts: list[bytes | None]
+        if isinstance(reply, list) and reply[::2] == self._fields:
+            counts = reply[1::2]  # in order of time and without gaps, as a busy counter's are
+            number = len(counts)
+        else:
+            texts = mapped(reply)
+            counts = list(map(texts.get, self._fields))
+            number = len(texts)
+        if len(counts) - counts.count(None) == number:
+            first = first_sample(counts)
+            with contextlib.suppress(ValueError):  # a value that is not a number
+                return self._series(name, first, list(map(count_of, counts[first:])))
+        # Also other intervals, or other spellings: parse every field.
+        parsed = counts_of(reply)
+        values = [parsed.get(start) for start in self.starts]
+        first = first_sample(values)
+        return self._series(name, first, [value or 0 for value in values[first:]])
+
+    def gauge(self, name: str, reply: Reply) -> Series[float | None]:
+        """Align a gauge's hash, from its oldest sample on the grid to the end.
+
+        Raises:
+            StoreError: the reply is an error, e.g. WRONGTYPE.
+        """
+        values = measured(raised(reply), self.starts)
+        first = first_sample(values)
+        return self._series(name, first, values[first:])
+
+    def _series(self, name: str, first: int, values: Sequence[T]) -> Series[T]:
+        start = self.starts.start + first * self.starts.step
+        partial = bool(values) and self.running
+        return Series(name, self.starts.step, start, tuple(values), partial=partial)
