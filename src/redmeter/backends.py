@@ -8,11 +8,13 @@ the rest.
 from collections.abc import Callable
 from typing import TypeVar
 
+from redmeter.analysis.explanation import Explanation
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Keys
 from redmeter.reading import (
     aggregates,
     distributions,
+    explain,
     marks,
     messages,
     ranking,
@@ -20,6 +22,7 @@ from redmeter.reading import (
     statistics,
     top,
 )
+from redmeter.reading.comparison import ExplainRequest
 from redmeter.reading.forecasts import either
 from redmeter.reading.names import read_names
 from redmeter.reading.selection import GroupKey, name_of
@@ -42,6 +45,9 @@ from redmeter.types import (
 )
 
 T = TypeVar("T")
+
+#: The answer of a meter that is off to questions that have one.
+OFF = "Redmeter is off: nothing is recorded."
 
 #: A result for each group of a selector.
 Groups = list[tuple[GroupKey, T]]
@@ -112,6 +118,10 @@ class Backend:
         ranking.check(wanted)
         return Ranking()
 
+    def explain(self, request: ExplainRequest) -> Explanation:
+        """Return what accounts for a rise or a fall."""
+        return Explanation(name=request.name, reason=OFF, sentence=OFF)
+
 
 class StoreBackend(Backend):
     """Reads a store, through reading/."""
@@ -177,3 +187,6 @@ class StoreBackend(Backend):
 
     def top(self, wanted: Top) -> Ranking:
         return top.read_top(self._store, wanted)
+
+    def explain(self, request: ExplainRequest) -> Explanation:
+        return explain.read_explanation(self._store, request)

@@ -36,6 +36,7 @@ from redmeter.types import (
 )
 
 if TYPE_CHECKING:
+    from redmeter.analysis.explanation import Explanation
     from redmeter.backends import Backend
 
 #: Unix seconds, or a datetime with a time zone.
@@ -560,6 +561,88 @@ class Queries:
             )
         )
 
+    def explain(
+        self,
+        name: str,
+        since: Time | None = None,
+        until: Time | None = None,
+        baseline: "str | tuple[Time, Time] | None" = None,
+        *,
+        last: float | str | None = None,
+        precision: int | str | None = None,
+        labels: Mapping[str, object] | None = None,
+        failing: Mapping[str, object] | None = None,
+    ) -> "Explanation":
+        """Return what accounts for a rise or a fall between a baseline and a window.
+
+            meter.explain("http_requests", last="15m")                     # its count
+            meter.explain("http_requests", last="15m", failing={"status": "5xx"})  # error rate
+            meter.explain("http_request_seconds", since, until, "yesterday")       # p95
+
+        A counter is explained by the change of its count, with `failing` by that of its error rate;
+        a histogram by the change of its p95. `hits`, `hits_failed` and `hits_seconds` are explained
+        by the label sets of the web requests that they count. The page "Explain" of the docs
+        describes the method and its measured error.
+
+        Args:
+            name: a counter or a histogram; labels in braces are a filter.
+            since, until: the window; Unix seconds, or a datetime with a time zone. Without an end
+                up to now, without a start the 15 minutes before.
+            baseline: "before" (as long, right before the window; the default), "yesterday", "week"
+                (the same time a week before), or a pair of times.
+            last: the window is the last so many seconds, or text such as "15m"; excludes `since`
+                and `until`.
+            precision: interval width. Default: the finest that keeps the window. If it does not
+                keep the baseline, the state of the result is "not kept", and its `alternatives`
+                are the precisions that keep both.
+            labels: only label sets that have these labels.
+            failing: the labels of events that failed, such as {"status": "5xx"}.
+
+        Raises:
+            UnknownPrecision: the store does not keep this precision.
+            InvalidName, InvalidValue, StoreError: see series().
+        """
+        from redmeter.reading.comparison import request_of
+
+        selector = select(name, labels)
+        start, end = _time(since), _time(until)
+        check_times(start, end)
+        return self._backend.explain(
+            request_of(
+                selector,
+                since=start,
+                until=end,
+                baseline=_baseline(baseline),
+                last=None if last is None else _length(last, since, until),
+                precision=None if precision is None else _seconds(precision),
+                failing=_filter("failing", failing),
+            )
+        )
+
+
+def _baseline(given: "str | tuple[Time, Time] | None") -> str | tuple[float, float]:
+    """Read a baseline; which names there are is checked by request_of()."""
+    if given is None or isinstance(given, str):
+        return given or "before"
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InvalidValue(given, 'a baseline is "before", "yesterday", "week" or (since, until)')
+    first, last = (_time(one) for one in given)
+    check_times(first, last)
+    if first is None or last is None:
+        raise InvalidValue(given, "a baseline has a start and an end")
+    return first, last
+
+
+def _length(last: float | str, *others: Time | None) -> float:
+    """Read the length of a window."""
+    if any(other is not None for other in others):
+        raise InvalidValue(last, "last is the whole window: leave out since, until and slices")
+    length = seconds_of(last) if isinstance(last, str) else last
+    number = isinstance(length, int | float) and not isinstance(length, bool)
+    if length is None or not number or not 0 < length < MAX_TIME:
+        raise InvalidValue(last, 'last is a number of seconds above 0, or text as "2h"')
+    return length
+
 
 def select(
     name: str,
@@ -637,13 +720,7 @@ def _period(
     check_times(start, end)
     if last is None:
         return Period(_seconds(precision), start, end, slices)
-    if since is not None or until is not None or slices is not None:
-        raise InvalidValue(last, "last is the whole window: leave out since, until and slices")
-    length = seconds_of(last) if isinstance(last, str) else last
-    number = isinstance(length, int | float) and not isinstance(length, bool)
-    if length is None or not number or not 0 < length < MAX_TIME:
-        raise InvalidValue(last, 'last is a number of seconds above 0, or text as "2h"')
-    return Period(_seconds(precision), last=length)
+    return Period(_seconds(precision), last=_length(last, since, until, slices))
 
 
 def _check_text(what: str, given: object) -> None:

@@ -5,6 +5,7 @@ from collections import Counter as Multiset
 from collections.abc import Iterable
 
 from redmeter.analysis.changes import changes
+from redmeter.analysis.explanation import Explanation
 from redmeter.backends import Backend, Groups
 from redmeter.clock import ManualClock
 from redmeter.errors import LimitExceeded
@@ -12,6 +13,7 @@ from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
 from redmeter.names import parse_name
 from redmeter.reading.aggregates import aggregated, summed_up
+from redmeter.reading.comparison import ExplainRequest
 from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import window_of
 from redmeter.reading.messages import check_limit
@@ -28,6 +30,7 @@ from redmeter.reading.selection import (
     split,
 )
 from redmeter.reading.spread import Summary
+from redmeter.testing.diagnosis import explained
 from redmeter.testing.readings import (
     Window,
     by_the_hour,
@@ -215,6 +218,9 @@ class MemoryBackend(Backend):
             found = ranked_observed(self._memory.events, observed, order, intervals, now, wanted)
         found.slices = len(intervals)
         return found
+
+    def explain(self, request: ExplainRequest) -> Explanation:
+        return explained(self._memory, request, self._retention, self._histograms, self._clock)
 
     def _chosen(self, wanted: Top, kind: str) -> list[str]:
         if not wanted.by:

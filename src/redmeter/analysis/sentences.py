@@ -1,0 +1,114 @@
+"""Sentences about changes, in pieces with names, so that a page can link each noun."""
+
+from collections.abc import Callable, Sequence
+
+from redmeter.analysis.explanation import ChangedGroup, Explanation, Part
+
+#: Units that values are written in.
+_SECONDS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+_BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+
+#: End of a name -> unit of its values.
+_UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_ratio": "ratio"}
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of the values of a series, by the end of its name without labels."""
+    base = name.partition("{")[0]
+    return next((unit for end, unit in _UNITS.items() if base.endswith(end)), "")
+
+
+def value_text(value: float | None, unit: str = "") -> str:
+    """Write a value for people: "1,234", "7.7 %", "340 ms"."""
+    if value is None:
+        return "unknown"
+    if unit == "ratio":
+        return f"{_short(value * 100)} %"
+    if unit in ("seconds", "bytes") and value:
+        units = _SECONDS if unit == "seconds" else _BYTES
+        size, name = next((u for u in units if abs(value) >= 0.9995 * u[0]), units[-1])
+        return f"{_short(value / size)} {name}"
+    return _short(value)
+
+
+def _short(value: float) -> str:
+    if abs(value) >= 999.5 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.2g}" if abs(value) < 10 else f"{value:.3g}"
+
+
+def text(words: str) -> Part:
+    """Return a piece without a name."""
+    return Part(kind="text", text=words)
+
+
+def group_part(name: str, group: ChangedGroup) -> Part:
+    """Return a group: a route is written alone, other labels with their name."""
+    value = "none" if group.value is None else group.value
+    words = value if group.label == "route" and group.value else f"{group.label} {value}"
+    return Part(kind="group", text=words, name=name, label=group.label, value=group.value)
+
+
+def joined(parts: Sequence[Part]) -> str:
+    """Return the sentence."""
+    return "".join(part.text for part in parts)
+
+
+#: Names of what is explained.
+_TITLES: dict[str, Callable[[str], str]] = {
+    "count": lambda name: name,
+    "error rate": lambda name: f"Error rate of {name}",
+    "p95": lambda name: f"p95 of {name}",
+}
+
+
+def explanation_parts(explanation: Explanation, baseline: str, precision: str) -> list[Part]:
+    """Return the sentence of an explanation that was compared.
+
+    Args:
+        baseline: the baseline's name, e.g. "the 15 min before".
+        precision: the width of an interval, e.g. "1min".
+    """
+    before, after, unit = explanation.before, explanation.after, explanation.unit
+    title = _TITLES[explanation.measure](explanation.name)
+    parts = [Part(kind="metric", text=title, name=explanation.name), text(" ")]
+    if before == after:
+        parts += [text("is unchanged at "), Part(kind="value", text=value_text(after, unit))]
+    elif before is None or after is None:
+        parts += [text("is "), Part(kind="value", text=value_text(after, unit))]
+        parts += [text(", was "), Part(kind="usual", text=value_text(before, unit))]
+    else:
+        verb = "rose" if after > before else "fell"
+        ratio = f" {abs(after / before - 1):.0%}".replace("%", " %") if before else ""
+        parts += [text(f"{verb}{ratio}, from "), Part(kind="usual", text=value_text(before, unit))]
+        parts += [text(" to "), Part(kind="value", text=value_text(after, unit))]
+    parts += _causes(explanation)
+    parts += [text(". Compared with "), Part(kind="baseline", text=baseline)]
+    parts.append(text(f", in intervals of {precision}."))
+    return parts
+
+
+def _causes(explanation: Explanation) -> list[Part]:
+    if not explanation.judged:
+        return [text(" (too few intervals to name causes)")]
+    if not explanation.causes:
+        if explanation.even:
+            return [text(", in all groups alike")]
+        return [text(", within the usual variation")]
+    parts: list[Part] = []
+    for number, group in enumerate(explanation.causes[:3]):
+        parts.append(text(", mainly " if not number else ", then "))
+        parts.append(group_part(explanation.name, group))
+        parts.append(text(f" ({_extent(explanation, group)})"))
+    return parts
+
+
+def _extent(explanation: Explanation, group: ChangedGroup) -> str:
+    unit = explanation.unit
+    if explanation.measure == "p95":
+        sign = "+" if group.change > 0 else "-"
+        return f"{sign}{value_text(abs(group.change), unit)}"
+    extent = f"{value_text(group.before, unit)} to {value_text(group.after, unit)}"
+    if group.share is not None and 0 < group.share <= 1.2:
+        extent += f", {group.share:.0%} of the change".replace("%", " %")
+    return extent

@@ -1,0 +1,98 @@
+"""explain() over lists of events: the same analysis as of a store."""
+
+from redmeter.analysis.explanation import DatabaseTime, Explanation, PatternChanges
+from redmeter.clock import ManualClock
+from redmeter.format.exponential_histogram import Distribution
+from redmeter.format.mark import distinct
+from redmeter.keys import Retention, slice_start
+from redmeter.names import REQUESTS, SECONDS, parse_name
+from redmeter.reading.circumstances import DB_SECONDS, Circumstances, database_time
+from redmeter.reading.comparison import Comparison, ExplainRequest, compare
+from redmeter.reading.explain import WEB, compose, not_compared
+from redmeter.reading.label_events import LabelEvents
+from redmeter.testing.recorder import MemoryRecorder
+from redmeter.types import Mark
+
+#: Log patterns have no history in memory.
+_NO_PATTERNS = "a MemoryMeter does not compare log patterns"
+
+
+def explained(
+    memory: MemoryRecorder,
+    request: ExplainRequest,
+    retention: Retention,
+    histograms: Retention,
+    clock: ManualClock,
+) -> Explanation:
+    """Return what accounts for a rise or a fall of recorded events."""
+    counters = {parse_name(e.series).base for e in memory.events if e.amount is not None}
+    observed = {parse_name(e.series).base for e in memory.events if e.observed is not None}
+    name = WEB.get(request.name, request.name)
+    if name not in counters | observed:
+        name = request.name
+    histogram = name in observed and name not in counters
+    comparison = compare(request, histograms if histogram else retention, clock.wall())
+    if comparison.reason:
+        return not_compared(comparison, name, histogram=histogram)
+    around = Circumstances(messages=PatternChanges(reason=_NO_PATTERNS))
+    around.marks = [
+        Mark(one.time, one.label)
+        for one in distinct(memory.marks)
+        if comparison.baseline.start <= one.time < comparison.window.stop
+    ]
+    if name in (REQUESTS, SECONDS):
+        around.database = _database(memory, comparison)
+    events = _events(memory, name, comparison, histogram=histogram)
+    return compose(comparison, name, events, around, histogram=histogram)
+
+
+def _events(
+    memory: MemoryRecorder, name: str, comparison: Comparison, *, histogram: bool
+) -> LabelEvents:
+    """Return the events of the label sets of a name by interval."""
+    counts: dict[str, dict[int, int]] = {}
+    values: dict[str, dict[int, list[float]]] = {}
+    for event in memory.events:
+        start = slice_start(event.time, comparison.window.step)
+        if histogram and event.observed is not None:
+            values.setdefault(event.series, {}).setdefault(start, []).append(event.observed)
+        elif not histogram and event.amount is not None:
+            intervals = counts.setdefault(event.series, {})
+            intervals[start] = intervals.get(start, 0) + event.amount
+    result = LabelEvents()
+    for series in {**counts, **values}:
+        parsed = parse_name(series)
+        labels = dict(parsed.labels)
+        required = comparison.request.labels.items()
+        if parsed.base != name or any(labels.get(key) != value for key, value in required):
+            continue
+        if series in counts:
+            result.counts.append((labels, counts[series]))
+        else:
+            by_start = values[series].items()
+            result.histograms.append((labels, {at: _distribution(each) for at, each in by_start}))
+    return result
+
+
+def _distribution(values: list[float]) -> Distribution:
+    distribution = Distribution()
+    distribution.add_all(values)
+    return distribution
+
+
+def _database(memory: MemoryRecorder, comparison: Comparison) -> DatabaseTime | None:
+    """Return the time in the database per request."""
+    sums = []
+    for name in (DB_SECONDS, SECONDS):
+        sides = []
+        for intervals in (comparison.baseline, comparison.window):
+            values = [
+                event.observed
+                for event in memory.events
+                if event.observed is not None
+                and parse_name(event.series).base == name
+                and intervals.start <= event.time < intervals.stop
+            ]
+            sides.append((len(values), sum(values)))
+        sums.append((sides[0], sides[1]))
+    return database_time(*sums)
