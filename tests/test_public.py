@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import redmeter
 from redmeter import Meter
+from redmeter.analysis import explanation
+
+#: Modules of values, whose fields are public as well.
+VALUES = ("redmeter.types", "redmeter.analysis.explanation")
 
 
 def ours(hint: object) -> Iterator[type]:
@@ -20,8 +24,9 @@ def mentioned(kind: type) -> set[type]:
     """Return the classes that a class has to do with: of its calls, and of fields of a value."""
     members = [inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"]
     calls = [m.fget if isinstance(m, property) else m for m in members]
-    told = [typing.get_type_hints(call) for call in calls if inspect.isfunction(call)]
-    if kind.__module__ == "redmeter.types":
+    late = vars(explanation)  # what is imported with its first use
+    told = [typing.get_type_hints(call, localns=late) for call in calls if inspect.isfunction(call)]
+    if kind.__module__ in VALUES:
         told.append(typing.get_type_hints(kind))
     return {found for hints in told for hint in hints.values() for found in ours(hint)}
 
@@ -33,7 +38,7 @@ def test_what_a_meter_takes_and_returns_has_a_public_name() -> None:
     while waiting:
         kind = waiting.pop()
         seen.add(kind)
-        if kind.__module__ == "redmeter.types":
+        if kind.__module__ in VALUES:
             waiting |= mentioned(kind) - seen
     assert {kind.__name__ for kind in seen} <= set(redmeter.__all__)
     assert {"HourlyStats", "Loss", "Timer"} <= {kind.__name__ for kind in seen}

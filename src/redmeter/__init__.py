@@ -6,6 +6,8 @@ The public names, nothing else. Importing this starts nothing and connects to no
 from redmeter import interrupts as _interrupts  # noqa: F401  first, see there
 
 # isort: split
+from typing import TYPE_CHECKING, Any
+
 from redmeter.errors import (
     AccessDenied,
     ClockDisagreement,
@@ -51,17 +53,39 @@ from redmeter.types import (
     TotalGroup,
 )
 
+if TYPE_CHECKING:
+    from redmeter.analysis.explanation import (
+        Alternative,
+        ChangedGroup,
+        ChangedLabel,
+        Check,
+        DatabaseTime,
+        ExplainLink,
+        Explanation,
+        LogPattern,
+        Part,
+        PatternChanges,
+        Status,
+    )
+
 __version__ = "0.1.0"
 
 __all__ = [
     "AccessDenied",
+    "Alternative",
     "Anomaly",
     "Change",
+    "ChangedGroup",
+    "ChangedLabel",
     "Changes",
+    "Check",
     "ClockDisagreement",
     "CountedExceptions",
     "Counter",
+    "DatabaseTime",
     "EmbeddedServerError",
+    "ExplainLink",
+    "Explanation",
     "Forecast",
     "ForecastCheck",
     "ForecastPoint",
@@ -76,12 +100,15 @@ __all__ = [
     "InvalidSetting",
     "InvalidValue",
     "LimitExceeded",
+    "LogPattern",
     "LogSource",
     "Loss",
     "Mark",
     "Message",
     "Meter",
     "MissingExtra",
+    "Part",
+    "PatternChanges",
     "Ranked",
     "Ranking",
     "RecorderHealth",
@@ -90,6 +117,7 @@ __all__ = [
     "Series",
     "Spread",
     "Statistics",
+    "Status",
     "StoreError",
     "StoreMoving",
     "StoreRefused",
@@ -101,3 +129,12 @@ __all__ = [
     "UnknownPrecision",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the results of diagnoses with their first use, not with every program."""
+    if name in __all__:
+        from redmeter.analysis import explanation
+
+        return getattr(explanation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -54,7 +54,7 @@ def joined(parts: Sequence[Part]) -> str:
     return "".join(part.text for part in parts)
 
 
-#: Names of what is explained.
+#: The subject of a sentence, by measure.
 _TITLES: dict[str, Callable[[str], str]] = {
     "count": lambda name: name,
     "error rate": lambda name: f"Error rate of {name}",
