@@ -1,0 +1,138 @@
+"""The state of an alert, and the step from one evaluation to the next. Pure: no I/O, no clock.
+
+    ok ── holds ──> pending ── for `for` ──> firing ── does not hold for `keep` ──> ok
+                      └── does not hold ──> ok
+
+Only ok to firing and firing to ok are transitions, which are recorded and notified. `notified` is
+the last status that was sent: an alert that fires during maintenance or a silence is sent when that
+ends, if it still fires, and a resolution is sent only if the alert was.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from redmeter.alerting.rules import Rule
+
+OK, PENDING, FIRING = "ok", "pending", "firing"
+#: What is sent.
+FIRED, RESOLVED, REMINDER = "firing", "resolved", "reminder"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The result of evaluating a rule once."""
+
+    #: Whether the condition holds; None if it is unknown, and then nothing changes.
+    holds: bool | None
+    #: The number that was compared; None if there is none.
+    value: float | None = None
+    #: One sentence about the value, the precision, and the reason if it is unknown.
+    detail: str = ""
+    #: Whether a firing alert may resolve: beyond `clear`. As a rule, when it does not hold.
+    clears: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AlertState:
+    """What is stored of an alert."""
+
+    #: Number of writes, so that each is made once.
+    version: int = 0
+    status: str = OK
+    #: When the status began, Unix seconds by the server's clock.
+    since: float = 0.0
+    #: Since when the condition of a firing alert has not held; 0: it holds.
+    fine_since: float = 0.0
+    #: The last notification: "" or "firing", and when it was sent.
+    notified: str = ""
+    notified_at: float = 0.0
+    value: float | None = None
+    detail: str = ""
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "AlertState":
+        """Read it; unknown fields of a newer release are ignored.
+
+        Raises:
+            ValueError: not JSON, or not an object.
+        """
+        found: Any = json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError("not an object")
+        return cls(**{name: found[name] for name in cls.__dataclass_fields__ if name in found})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What follows from an evaluation."""
+
+    state: AlertState
+    #: Whether the state has to be written.
+    changed: bool = False
+    #: "firing" or "resolved" if the status changed between these, or "".
+    transition: str = ""
+    #: "firing", "resolved" or "reminder" if a notification is due, or "".
+    notice: str = ""
+
+
+def advance(
+    rule: Rule, state: AlertState, reading: Reading, now: float, *, muted: bool = False
+) -> Step:
+    """Return the step that follows from an evaluation.
+
+    Args:
+        now: Unix seconds by the server's clock.
+        muted: maintenance or a silence applies.
+    """
+    if reading.holds is None:
+        return Step(state)
+    status, since, fine_since = state.status, state.since, state.fine_since
+    if status == FIRING:
+        if reading.holds or not reading.clears:
+            fine_since = 0.0
+        else:
+            fine_since = fine_since or now
+            if now - fine_since >= rule.keep:
+                status, since, fine_since = OK, now, 0.0
+    elif reading.holds:
+        if status == OK:
+            status, since = PENDING, now
+        if now - since >= rule.for_seconds:
+            status, since = FIRING, now
+    elif status == PENDING:
+        status, since = OK, now
+    transition = ""
+    if (status == FIRING) != (state.status == FIRING):
+        transition = FIRED if status == FIRING else RESOLVED
+    notice = _notice(rule, state, status, now, muted=muted)
+    after = replace(
+        state, status=status, since=since, fine_since=fine_since, **_notified(state, notice, now)
+    )
+    if after == state:
+        return Step(state)
+    value = None if reading.value is None else round(reading.value, 9)
+    written = replace(after, version=state.version + 1, value=value, detail=reading.detail)
+    return Step(written, True, transition, notice)
+
+
+def _notice(rule: Rule, state: AlertState, status: str, now: float, *, muted: bool) -> str:
+    if status != FIRING:
+        return RESOLVED if state.notified else ""
+    if muted:
+        return ""
+    if not state.notified:
+        return FIRED
+    if rule.remind and now - state.notified_at >= rule.remind:
+        return REMINDER
+    return ""
+
+
+def _notified(state: AlertState, notice: str, now: float) -> dict[str, Any]:
+    if not notice:
+        return {"notified": state.notified, "notified_at": state.notified_at}
+    return {"notified": "" if notice == RESOLVED else FIRED, "notified_at": now}
