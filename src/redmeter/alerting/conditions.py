@@ -1,13 +1,13 @@
 """Conditions: the reading of a rule at a time, from the query API of a meter.
 
-A window consists of complete intervals, of the coarsest precision that is kept that far back and
-of which the window has at least five, else the finest; the reading's detail names it. If none is
-kept that far back, the reading is unknown: a coarser one would be another window.
+A window consists of complete intervals of the finest precision that is kept that far back; the
+reading's detail names it. If none is kept that far back, or the window is no multiple of any, the
+reading is unknown: with other intervals it would be another window.
 """
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from redmeter.alerting.rules import Rule, percentile_of
 from redmeter.alerting.state import Reading
@@ -18,37 +18,30 @@ if TYPE_CHECKING:
 
 #: Seconds after the end of an interval before it counts as complete: writers flush every second.
 DELAY = 5.0
-#: Intervals that a window has at least, where a coarser precision would do.
-_INTERVALS = 5
-
-
-class Source(Protocol):
-    """The numbers that conditions need. None means: not kept, or no value."""
-
-    def count(self, metric: str, since: float, until: float, precision: int) -> int:
-        """Return the events of a counter in a window."""
-        ...
 
 
 def precision_of(
-    retention: Mapping[int, int], window: int, until: float, now: float
+    retention: Mapping[int, int], window: int, at: float, now: float
 ) -> int | None:
     """Return the precision to read a window with; None if none is kept that far back.
 
     Args:
         retention: precision -> number of intervals that are kept.
         window: seconds.
-        until: the end of the window.
+        at: the time to evaluate for.
         now: the server's clock.
     """
-    reach = now - (until - window)
-    fitting = [
-        precision
-        for precision, kept in retention.items()
-        if window % precision == 0 and reach + precision <= precision * kept
-    ]
-    fine = [precision for precision in fitting if window >= _INTERVALS * precision]
-    return max(fine) if fine else min(fitting, default=None)
+    for precision, kept in sorted(retention.items()):
+        since = end_of(at, precision) - window
+        oldest = (now // precision - kept + 1) * precision
+        if window % precision == 0 and since >= oldest:
+            return precision
+    return None
+
+
+def end_of(at: float, precision: int) -> int:
+    """Return the end of the last interval that is complete at a time."""
+    return math.floor((at - DELAY) / precision) * precision
 
 
 class Conditions:
@@ -154,7 +147,7 @@ class Conditions:
 
     def _expected(self, rule: Rule, at: float) -> Reading:
         forecast = self._queries.forecast(rule.metric, precision=rule.precision)
-        end = math.floor((at - DELAY) / rule.precision) * rule.precision
+        end = end_of(at, rule.precision)
         for point in reversed(forecast.past):
             if point.start + rule.precision > end:
                 continue
@@ -173,9 +166,9 @@ class Conditions:
             return Reading(None, detail="new patterns are only known for now")
         changes = self._queries.changes(rule.logger or None)
         names = [
-            change.pattern
+            change.frequency.pattern
             for change in changes
-            if change.kind == "new" and change.severity in rule.severities
+            if change.what == "new" and change.frequency.severity in rule.severities
         ]
         detail = f"{len(names)} new: {names[0]}" if names else "no new patterns"
         return Reading(bool(names), len(names), detail)
@@ -184,15 +177,17 @@ class Conditions:
         self, retention: Mapping[int, int], window: int, at: float, now: float
     ) -> tuple[int, float, float]:
         """Return the precision, start and end of a window that ends before a time."""
-        fitting = [precision for precision in retention if window % precision == 0]
-        for precision in sorted(fitting, key=lambda each: (window < _INTERVALS * each, -each)):
-            until = math.floor((at - DELAY) / precision) * precision
-            if precision_of({precision: retention[precision]}, window, until, now) is not None:
-                return precision, until - window, until
-        reach = max((each * retention[each] for each in fitting), default=0)
+        precision = precision_of(retention, window, at, now)
+        if precision is not None:
+            until = end_of(at, precision)
+            return precision, until - window, until
+        fitting = [each for each in retention if window % each == 0]
         if not fitting:
             widths = ", ".join(f"{each} s" for each in retention)
-            raise _NotKept(f"{_duration(window)} is no multiple of a precision that is kept: {widths}")
+            raise _NotKept(
+                f"{_duration(window)} is no multiple of a precision that is kept: {widths}"
+            )
+        reach = max(each * retention[each] for each in fitting)
         raise _NotKept(f"not kept: {_duration(window)} is kept for {_duration(reach)}")
 
     def _count(self, metric: str, window: int, at: float, now: float) -> tuple[int, int]:
@@ -227,7 +222,7 @@ class Conditions:
         summary = self._queries.summary(
             rule.metric, precision=precision, since=since, until=until - precision
         )
-        return (summary.percentile(percentile) if summary.count else None), precision
+        return summary.quantile(percentile / 100), precision
 
 
 class _NotKept(Exception):

@@ -27,6 +27,7 @@
 Pure: no I/O.
 """
 
+import re
 import string
 import tomllib
 from collections.abc import Mapping
@@ -78,6 +79,7 @@ NOTIFIERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "command": (frozenset({"command"}), frozenset()),
 }
 
+_FORMAT = re.compile(r",?(\.[0-9]{1,2})?[efg%]?")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 #: What a message template may contain.
 TEMPLATE_FIELDS = ("name", "status", "severity", "value", "detail", "window", "labels")
@@ -273,10 +275,10 @@ def _check_rule(where: str, rule: Rule, notifiers: Mapping[str, Notifier]) -> No
                 raise InvalidRules(
                     where, f"message: {{{key}}} is unknown; known: {', '.join(TEMPLATE_FIELDS)}"
                 )
-            if key == "value":
-                format(0.5, spec or "")
-            elif spec:
-                raise InvalidRules(where, f"message: only {{value}} has a format, not {{{key}}}")
+            if spec and (key != "value" or not _FORMAT.fullmatch(spec)):
+                raise InvalidRules(
+                    where, f"message: {{{key}:{spec}}}: only {{value}} has a format, such as .1f or .1%"
+                )
     except ValueError as error:
         raise InvalidRules(where, f"message: {error}") from None
 

@@ -47,6 +47,10 @@ class AlertState:
     #: The last notification: "" or "firing", and when it was sent.
     notified: str = ""
     notified_at: float = 0.0
+    #: When it began to fire, milliseconds: names the incident.
+    incident: int = 0
+    #: The notifiers of the last notification, for alerts that are removed from the file.
+    notifiers: tuple[str, ...] = ()
     value: float | None = None
     detail: str = ""
 
@@ -64,6 +68,7 @@ class AlertState:
         found: Any = json.loads(text)
         if not isinstance(found, dict):
             raise ValueError("not an object")
+        found["notifiers"] = tuple(found.get("notifiers", ()))
         return cls(**{name: found[name] for name in cls.__dataclass_fields__ if name in found})
 
 
@@ -110,8 +115,15 @@ def advance(
     if (status == FIRING) != (state.status == FIRING):
         transition = FIRED if status == FIRING else RESOLVED
     notice = _notice(rule, state, status, now, muted=muted)
+    incident = round(now * 1000) if transition == FIRED else state.incident
     after = replace(
-        state, status=status, since=since, fine_since=fine_since, **_notified(state, notice, now)
+        state,
+        status=status,
+        since=since,
+        fine_since=fine_since,
+        incident=incident,
+        notifiers=rule.notify if notice else state.notifiers,
+        **_notified(state, notice, now),
     )
     if after == state:
         return Step(state)

@@ -1,6 +1,7 @@
 """Every command. Importing this module registers them with the application."""
 
 from redmeter.cli import (  # noqa: F401
+    alerts,
     demo,
     forecast,
     logs,

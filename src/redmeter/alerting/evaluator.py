@@ -1,0 +1,256 @@
+"""The evaluator: evaluates rules every few seconds and delivers notices, while it has the lease.
+
+A cycle renews the lease, evaluates each rule, stores what changed, and delivers the notices that
+are due. If the store is unreachable, the state of all alerts is unknown: nothing fires, nothing
+resolves, and the next cycle continues. Notices of one alert to one notifier are delivered in order:
+the next one waits until the one before it is delivered or given up.
+"""
+
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from redmeter.alerting.conditions import Conditions
+from redmeter.alerting.notifiers import SEND_TIMEOUT, NotDelivered, send
+from redmeter.alerting.rules import Notifier, Rule, Rules
+from redmeter.alerting.state import (
+    FIRED,
+    FIRING,
+    RESOLVED,
+    AlertState,
+    Reading,
+    Step,
+    advance,
+)
+from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot, Transition
+from redmeter.errors import StoreError
+from redmeter.queries import Queries
+from redmeter.store import Store
+
+#: Seconds between two cycles.
+INTERVAL = 15.0
+#: Seconds that the lease lasts; longer than a cycle and an attempt to send.
+LEASE = 60.0
+#: Seconds of the lease that must be left before a notice is sent.
+_MARGIN = SEND_TIMEOUT + 5.0
+#: Seconds after which a notice that cannot be delivered is given up, and the longest pause.
+GIVE_UP, _LONGEST_PAUSE = 86400.0, 600.0
+
+logger = logging.getLogger("redmeter")
+
+
+@dataclass(slots=True)
+class Cycle:
+    """What a cycle did."""
+
+    #: Whether this evaluator has the lease; if not, another one does the work.
+    leading: bool = False
+    evaluated: int = 0
+    firing: int = 0
+    #: Alerts whose condition could not be evaluated, with the reason.
+    unknown: dict[str, str] | None = None
+    transitions: int = 0
+    delivered: int = 0
+    failed: int = 0
+
+
+class Evaluator:
+    """Evaluates the rules of a file.
+
+    Args:
+        store: the store.
+        rules: the rules.
+        lease: seconds that the lease lasts.
+        deliver: sends a notice.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        *,
+        lease: float = LEASE,
+        deliver: Callable[[Notifier, Notice], None] = send,
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._lease = lease
+        self._deliver = deliver
+        self._alerts = AlertStore(store, secrets.token_hex(8))
+
+    def run(self, quit: Callable[[float], bool], *, interval: float = INTERVAL) -> None:  # noqa: A002
+        """Run cycles until told to stop.
+
+        Args:
+            quit: waits for a number of seconds; returns True when it is time to stop.
+            interval: seconds from the start of one cycle to the start of the next.
+        """
+        unreachable = False
+        while True:
+            begun = time.monotonic()
+            try:
+                self.cycle()
+                if unreachable:
+                    logger.warning("redmeter: alerts are evaluated again")
+                unreachable = False
+            except StoreError as error:
+                if not unreachable:
+                    logger.error("redmeter: the state of all alerts is unknown: %s", error)
+                unreachable = True
+            if quit(max(0.0, interval - (time.monotonic() - begun))):
+                break
+        with contextlib.suppress(StoreError):  # then it ends by itself
+            self._alerts.release()
+
+    def cycle(self) -> Cycle:
+        """Evaluate every rule once and deliver the notices that are due.
+
+        Raises:
+            StoreError: the store is unreachable or refuses; nothing else was changed.
+        """
+        result = Cycle(unknown={})
+        now = self._alerts.acquire(self._lease)
+        if now is None:
+            return result
+        result.leading = True
+        found = self._alerts.snapshot()
+        kept = self._store.config().kept
+        conditions = Conditions(Queries(self._store), kept.series, kept.histograms)
+        for rule in self._rules.alerts:
+            if self._alerts.remaining < _MARGIN:
+                self._alerts.acquire(self._lease)
+            state = found.states.get(rule.name, AlertState())
+            reading = conditions.read(rule, now, now)
+            result.evaluated += 1
+            if reading.holds is None:
+                assert result.unknown is not None
+                result.unknown[rule.name] = reading.detail
+            step = advance(rule, state, reading, now, muted=self._muted(rule, found, now))
+            result.firing += step.state.status == FIRING
+            if step.changed and self._store_step(rule, state, step, reading, now):
+                result.transitions += bool(step.transition)
+        self._drop_removed(found, now)
+        for silence in found.silences.values():
+            if silence.until <= now:
+                self._alerts.unsilence(silence.id)
+        self._deliver_due(result)
+        return result
+
+    def _muted(self, rule: Rule, found: Snapshot, now: float) -> bool:
+        silences: list[Silence] = list(found.silences.values())
+        silenced = any(silence.covers(rule.name, now) for silence in silences)
+        return silenced or self._rules.muted(rule.name, now)
+
+    def _store_step(
+        self, rule: Rule, before: AlertState, step: Step, reading: Reading, now: float
+    ) -> bool:
+        transition = None
+        if step.transition:
+            value, detail = reading.value, reading.detail
+            transition = Transition(rule.name, step.transition, now, rule.severity, value, detail)
+        notices = self._notices(rule, step.state, step.notice, now) if step.notice else []
+        return self._alerts.write(rule.name, before, step.state, transition, notices)
+
+    def _notices(self, rule: Rule, state: AlertState, status: str, now: float) -> list[Notice]:
+        incident = f"{self._alerts.prefix}{rule.name}:{state.incident}"
+        return [
+            Notice(
+                number=0,
+                key=f"{incident}:{state.version}:{name}",
+                incident=incident,
+                name=rule.name,
+                notifier=name,
+                status=status,
+                severity=rule.severity,
+                message=message_of(rule, status, state),
+                detail=state.detail,
+                value=state.value,
+                labels=dict(rule.labels),
+                since=state.since,
+                time=now,
+            )
+            for name in rule.notify
+        ]
+
+    def _drop_removed(self, found: Snapshot, now: float) -> None:
+        """Resolve and remove alerts that are no longer in the file."""
+        names = {rule.name for rule in self._rules.alerts}
+        for name, state in found.states.items():
+            if name in names:
+                continue
+            transition, notices = None, list[Notice]()
+            gone = replace(
+                state,
+                version=state.version + 1,
+                since=now,
+                detail="removed from the file of alerts",
+            )
+            if state.status == FIRING:
+                transition = Transition(name, RESOLVED, now, detail=gone.detail)
+            if state.notified:
+                rule = Rule(name, "removed", notify=state.notifiers)
+                notices = self._notices(rule, gone, RESOLVED, now)
+            self._alerts.write(name, state, None, transition, notices)
+
+    def _deliver_due(self, result: Cycle) -> None:
+        found = self._alerts.snapshot()
+        waiting: set[tuple[str, str]] = set()
+        broken: set[str] = set()
+        for notice in found.notices:
+            route = (notice.name, notice.notifier)
+            notifier = self._rules.notifiers.get(notice.notifier)
+            if notifier is None or found.now - notice.time > GIVE_UP:
+                logger.error(
+                    "redmeter: a notice of the alert %r to %r is given up: %s",
+                    notice.name,
+                    notice.notifier,
+                    notice.error or "there is no such notifier",
+                )
+                self._alerts.settle(notice, delivered=True)
+                continue
+            if route in waiting or notice.notifier in broken or notice.due > found.now:
+                waiting.add(route)
+                continue
+            if self._alerts.remaining < _MARGIN and self._alerts.acquire(self._lease) is None:
+                return
+            try:
+                self._deliver(notifier, notice)
+            except NotDelivered as error:
+                waiting.add(route)
+                broken.add(notice.notifier)
+                result.failed += 1
+                self._postpone(notice, str(error), found.now)
+            else:
+                result.delivered += 1
+                self._alerts.settle(notice, delivered=True)
+
+    def _postpone(self, notice: Notice, error: str, now: float) -> None:
+        pause = min(5.0 * 2.0 ** min(notice.attempts, 10), _LONGEST_PAUSE)
+        later = replace(notice, attempts=notice.attempts + 1, due=now + pause, error=error[:300])
+        if notice.attempts == 0:
+            logger.warning(
+                "redmeter: a notice of the alert %r to %r is not delivered, and is tried again: %s",
+                notice.name,
+                notice.notifier,
+                error,
+            )
+        self._alerts.settle(later, delivered=False)
+
+
+def message_of(rule: Rule, status: str, state: AlertState) -> str:
+    """Return the message of a notice: the rule's template, or its name and the reading's detail."""
+    if not rule.message:
+        return f"{rule.name}: {state.detail}"
+    value = state.value if state.value is not None else float("nan")
+    return rule.message.format(
+        name=rule.name,
+        status=FIRED if status != RESOLVED else RESOLVED,
+        severity=rule.severity,
+        value=value,
+        detail=state.detail,
+        window=rule.window,
+        labels=", ".join(f"{name}={text}" for name, text in rule.labels.items()),
+    )

@@ -1,0 +1,252 @@
+"""Alerts in the store: the lease of the evaluator, states, transitions, notices, silences.
+
+Any number of evaluators may run; the one that holds the lease evaluates. Each write names the epoch
+of its lease and the version of the state that it follows, and is one atomic step with the
+transition and the notices: what is repeated, or comes from an evaluator whose lease has passed to
+another, changes nothing. All times are the server's.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from redmeter.alerting.state import AlertState
+from redmeter.store import Store
+from redmeter.store.replies import mapped, raised
+from redmeter.store.scripts import ALERTS
+
+#: Seconds that everything is kept after the last change.
+KEPT_SECONDS = 90 * 86400
+#: Transitions that are kept.
+TRANSITIONS = 1000
+
+_LEASE, _STATE, _SILENCE = "lease", "alert:", "silence:"
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Alerts that notify nobody until a time."""
+
+    id: str
+    #: Names of alerts, with * and ?.
+    alerts: str
+    #: Unix seconds.
+    until: float
+    comment: str = ""
+
+    def covers(self, name: str, now: float) -> bool:
+        """Return whether it applies to an alert now."""
+        return now < self.until and fnmatchcase(name, self.alerts)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change between firing and not firing, recorded once."""
+
+    name: str
+    #: "firing" or "resolved".
+    status: str
+    #: Unix seconds, by the server's clock.
+    time: float
+    severity: str = ""
+    value: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notification that is to be delivered."""
+
+    #: Order in which notices were made.
+    number: int
+    #: The same on every attempt, so that receivers can recognize a repetition.
+    key: str
+    #: The same for all notices of one firing.
+    incident: str
+    name: str
+    notifier: str
+    #: "firing", "resolved" or "reminder".
+    status: str
+    severity: str
+    message: str
+    detail: str
+    value: float | None
+    labels: dict[str, str]
+    #: When the alert began to fire, or was resolved; and when this notice was made.
+    since: float
+    time: float
+    attempts: int = 0
+    #: Not before this time.
+    due: float = 0.0
+    #: Why the last attempt failed.
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything stored about alerts."""
+
+    states: dict[str, AlertState]
+    silences: dict[str, Silence]
+    notices: list[Notice]
+    #: The server's clock, Unix seconds.
+    now: float
+    #: Until when an evaluator holds the lease; 0 if none does.
+    leased_until: float = 0.0
+
+
+class AlertStore:
+    """Reads and changes what is stored about alerts.
+
+    Args:
+        store: the store.
+        owner: who takes the lease; unique for each evaluator. "" for one that only reads.
+    """
+
+    def __init__(self, store: Store, owner: str = "") -> None:
+        self._store = store
+        self._part = store.shard("")
+        self._owner = owner
+        self._epoch = 0
+        #: When the lease ends, by this machine's monotonic clock.
+        self._ends = 0.0
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the store's keys."""
+        return self._part.keys.prefix
+
+    def snapshot(self) -> Snapshot:
+        """Return everything that is stored.
+
+        Raises:
+            StoreError: the store is unreachable or refuses.
+        """
+        keys = self._part.keys
+        view, replies = self._store.read([("HGETALL", keys.alerts), ("HGETALL", keys.notices)])
+        states: dict[str, AlertState] = {}
+        silences: dict[str, Silence] = {}
+        leased = 0.0
+        fields = {
+            key.decode(errors="replace"): value for key, value in mapped(raised(replies[0])).items()
+        }
+        for field, value in fields.items():
+            if field.startswith(_STATE):
+                if (state := _loaded(AlertState.from_json, value)) is not None:
+                    states[field.removeprefix(_STATE)] = state
+            elif field.startswith(_SILENCE):
+                if (
+                    silence := _loaded(lambda text: Silence(**json.loads(text)), value)
+                ) is not None:
+                    silences[silence.id] = silence
+            elif field == _LEASE:
+                leased = float(value.split()[1])
+        notices = [
+            notice
+            for number, value in mapped(raised(replies[1])).items()
+            if (notice := _loaded(lambda text, n=number: _notice(int(n), text), value)) is not None
+        ]
+        notices.sort(key=lambda notice: notice.number)
+        return Snapshot(states, silences, notices, view.now, leased if leased > view.now else 0.0)
+
+    def transitions(self, limit: int = 100) -> list[Transition]:
+        """Return the newest transitions, the newest first."""
+        command = ("LRANGE", self._part.keys.key("transitions"), "0", str(limit - 1))
+        (reply,) = self._store.ask([command])
+        found = [
+            _loaded(lambda text: Transition(**json.loads(text)), each) for each in raised(reply)
+        ]
+        return [transition for transition in found if transition is not None]
+
+    def acquire(self, seconds: float) -> float | None:
+        """Take the lease or renew it; return the server's time, or None if another one holds it."""
+        begun = time.monotonic()
+        done, now, epoch, _ = self._run("lease", self._owner, f"{seconds:.3f}")
+        if not done:
+            self._ends = 0.0
+            return None
+        self._epoch, self._ends = epoch, begun + seconds
+        return float(now)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that the lease certainly lasts."""
+        return self._ends - time.monotonic()
+
+    def release(self) -> None:
+        """Give the lease back, so that another evaluator need not wait for its end."""
+        self._ends = 0.0
+        self._run("release", self._owner)
+
+    def write(
+        self,
+        name: str,
+        before: AlertState,
+        after: AlertState | None,
+        transition: Transition | None,
+        notices: Sequence[Notice],
+    ) -> bool:
+        """Store the state of an alert with its transition and notices, all or nothing.
+
+        Args:
+            before: the state that it follows.
+            after: None removes the alert.
+
+        Returns:
+            Whether it was stored; not if the lease or the state has changed.
+        """
+        done, *_ = self._run(
+            *("write", self._owner, str(self._epoch), name, str(before.version)),
+            after.to_json() if after else "",
+            _json(asdict(transition)) if transition else "",
+            str(TRANSITIONS),
+            *(_notice_json(notice) for notice in notices),
+        )
+        return bool(done)
+
+    def settle(self, notice: Notice, *, delivered: bool) -> bool:
+        """Remove a notice that is delivered, or store its next attempt."""
+        text = "" if delivered else _notice_json(notice)
+        return bool(self._run("settle", self._owner, str(self._epoch), str(notice.number), text)[0])
+
+    def silence(self, silence: Silence) -> None:
+        """Store a silence."""
+        self._run("silence", silence.id, _json(asdict(silence)))
+
+    def unsilence(self, silence_id: str) -> bool:
+        """Remove a silence; return whether there was one."""
+        return bool(self._run("silence", silence_id, "")[0])
+
+    def _run(self, action: str, *args: str) -> list[Any]:
+        keys = self._part.keys
+        reply = ALERTS.run(
+            self._part.link,
+            [*map(keys.key, ("alerts", "notices", "transitions", "meta"))],
+            [action, str(KEPT_SECONDS), *args],
+        )
+        return list(raised(reply))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _notice_json(notice: Notice) -> str:
+    fields = asdict(notice)
+    del fields["number"]
+    return _json(fields)
+
+
+def _notice(number: int, text: bytes) -> Notice:
+    return Notice(number=number, **json.loads(text))
+
+
+def _loaded(read: Any, text: bytes) -> Any:
+    """Return a value that was stored, or None if another release or program wrote it."""
+    try:
+        return read(text)
+    except (ValueError, TypeError):
+        return None

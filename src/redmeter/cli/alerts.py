@@ -1,0 +1,296 @@
+"""alerts: show, check, run, replay and silence alerts."""
+
+import dataclasses
+import enum
+import os
+import secrets
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from redmeter.alerting.conditions import Conditions
+from redmeter.alerting.evaluator import INTERVAL, Evaluator
+from redmeter.alerting.notifiers import NotDelivered, send
+from redmeter.alerting.replay import Replay, replay
+from redmeter.alerting.rules import Rules, parse_rules
+from redmeter.alerting.state import FIRED, FIRING
+from redmeter.alerting.store import AlertStore, Notice, Silence, Snapshot
+from redmeter.cli import output
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
+from redmeter.cli.times import moment
+from redmeter.errors import InvalidSetting
+from redmeter.keys import check_times
+from redmeter.queries import Queries
+from redmeter.store import Store
+
+#: Largest file of alerts, bytes.
+_LARGEST = 1_000_000
+
+
+class Action(enum.StrEnum):
+    """What `redmeter alerts` does."""
+
+    list = "list"
+    history = "history"
+    check = "check"
+    replay = "replay"
+    run = "run"
+    test = "test"
+    silence = "silence"
+    unsilence = "unsilence"
+
+
+@command(
+    name="alerts",
+    epilog="Examples: redmeter alerts · redmeter alerts check --file alerts.toml · "
+    "redmeter alerts replay --file alerts.toml --since 2d · "
+    "redmeter alerts test ops --file alerts.toml · redmeter alerts run --file alerts.toml · "
+    "redmeter alerts silence 'checkout-*' --for 2h --comment 'load test' · "
+    "redmeter alerts history --json",
+)
+def alerts(
+    action: Annotated[
+        Action,
+        typer.Argument(
+            help="list: states, silences and undelivered notices. history: the newest transitions. "
+            "check: read the file. replay: when it would have fired. run: evaluate until Ctrl-C. "
+            "test: send a test notice to a notifier. silence, unsilence: stop notifying.",
+        ),
+    ] = Action.list,
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="test: a notifier. silence: alerts, with * and ?. unsilence: the silence's ID."
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", envvar="REDMETER_ALERTS", help="The TOML file of alerts."),
+    ] = None,
+    for_: Annotated[str, typer.Option("--for", help="silence: how long, e.g. 30m or 2h.")] = "1h",
+    comment: Annotated[str, typer.Option("--comment", help="silence: why.")] = "",
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="replay: from when, e.g. 2d (ago) or 2026-11-20. Default 1d."),
+    ] = None,
+    interval: Annotated[
+        str, typer.Option("--interval", help="run: seconds between two evaluations.")
+    ] = f"{INTERVAL:.0f}",
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Show, check, run, replay and silence alerts.
+
+    Alerts are rules in a TOML file, which `run` evaluates. Any number of processes may run the same
+    file: one of them evaluates, and another one takes over when it ends. `replay` shows when the
+    rules would have fired over the data that are kept.
+    """
+    if target is None and action in (Action.test, Action.silence, Action.unsilence):
+        wanted = {Action.test: "a notifier", Action.silence: "alerts"}.get(action, "an ID")
+        raise InvalidSetting(action.value, f"needs {wanted}: redmeter alerts {action.value} NAME")
+    if target is not None and action not in (Action.test, Action.silence, Action.unsilence):
+        raise InvalidSetting(action.value, f"takes no further argument, not {target!r:.40}")
+    if action is Action.check:
+        _check(_rules(file), json=json)
+    elif action is Action.test:
+        assert target is not None
+        _test(_rules(file), target, json=json)
+    else:
+        rules = _rules(file) if action in (Action.replay, Action.run) else None
+        with opened(url, prefix, reading=action in (Action.list, Action.history)) as store:
+            match action:
+                case Action.list:
+                    _list(AlertStore(store).snapshot(), json=json)
+                case Action.history:
+                    _history(AlertStore(store), json=json)
+                case Action.replay:
+                    assert rules is not None
+                    _replay(store, rules, since, json=json)
+                case Action.run:
+                    assert rules is not None
+                    _run(store, rules, float(seconds(interval)))
+                case Action.silence:
+                    assert target is not None
+                    _silence(store, target, seconds(for_), comment, json=json)
+                case _:
+                    assert target is not None
+                    _unsilence(store, target, json=json)
+
+
+def _rules(file: Path | None) -> Rules:
+    if file is None:
+        reason = "name the file of alerts, or set REDMETER_ALERTS"
+        raise InvalidSetting("--file", reason)
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise InvalidSetting("--file", f"{file}: larger than {_LARGEST:,} bytes")
+        return parse_rules(content.decode())
+    except OSError as error:
+        raise InvalidSetting("--file", f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidSetting("--file", f"{file}: not UTF-8 text") from None
+
+
+def _check(rules: Rules, *, json: bool) -> None:
+    if json:
+        names = [rule.name for rule in rules.alerts]
+        output.as_json({"alerts": names, "notifiers": list(rules.notifiers), "valid": True})
+        return
+    output.line(
+        f"valid: {output.many(len(rules.alerts), 'alert')}, "
+        f"{output.many(len(rules.notifiers), 'notifier')}"
+    )
+    silent = [rule.name for rule in rules.alerts if not rule.notify]
+    if silent:
+        output.note(f"without notify, so nobody is notified: {', '.join(silent)}")
+    for notifier in rules.notifiers.values():
+        for option, variable in notifier.options.items():
+            if option.endswith("_env") and not os.environ.get(variable):
+                output.note(f"notify.{notifier.name}: the variable {variable} is not set here")
+
+
+def _test(rules: Rules, name: str, *, json: bool) -> None:
+    notifier = rules.notifiers.get(name)
+    if notifier is None:
+        known = ", ".join(rules.notifiers) or "there are none"
+        fail(f"there is no [notify.{name}]", NOT_FOUND, f"notifiers of the file: {known}")
+    now = time.time()
+    key = f"test:{secrets.token_hex(8)}"
+    notice = Notice(
+        number=0,
+        key=key,
+        incident=key,
+        name="test",
+        notifier=name,
+        status=FIRED,
+        severity="info",
+        message="This is a test by redmeter alerts test.",
+        detail="",
+        value=None,
+        labels={},
+        since=now,
+        time=now,
+    )
+    try:
+        send(notifier, notice)
+    except NotDelivered as error:
+        fail(f"not delivered: {error}", NOT_FOUND, f"look at [notify.{name}] in the file")
+    if json:
+        output.as_json({"notifier": name, "delivered": True, "key": key})
+    else:
+        output.line(f"delivered to {name}")
+
+
+def _list(found: Snapshot, *, json: bool) -> None:
+    running = found.leased_until > 0
+    if json:
+        output.as_json(
+            {
+                "running": running,
+                "alerts": [
+                    {"name": name, **dataclasses.asdict(state)}
+                    for name, state in sorted(found.states.items())
+                ],
+                "silences": [dataclasses.asdict(each) for each in found.silences.values()],
+                "undelivered": [dataclasses.asdict(notice) for notice in found.notices],
+            }
+        )
+        return
+    order = sorted(found.states.items(), key=lambda item: (item[1].status != FIRING, item[0]))
+    if order:
+        rows: list[tuple[str, ...]] = [
+            (name, state.status, output.moment(state.since), state.detail) for name, state in order
+        ]
+        output.table(["ALERT", "STATUS", "SINCE (UTC)", "DETAIL"], rows)
+    else:
+        output.line("no alert has fired")
+    for silence in found.silences.values():
+        comment = f" ({silence.comment})" if silence.comment else ""
+        until = output.moment(silence.until)
+        output.line(f"silence {silence.id}: {silence.alerts} until {until} UTC{comment}")
+    for notice in found.notices:
+        problem = notice.error or "not sent yet"
+        output.line(f"undelivered: {notice.name} to {notice.notifier}: {problem}")
+    if not running:
+        output.note("no evaluator is running: redmeter alerts run --file FILE")
+
+
+def _history(store: AlertStore, *, json: bool) -> None:
+    found = store.transitions()
+    if json:
+        output.as_json({"transitions": [dataclasses.asdict(each) for each in found]})
+    elif found:
+        rows = [(output.moment(each.time), each.name, each.status, each.detail) for each in found]
+        output.table(["TIME (UTC)", "ALERT", "STATUS", "DETAIL"], rows)
+    else:
+        output.line("no alert has fired")
+
+
+def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> None:
+    kept = store.config().kept
+    view, _ = store.read()
+    start = moment("--since", since or "1d", view.now)
+    assert start is not None
+    check_times(start)
+    conditions = Conditions(Queries(store), kept.series, kept.histograms)
+    results: list[Replay] = []
+    with output.progress("replaying") as show:
+        for number, rule in enumerate(rules.alerts):
+            show(number, len(rules.alerts))
+            results.append(replay(rule, conditions, start, view.now))
+    if json:
+        output.as_json({"since": start, "alerts": [dataclasses.asdict(each) for each in results]})
+        return
+    for result in results:
+        times = output.many(len(result.firings), "time")
+        if result.since is None:
+            output.line(f"{result.name}: unknown: {result.reason}")
+            continue
+        output.line(f"{result.name}: would have fired {times} since {output.moment(result.since)}")
+        for firing in result.firings:
+            end = output.moment(firing.until) if firing.until else "now"
+            output.line(f"  {output.moment(firing.since)} to {end}: {firing.detail}")
+        if result.unknown:
+            share = f"{result.unknown} of {result.evaluated} evaluations"
+            output.line(f"  unknown for {share}: {result.reason}")
+
+
+def _run(store: Store, rules: Rules, interval: float) -> None:
+    output.log_warnings()
+    stopping = threading.Event()
+
+    def stop(*_: Any) -> None:
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    many = output.many(len(rules.alerts), "alert")
+    output.note(f"evaluating {many} at {store.location} every {interval:g} s; Ctrl-C ends it")
+    Evaluator(store, rules).run(stopping.wait, interval=interval)
+    output.note("ended")
+
+
+def _silence(store: Store, alerts: str, duration: int, comment: str, *, json: bool) -> None:
+    view, _ = store.read()
+    silence = Silence(secrets.token_hex(4), alerts, view.now + duration, comment[:200])
+    AlertStore(store).silence(silence)
+    if json:
+        output.as_json({"silence": dataclasses.asdict(silence)})
+    else:
+        output.line(f"silence {silence.id}: {alerts} until {output.moment(silence.until)} UTC")
+
+
+def _unsilence(store: Store, silence_id: str, *, json: bool) -> None:
+    if not AlertStore(store).unsilence(silence_id):
+        fail(f"there is no silence {silence_id}", NOT_FOUND, "redmeter alerts lists all")
+    if json:
+        output.as_json({"removed": silence_id})
+    else:
+        output.line(f"removed: silence {silence_id}")
