@@ -71,9 +71,10 @@ def test_a_wrong_call_says_what_would_be_right(
 def test_a_replay_and_a_test_notice(redmeter: Run, server: Server, file: str) -> None:
     """Before anything is switched on."""
     with Meter(server.url, sync=True) as meter:
-        meter.gauge("queue_length").set(500, at=time.time() - 600)
+        for ago in range(1200, 600, -30):
+            meter.gauge("queue_length").set(500, at=time.time() - ago)
         meter.gauge("queue_length").set(5, at=time.time() - 400)
-    done = redmeter("alerts", "replay", "--file", file, "--since", "30m")
+    done = redmeter("alerts", "replay", "--file", file, "--since", "40m")
     assert "queue: would have fired 1 time since" in done.out
     assert "last of queue_length over 1 min is 500" in done.out
     assert redmeter("alerts", "test", "ops", "--file", file).out == "delivered to ops\n"
