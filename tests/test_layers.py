@@ -28,7 +28,7 @@ ROWS = (
     {"backends"},
     {"queries"},
     {"meter", "interrupts"},
-    {"book", "integrations", "ingest", "dashboard", "testing"},
+    {"alerting", "book", "integrations", "ingest", "dashboard", "testing"},
     {"demo"},
     {"cli"},
 )

@@ -13,6 +13,7 @@ from support.alerts import RULES, Receiver
 from support.servers import Server
 from support.stores import opened_store
 
+
 @pytest.fixture
 def store(server: Server) -> Iterator[Store]:
     """A store on a private server."""

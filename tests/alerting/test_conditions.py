@@ -133,7 +133,9 @@ def test_expected_ranges(meter: Meter, conditions: Conditions) -> None:
     found = read(conditions, wanted)
     assert found.holds, found
     assert "expected" in found.detail
-    assert not read(conditions, rule("expected", metric="requests", precision=60, direction="below")).holds
+    assert not read(
+        conditions, rule("expected", metric="requests", precision=60, direction="below")
+    ).holds
 
 
 def test_a_replay_finds_when_an_alert_would_have_fired(

@@ -95,7 +95,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_kill_at_any_step_loses_nothing_and_repeats_at_most_one_notice(  # noqa: PLR0913
+def test_a_kill_at_any_step_loses_nothing_and_repeats_at_most_one_notice(
     when: str,
     server: Server,
     meter: Meter,
@@ -150,7 +150,7 @@ def test_a_kill_at_any_step_loses_nothing_and_repeats_at_most_one_notice(  # noq
     assert kills > 8
 
 
-def test_a_notice_that_fails_waits_and_holds_back_those_behind_it(  # noqa: PLR0913
+def test_a_notice_that_fails_waits_and_holds_back_those_behind_it(
     server: Server,
     meter: Meter,
     rules: Rules,
@@ -181,7 +181,7 @@ def test_a_notice_that_fails_waits_and_holds_back_those_behind_it(  # noqa: PLR0
     assert receiver.seen("ops") == BOTH
 
 
-def test_silences_and_removed_alerts(  # noqa: PLR0913
+def test_silences_and_removed_alerts(
     meter: Meter,
     rules: Rules,
     evaluator: Make,

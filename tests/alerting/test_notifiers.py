@@ -157,7 +157,11 @@ def test_mail_is_sent() -> None:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            options = {"host": "127.0.0.1", "port": server.server_address[1], "to": ("a@b.example",)}
+            options = {
+                "host": "127.0.0.1",
+                "port": server.server_address[1],
+                "to": ("a@b.example",),
+            }
             notifier = Notifier("ops", "smtp", {**options, "sender": "redmeter@b.example"})
             send(notifier, NOTICE)
             send(notifier, NOTICE)

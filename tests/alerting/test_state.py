@@ -20,7 +20,7 @@ YES, NO, UNKNOWN = Reading(True, 2.0), Reading(False, 0.0), Reading(None)
 
 
 def statuses(rule: Rule, readings: str, *, muted: str = "") -> list[str]:
-    """Return the transitions and notices of evaluations at 0 s, 60 s, 120 s …: y, n and ? read so."""
+    """Return the transition and notice of each evaluation, one a minute, by its letter."""
     state, found = AlertState(), []
     for number, letter in enumerate(readings):
         reading = {"y": YES, "n": NO, "?": UNKNOWN, "h": Reading(False, 0.9, "", False)}[letter]
@@ -38,7 +38,11 @@ def statuses(rule: Rule, readings: str, *, muted: str = "") -> list[str]:
     ("rule", "readings", "expected"),
     [
         (RULE, "nyyn", ["", "firing+firing", "", "resolved+resolved"]),
-        (replace(RULE, for_seconds=120), "yynyyyn", ["", "", "", "", "", "firing+firing", "resolved+resolved"]),
+        (
+            replace(RULE, for_seconds=120),
+            "yynyyyn",
+            ["", "", "", "", "", "firing+firing", "resolved+resolved"],
+        ),
         (replace(RULE, keep=120), "ynynnn", ["firing+firing", "", "", "", "", "resolved+resolved"]),
         (replace(RULE, remind=120), "yyyy", ["firing+firing", "", "+reminder", ""]),
         (RULE, "yhhn", ["firing+firing", "", "", "resolved+resolved"]),

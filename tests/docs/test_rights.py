@@ -38,6 +38,7 @@ USES: dict[str, tuple[Use, ...]] = {
     "cleaner": rights.CLEANER,
     "up": (*rights.KEEPER, *PAGE),
     "doctor": rights.DOCTOR,
+    "alerts": rights.ALERTS,
 }
 #: Those who change nothing.
 LOOKING = ("reader", "page", "doctor")
@@ -350,6 +351,7 @@ COMMANDS = {
     "writer": ("mark v2", "retention 60=60", "replay access.log"),
     "cleaner": ("mark --remove v1", "clean --forget hits", "clean --forget-logger shop", "clean"),
     "doctor": ("doctor",),
+    "alerts": ("alerts", "alerts history", "alerts silence x"),
 }
 
 

@@ -16,6 +16,10 @@ import redis
 
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
+from redmeter.alerting.evaluator import Evaluator
+from redmeter.alerting.notifiers import NotDelivered
+from redmeter.alerting.rules import Notifier, parse_rules
+from redmeter.alerting.store import AlertStore, Notice, Silence
 from redmeter.dashboard import Dashboard
 from redmeter.format import exception, message
 from redmeter.format.exception import MAX_GROUPS, Occurrences
@@ -423,3 +427,65 @@ def _forget(server: Server, user: User) -> None:
 CLEANER = (Use("clean", _clean, True, _dirt), Use("forget", _forget, True))
 #: What `redmeter up` does beside the page.
 KEEPER = (Use("clean", _clean, True, _dirt),)
+
+
+ALL_CONDITIONS = """
+[[alert]]
+name = "rate"
+when = "threshold"
+metric = "hits"
+above = 0
+window = "1m"
+notify = ["log"]
+[[alert]]
+name = "slow"
+when = "threshold"
+metric = "cart_value"
+value = "p95"
+above = 1
+[[alert]]
+name = "queue"
+when = "threshold"
+metric = "queue_length"
+value = "max"
+above = 100
+[[alert]]
+name = "usual"
+when = "expected"
+metric = "hits"
+precision = 5
+[[alert]]
+name = "patterns"
+when = "new_pattern"
+[[alert]]
+name = "shop"
+when = "new_pattern"
+logger = "shop"
+[notify.log]
+type = "command"
+command = ["true"]
+"""
+
+
+def _evaluate(server: Server, user: User) -> None:
+    rules = parse_rules(ALL_CONDITIONS)
+    refusals = ["HTTP status 503"]
+
+    def deliver(_: Notifier, __: Notice) -> None:
+        if refusals:
+            raise NotDelivered(refusals.pop())
+
+    with opened_store(user.url(server)) as store:
+        alerts = AlertStore(store)
+        alerts.silence(Silence("x", "none", time.time() + 60))
+        assert alerts.unsilence("x")
+        evaluator = Evaluator(store, rules, deliver=deliver)
+        assert evaluator.cycle().evaluated == len(rules.alerts)
+        removed = Evaluator(store, parse_rules(""), deliver=deliver)
+        evaluator.run(lambda _: True)
+        assert removed.cycle().leading
+        alerts.transitions()
+
+
+#: What `redmeter alerts` does.
+ALERTS = (Use("evaluate", _evaluate, True),)

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 DELAY = 5.0
 
 
-def precision_of(
-    retention: Mapping[int, int], window: int, at: float, now: float
-) -> int | None:
+def precision_of(retention: Mapping[int, int], window: int, at: float, now: float) -> int | None:
     """Return the precision to read a window with; None if none is kept that far back.
 
     Args:

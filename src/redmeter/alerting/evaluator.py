@@ -117,7 +117,7 @@ class Evaluator:
             return result
         result.leading = True
         found = self._alerts.snapshot()
-        kept = self._store.config().kept
+        kept = self._store.seen
         conditions = Conditions(Queries(self._store), kept.series, kept.histograms)
         for rule in self._rules.alerts:
             if self._alerts.remaining < _MARGIN:

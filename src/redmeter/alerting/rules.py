@@ -277,7 +277,8 @@ def _check_rule(where: str, rule: Rule, notifiers: Mapping[str, Notifier]) -> No
                 )
             if spec and (key != "value" or not _FORMAT.fullmatch(spec)):
                 raise InvalidRules(
-                    where, f"message: {{{key}:{spec}}}: only {{value}} has a format, such as .1f or .1%"
+                    where,
+                    f"message: {{{key}:{spec}}}: only {{value}} has a format, such as .1f or .1%",
                 )
     except ValueError as error:
         raise InvalidRules(where, f"message: {error}") from None

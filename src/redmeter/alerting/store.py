@@ -126,7 +126,9 @@ class AlertStore:
             StoreError: the store is unreachable or refuses.
         """
         keys = self._part.keys
-        view, replies = self._store.read([("HGETALL", keys.alerts), ("HGETALL", keys.notices)])
+        view, replies = self._store.read(
+            [("HGETALL", keys.key("alerts")), ("HGETALL", keys.key("notices"))]
+        )
         states: dict[str, AlertState] = {}
         silences: dict[str, Silence] = {}
         leased = 0.0

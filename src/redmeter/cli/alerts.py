@@ -234,8 +234,8 @@ def _history(store: AlertStore, *, json: bool) -> None:
 
 
 def _replay(store: Store, rules: Rules, since: str | None, *, json: bool) -> None:
-    kept = store.config().kept
     view, _ = store.read()
+    kept = store.seen
     start = moment("--since", since or "1d", view.now)
     assert start is not None
     check_times(start)
