@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from redmeter import Meter
 from redmeter.alerting.evaluator import Evaluator
 from redmeter.alerting.rules import Rules, parse_rules
+from redmeter.alerting.state import AlertState
 from redmeter.alerting.store import AlertStore, Silence
 from redmeter.errors import StoreUnavailable
 from redmeter.store import Store
@@ -88,6 +90,11 @@ def test_an_evaluator_whose_lease_has_passed_changes_nothing(
     assert not late.write("queue", state, None, None, [])
     assert late.acquire(60.0) is None
     assert list(alerts.snapshot().states) == ["queue"]
+    free(server)
+    assert late.acquire(60.0) is not None
+    assert not late.write("queue", AlertState(), state, None, [])  # follows another version
+    assert late.write("queue", state, replace(state, version=state.version + 1), None, [])
+    assert not late.write("queue", state, state, None, [])
 
 
 class Killed(BaseException):

@@ -82,7 +82,7 @@ class Evaluator:
         self._alerts = AlertStore(store, secrets.token_hex(8))
 
     def run(self, quit: Callable[[float], bool], *, interval: float = INTERVAL) -> None:  # noqa: A002
-        """Run cycles until told to stop.
+        """Run cycles until `quit` returns True.
 
         Args:
             quit: waits for a number of seconds; returns True when it is time to stop.
@@ -102,7 +102,7 @@ class Evaluator:
                 unreachable = True
             if quit(max(0.0, interval - (time.monotonic() - begun))):
                 break
-        with contextlib.suppress(StoreError):  # then it ends by itself
+        with contextlib.suppress(StoreError):  # then it expires
             self._alerts.release()
 
     def cycle(self) -> Cycle:
@@ -116,31 +116,31 @@ class Evaluator:
         if now is None:
             return result
         result.leading = True
-        found = self._alerts.snapshot()
+        snapshot = self._alerts.snapshot()
         kept = self._store.seen
         conditions = Conditions(Queries(self._store), kept.series, kept.histograms)
         for rule in self._rules.alerts:
             if self._alerts.remaining < _MARGIN:
                 self._alerts.acquire(self._lease)
-            state = found.states.get(rule.name, AlertState())
+            state = snapshot.states.get(rule.name, AlertState())
             reading = conditions.read(rule, now, now)
             result.evaluated += 1
             if reading.holds is None:
                 assert result.unknown is not None
                 result.unknown[rule.name] = reading.detail
-            step = advance(rule, state, reading, now, muted=self._muted(rule, found, now))
+            step = advance(rule, state, reading, now, muted=self._muted(rule, snapshot, now))
             result.firing += step.state.status == FIRING
             if step.changed and self._store_step(rule, state, step, reading, now):
                 result.transitions += bool(step.transition)
-        self._drop_removed(found, now)
-        for silence in found.silences.values():
+        self._drop_removed(snapshot, now)
+        for silence in snapshot.silences.values():
             if silence.until <= now:
                 self._alerts.unsilence(silence.id)
         self._deliver_due(result)
         return result
 
-    def _muted(self, rule: Rule, found: Snapshot, now: float) -> bool:
-        silences: list[Silence] = list(found.silences.values())
+    def _muted(self, rule: Rule, snapshot: Snapshot, now: float) -> bool:
+        silences: list[Silence] = list(snapshot.silences.values())
         silenced = any(silence.covers(rule.name, now) for silence in silences)
         return silenced or self._rules.muted(rule.name, now)
 
@@ -175,10 +175,10 @@ class Evaluator:
             for name in rule.notify
         ]
 
-    def _drop_removed(self, found: Snapshot, now: float) -> None:
+    def _drop_removed(self, snapshot: Snapshot, now: float) -> None:
         """Resolve and remove alerts that are no longer in the file."""
         names = {rule.name for rule in self._rules.alerts}
-        for name, state in found.states.items():
+        for name, state in snapshot.states.items():
             if name in names:
                 continue
             transition, notices = None, list[Notice]()
@@ -196,13 +196,13 @@ class Evaluator:
             self._alerts.write(name, state, None, transition, notices)
 
     def _deliver_due(self, result: Cycle) -> None:
-        found = self._alerts.snapshot()
+        snapshot = self._alerts.snapshot()
         waiting: set[tuple[str, str]] = set()
         broken: set[str] = set()
-        for notice in found.notices:
+        for notice in snapshot.notices:
             route = (notice.name, notice.notifier)
             notifier = self._rules.notifiers.get(notice.notifier)
-            if notifier is None or found.now - notice.time > GIVE_UP:
+            if notifier is None or snapshot.now - notice.time > GIVE_UP:
                 logger.error(
                     "redmeter: a notice of the alert %r to %r is given up: %s",
                     notice.name,
@@ -211,7 +211,7 @@ class Evaluator:
                 )
                 self._alerts.settle(notice, delivered=True)
                 continue
-            if route in waiting or notice.notifier in broken or notice.due > found.now:
+            if route in waiting or notice.notifier in broken or notice.due > snapshot.now:
                 waiting.add(route)
                 continue
             if self._alerts.remaining < _MARGIN and self._alerts.acquire(self._lease) is None:
@@ -222,7 +222,7 @@ class Evaluator:
                 waiting.add(route)
                 broken.add(notice.notifier)
                 result.failed += 1
-                self._postpone(notice, str(error), found.now)
+                self._postpone(notice, str(error), snapshot.now)
             else:
                 result.delivered += 1
                 self._alerts.settle(notice, delivered=True)

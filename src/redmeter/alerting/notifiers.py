@@ -40,7 +40,7 @@ _SEVERITIES = {"page": "critical"} | {name: name for name in ("critical", "error
 
 
 class NotDelivered(RedmeterError):
-    """A notice was not delivered; the message says why."""
+    """A notice was not delivered; the message has the reason."""
 
 
 def send(notifier: Notifier, notice: Notice) -> None:

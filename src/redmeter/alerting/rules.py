@@ -90,7 +90,7 @@ class InvalidRules(InvalidSetting):
 
     Args:
         where: such as `alert "checkout-errors"`.
-        reason: what is wrong, and what would be right.
+        reason: the mistake and its correction.
     """
 
     def __init__(self, where: str, reason: str) -> None:
@@ -106,9 +106,9 @@ class Rule:
     when: str
     #: A counter, gauge or histogram; labels in braces filter.
     metric: str = ""
-    #: Of a ratio or a burn rate: the counter of everything.
+    #: For a ratio or a burn rate: the counter of all events.
     of: str = ""
-    #: Of a threshold: one of VALUES, or a percentile such as "p95".
+    #: For a threshold: one of VALUES, or a percentile such as "p95".
     value: str = "rate"
     above: float | None = None
     below: float | None = None
@@ -116,15 +116,15 @@ class Rule:
     clear: float | None = None
     #: Seconds.
     window: int = 300
-    #: Of `expected`: interval width, seconds.
+    #: For `expected`: interval width, seconds.
     precision: int = 300
     direction: str = "both"
-    #: Of a ratio or a burn rate: the least number of events in the window.
+    #: For a ratio or a burn rate: the least number of events in the window.
     at_least: int = 100
-    #: Of a burn rate: the share of events that succeed, such as 0.999.
+    #: For a burn rate: the share of events that succeed, such as 0.999.
     objective: float = 0.0
     windows: tuple[tuple[int, int, float], ...] = BURN_WINDOWS
-    #: Of a new pattern.
+    #: For a new pattern.
     severities: tuple[str, ...] = ("error", "critical")
     logger: str = ""
     #: Seconds for which the condition must hold before the alert fires, and must not hold before

@@ -15,7 +15,7 @@ from typing import Any
 from redmeter.alerting.rules import Rule
 
 OK, PENDING, FIRING = "ok", "pending", "firing"
-#: What is sent.
+#: Statuses of notices.
 FIRED, RESOLVED, REMINDER = "firing", "resolved", "reminder"
 
 
@@ -35,7 +35,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class AlertState:
-    """What is stored of an alert."""
+    """The stored state of an alert."""
 
     #: Number of writes, so that each is made once.
     version: int = 0
@@ -65,11 +65,11 @@ class AlertState:
         Raises:
             ValueError: not JSON, or not an object.
         """
-        found: Any = json.loads(text)
-        if not isinstance(found, dict):
+        fields: Any = json.loads(text)
+        if not isinstance(fields, dict):
             raise ValueError("not an object")
-        found["notifiers"] = tuple(found.get("notifiers", ()))
-        return cls(**{name: found[name] for name in cls.__dataclass_fields__ if name in found})
+        fields["notifiers"] = tuple(fields.get("notifiers", ()))
+        return cls(**{name: fields[name] for name in cls.__dataclass_fields__ if name in fields})
 
 
 @dataclass(frozen=True, slots=True)

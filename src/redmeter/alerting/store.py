@@ -2,8 +2,8 @@
 
 Any number of evaluators may run; the one that holds the lease evaluates. Each write names the epoch
 of its lease and the version of the state that it follows, and is one atomic step with the
-transition and the notices: what is repeated, or comes from an evaluator whose lease has passed to
-another, changes nothing. All times are the server's.
+transition and the notices: a repeated write changes nothing, nor does one of an evaluator whose
+lease has passed to another. All times are the server's.
 """
 
 import json
@@ -58,7 +58,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A notification that is to be delivered."""
+    """A notification that is not delivered yet."""
 
     #: Order in which notices were made.
     number: int
@@ -99,7 +99,7 @@ class Snapshot:
 
 
 class AlertStore:
-    """Reads and changes what is stored about alerts.
+    """Reads and writes the keys of alerts.
 
     Args:
         store: the store.
@@ -158,10 +158,10 @@ class AlertStore:
         """Return the newest transitions, the newest first."""
         command = ("LRANGE", self._part.keys.key("transitions"), "0", str(limit - 1))
         (reply,) = self._store.ask([command])
-        found = [
+        transitions = [
             _loaded(lambda text: Transition(**json.loads(text)), each) for each in raised(reply)
         ]
-        return [transition for transition in found if transition is not None]
+        return [transition for transition in transitions if transition is not None]
 
     def acquire(self, seconds: float) -> float | None:
         """Take the lease or renew it; return the server's time, or None if another one holds it."""

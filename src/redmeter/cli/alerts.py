@@ -91,8 +91,8 @@ def alerts(
     rules would have fired over the data that are kept.
     """
     if target is None and action in (Action.test, Action.silence, Action.unsilence):
-        wanted = {Action.test: "a notifier", Action.silence: "alerts"}.get(action, "an ID")
-        raise InvalidSetting(action.value, f"needs {wanted}: redmeter alerts {action.value} NAME")
+        missing = {Action.test: "a notifier", Action.silence: "alerts"}.get(action, "an ID")
+        raise InvalidSetting(action.value, f"needs {missing}: redmeter alerts {action.value} NAME")
     if target is not None and action not in (Action.test, Action.silence, Action.unsilence):
         raise InvalidSetting(action.value, f"takes no further argument, not {target!r:.40}")
     if action is Action.check:
@@ -188,22 +188,22 @@ def _test(rules: Rules, name: str, *, json: bool) -> None:
         output.line(f"delivered to {name}")
 
 
-def _list(found: Snapshot, *, json: bool) -> None:
-    running = found.leased_until > 0
+def _list(snapshot: Snapshot, *, json: bool) -> None:
+    running = snapshot.leased_until > 0
     if json:
         output.as_json(
             {
                 "running": running,
                 "alerts": [
                     {"name": name, **dataclasses.asdict(state)}
-                    for name, state in sorted(found.states.items())
+                    for name, state in sorted(snapshot.states.items())
                 ],
-                "silences": [dataclasses.asdict(each) for each in found.silences.values()],
-                "undelivered": [dataclasses.asdict(notice) for notice in found.notices],
+                "silences": [dataclasses.asdict(each) for each in snapshot.silences.values()],
+                "undelivered": [dataclasses.asdict(notice) for notice in snapshot.notices],
             }
         )
         return
-    order = sorted(found.states.items(), key=lambda item: (item[1].status != FIRING, item[0]))
+    order = sorted(snapshot.states.items(), key=lambda item: (item[1].status != FIRING, item[0]))
     if order:
         rows: list[tuple[str, ...]] = [
             (name, state.status, output.moment(state.since), state.detail) for name, state in order
@@ -211,11 +211,11 @@ def _list(found: Snapshot, *, json: bool) -> None:
         output.table(["ALERT", "STATUS", "SINCE (UTC)", "DETAIL"], rows)
     else:
         output.line("no alert has fired")
-    for silence in found.silences.values():
+    for silence in snapshot.silences.values():
         comment = f" ({silence.comment})" if silence.comment else ""
         until = output.moment(silence.until)
         output.line(f"silence {silence.id}: {silence.alerts} until {until} UTC{comment}")
-    for notice in found.notices:
+    for notice in snapshot.notices:
         problem = notice.error or "not sent yet"
         output.line(f"undelivered: {notice.name} to {notice.notifier}: {problem}")
     if not running:
@@ -223,11 +223,13 @@ def _list(found: Snapshot, *, json: bool) -> None:
 
 
 def _history(store: AlertStore, *, json: bool) -> None:
-    found = store.transitions()
+    transitions = store.transitions()
     if json:
-        output.as_json({"transitions": [dataclasses.asdict(each) for each in found]})
-    elif found:
-        rows = [(output.moment(each.time), each.name, each.status, each.detail) for each in found]
+        output.as_json({"transitions": [dataclasses.asdict(each) for each in transitions]})
+    elif transitions:
+        rows = [
+            (output.moment(each.time), each.name, each.status, each.detail) for each in transitions
+        ]
         output.table(["TIME (UTC)", "ALERT", "STATUS", "DETAIL"], rows)
     else:
         output.line("no alert has fired")

@@ -14,7 +14,7 @@
 --   settle   OWNER EPOCH NUMBER NOTICE   replace a notice; "" removes it
 --   silence  ID SILENCE              store a silence; "" removes it
 -- Returns {done, now, …}: done is 1, or 0 if the lease is another's, the version is another, or
---   nothing was removed; lease returns {done, now, EPOCH, DEADLINE} of whoever holds it.
+--   nothing was removed; lease returns {done, now, EPOCH, DEADLINE} of its owner.
 --   Or the error STORE_MOVING.
 -- Cost: constant, and some µs for each notice. Retry: safe; a write that was already done returns 0.
 -- Cluster: the keys have to share a slot.
