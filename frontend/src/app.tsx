@@ -7,6 +7,7 @@ import { plain } from "./lib/text";
 import { nearest } from "./lib/ranges";
 import { Banner } from "./parts/banner";
 import { Bar } from "./parts/bar";
+import { KeyHelp } from "./parts/keyhelp";
 import { announced } from "./state/announce";
 import { health, kept, set, state, store, TITLES } from "./state/page";
 import { Counters } from "./views/counters";
@@ -14,6 +15,7 @@ import { Health } from "./views/health";
 import { Messages } from "./views/messages";
 import { Overview } from "./views/overview";
 import { Pages } from "./views/pages";
+import { RoutePage } from "./views/route";
 import { SeriesPage } from "./views/series";
 
 /** Milliseconds from one look at the store's health to the next, for the bar of other views. */
@@ -23,10 +25,14 @@ const VIEWS = {
   overview: Overview,
   series: SeriesPage,
   pages: Pages,
+  route: RoutePage,
   messages: Messages,
   counters: Counters,
   health: Health,
 };
+
+/** Views that are about one thing each. */
+const NAMED = new Set(["series", "route"]);
 
 /** What the bar shows comes with the overview; elsewhere it is asked for, rarely. */
 function useStore(needed: boolean): void {
@@ -76,7 +82,7 @@ export function App() {
     if (!first.current && document.activeElement === document.body)
       document.querySelector("h1")?.focus({ preventScroll: true });
     first.current = false;
-    document.title = `${view === "series" ? plain(name, 80) : TITLES[view]} · Redmeter`;
+    document.title = `${NAMED.has(view) && name ? plain(name, 80) : TITLES[view]} · Redmeter`;
   }, [view, name]);
   useEffect(() => {
     const known = nearest(kept.value, range);
@@ -97,8 +103,9 @@ export function App() {
       <Bar />
       <Banner />
       <main id="main" tabIndex={-1}>
-        <View key={view === "series" ? `series ${name}` : view} />
+        <View key={NAMED.has(view) ? `${view} ${name}` : view} />
       </main>
+      <KeyHelp />
       <p class="away" role="status" aria-live="polite">
         {announced.value}
       </p>

@@ -145,9 +145,11 @@ def test_axes_of_durations_can_be_logarithmic(open_page: Open, site: Site) -> No
     expect(page.get_by_role("button", name="Log axis")).to_have_count(0)
 
 
-def test_a_brush_zooms_and_a_button_shows_all_again(open_page: Open, site: Site) -> None:
-    """The address has the times."""
-    page = open_page("?view=series&name=hits&range=86400")
+def test_a_brush_zooms_every_panel_and_escape_shows_all_again(open_page: Open, site: Site) -> None:
+    """The address has the times, and so has each request; a step moves them."""
+    page = open_page("?range=86400")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     plot = page.locator(".u-over").first
     expect(plot).to_be_visible()
     box: Any = plot.bounding_box()
@@ -156,23 +158,61 @@ def test_a_brush_zooms_and_a_button_shows_all_again(open_page: Open, site: Site)
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 30, steps=5)
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"since=\d+"))
-    page.get_by_role("button", name="Reset zoom").click()
+    eventually(lambda: any("api/overview" in url and "since=" in url for url in asked), 15.0, "it")
+    zoomed = page.url
+    page.get_by_role("button", name="Earlier").click()
+    expect(page).not_to_have_url(zoomed)
+    page.get_by_role("button", name="Zoom out").click()
+    page.get_by_label("Compare with").select_option("last week")
+    expect(page).to_have_url(re.compile("since=.*against=last-week"))
+    expect(page.get_by_role("list", name="Key figures")).to_contain_text("last week")
+    page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("since="))
     page.go_back()
     expect(page).to_have_url(re.compile("since="))
+    page.get_by_role("button", name="Now", exact=True).click()
+    expect(page).not_to_have_url(re.compile("since="))
 
 
-def test_what_is_older_than_anything_that_is_kept_is_told(open_page: Open, site: Site) -> None:
-    """Not drawn as nothing; and the way to a range that has it."""
+def test_keys_are_listed_and_one_of_them_searches(open_page: Open, site: Site) -> None:
+    """Escape closes the list."""
+    page = ready(open_page("?view=counters&range=86400"))
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Filter by name")).to_be_focused()
+
+
+def test_what_a_chart_shows_can_be_taken_away(open_page: Open, site: Site) -> None:
+    """As CSV, with the values, and as a picture."""
+    page = ready(open_page("?range=86400"))
+    page.locator("summary", has_text="Share").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Values as CSV").click()
+    head, *rows = download.value.path().read_text().splitlines()
+    assert head.startswith("time,hits,")
+    with site.meter() as meter:
+        hits = sum(sample.value for sample in meter.series("hits", precision=86400))
+    assert sum(int(row.split(",")[1] or 0) for row in rows) == hits
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Charts as PNG").click()
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_window_older_than_its_precision_is_shown_by_one_that_is_kept(
+    open_page: Open, site: Site
+) -> None:
+    """And the page names both."""
     page = open_page("?view=series&name=hits&range=86400")
     ready(page)
     until = int(page.evaluate("Date.now() / 1000"))
     page.goto(f"{site.url}?view=series&name=hits&range=60&since={until - 20_000}&until={until}")
-    expect(page.locator("figure").first).to_contain_text(
-        re.compile("older than 2.*not kept by 1 min")
-    )
-    page.get_by_role("button", name=re.compile("^Show by")).click()
-    expect(page).to_have_url(re.compile("range=(300|3600)"))
+    bar = page.get_by_role("group", name="Time")
+    expect(bar).to_contain_text(re.compile(r"by (5 min|1 h) \(1 min is kept for 2 h\)"))
+    expect(page.locator("figcaption").first).to_contain_text(re.compile("per (5 min|1 h)"))
 
 
 def test_a_series_is_put_on_the_chart_by_its_name(open_page: Open, site: Site) -> None:
@@ -219,12 +259,18 @@ def test_pages_come_in_any_order(open_page: Open, site: Site, name: str, order: 
     expect(page).not_to_have_url(re.compile("order="))
 
 
-def test_a_page_leads_to_its_counters(open_page: Open, site: Site) -> None:
-    """To all that have its route."""
+def test_a_route_has_a_page_that_leads_to_its_metrics(open_page: Open, site: Site) -> None:
+    """A click anywhere in its row opens it: requests by class of status, and response times."""
     page = open_page("?view=pages&range=86400")
     table = page.get_by_role("region", name="Table: Routes")
-    table.get_by_role("link").first.click()
-    expect(page).to_have_url(re.compile("view=counters.*filter="))
+    row = table.get_by_role("row").filter(has_text="ms").first
+    name = row.get_by_role("link").inner_text()
+    row.get_by_role("cell").nth(1).click()
+    expect(page).to_have_url(re.compile("view=route&name="))
+    expect(page.get_by_role("heading", level=1)).to_contain_text(name)
+    expect(page.get_by_role("checkbox", name="2xx", exact=True)).to_be_checked()
+    expect(page.get_by_role("checkbox", name="p95", exact=True)).to_be_checked()
+    page.get_by_role("link", name="Metrics of this route").click()
     expect(page.get_by_role("link", name=re.compile("^http_requests")).first).to_be_visible()
 
 

@@ -10,7 +10,12 @@ from browser.conftest import Open, Site, ready
 
 VIEWS = (
     *("overview", "pages", "messages", "counters", "health"),
-    *("series&name=hits&table=values", "series&name=http_request_seconds", "series&name=nobody"),
+    *(
+        "route&name=/",
+        "series&name=hits&table=values",
+        "series&name=http_request_seconds",
+        "series&name=nobody",
+    ),
 )
 _AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 

@@ -44,7 +44,7 @@ def test_the_overview_shows_the_figures_of_the_log(open_page: Open, site: Site) 
 def test_lines_of_finer_slices_are_drawn_to_their_end(open_page: Open, site: Site) -> None:
     """Histograms have precisions of their own: an hour within a day, which has only begun."""
     page = ready(open_page("?range=86400"))
-    legend = page.get_by_role("region", name="Legend of Traffic")
+    legend = page.get_by_role("region", name="Lines: p95 response time")
     row = legend.get_by_role("row").filter(has_text="p95 response time")
     expect(row).to_contain_text(re.compile(r"\d+ ms"))
 

@@ -9,7 +9,6 @@ import { columns, indexAt, type Line } from "./lines";
 import { options, type Live } from "./options";
 import { css } from "./palette";
 import { describe } from "./describe";
-import { Tip, type Pointed } from "./tip";
 import type { Unit } from "../lib/units";
 
 export interface Expected {
@@ -43,7 +42,15 @@ export interface ChartProps {
   log?: boolean;
   sync?: string;
   small?: boolean;
+  /** Whether the time axis is drawn; only the last of several charts needs one. */
+  axis?: boolean;
+  /** Whether lines are parts of a whole: each is drawn on top of those after it. */
+  stacked?: boolean;
   zoom?: (from: number, to: number) => void;
+  /** The interval that the cursor is in; null: it has left. */
+  point?: (moment: number | null) => void;
+  /** An interval was clicked, or Enter was pressed in it. */
+  pick?: (moment: number) => void;
 }
 
 const NONE: readonly never[] = [];
@@ -61,7 +68,18 @@ function dataOf(props: ChartProps, log: boolean): uPlot.AlignedData {
     if (line && hidden.includes(line.key)) return column.map(() => undefined);
     return log ? column.map((value) => (typeof value === "number" && value <= 0 ? null : value)) : column;
   });
+  if (props.stacked) stack(all);
   return [x, ...all] as uPlot.AlignedData;
+}
+
+/** Add to each column those of the lines after it; a line has two columns. */
+function stack(all: (number | null | undefined)[][]): void {
+  for (let i = all.length - 3; i >= 0; i--) {
+    all[i] = (all[i] ?? []).map((value, at) => {
+      const above = all[i + 2]?.[at];
+      return typeof value === "number" ? value + (above ?? 0) : (above ?? value);
+    });
+  }
 }
 
 export function Chart(props: ChartProps) {
@@ -71,7 +89,8 @@ export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const [width, setWidth] = useState(0);
-  const [pointed, point] = useState<Pointed | null>(null);
+  const point = useRef(props.point);
+  point.current = props.point;
   // What the keyboard moved to is read out; what the mouse does is not.
   const [spoken, speak] = useState("");
   const zoom = useRef(props.zoom);
@@ -93,11 +112,13 @@ export function Chart(props: ChartProps) {
     now: props.now,
     expectedRange: props.expectedRange ?? NONE,
     outside: props.outside ?? NONE,
+    stacked: props.stacked ?? false,
     colour: (name: string) => css(name, palette.peek()),
   } satisfies Live);
 
   const lane = props.lane ?? false;
-  const data = useMemo(() => dataOf(props, log), [lines, hidden, props.expectedRange, log]);
+  const axis = props.axis ?? true;
+  const data = useMemo(() => dataOf(props, log), [lines, hidden, props.expectedRange, log, props.stacked]);
   const latest = useRef(data);
   latest.current = data;
   const count = lines.length;
@@ -113,21 +134,13 @@ export function Chart(props: ChartProps) {
   useEffect(() => {
     const element = box.current;
     if (!element || width < 40) return;
-    const shape = { width, height, lines: count, log, lane, sync, small };
+    const shape = { width, height, lines: count, log, lane, sync, small, axis };
     const made = new uPlot(
       options(
         shape,
         live,
         (from, to) => zoom.current?.(from, to),
-        (u) => {
-          const { left } = u.cursor;
-          const moment = u.data[0][pointedAt(u)];
-          point((before) => {
-            if (moment === undefined) return null;
-            if (before?.moment === moment && before.left === left) return before;
-            return { moment, left: left ?? 0, width: u.over.clientWidth };
-          });
-        },
+        (u) => point.current?.(u.data[0][pointedAt(u)] ?? null),
       ),
       latest.current,
       element,
@@ -137,7 +150,7 @@ export function Chart(props: ChartProps) {
       chart.current = null;
       made.destroy();
     };
-  }, [width > 40, height, count, log, lane, sync, small]);
+  }, [width > 40, height, count, log, lane, sync, small, axis]);
 
   useEffect(() => {
     if (chart.current && width > 40 && chart.current.width !== width)
@@ -170,8 +183,15 @@ export function Chart(props: ChartProps) {
       style={{ height: `${height}px` }}
       onPointerEnter={(event) => event.pointerType === "mouse" && !small && (hovering.value = true)}
       onPointerLeave={() => !small && (hovering.value = false)}
+      onClick={() => {
+        const u = chart.current;
+        const moment = u ? u.data[0][pointedAt(u)] : undefined;
+        if (moment !== undefined) props.pick?.(moment);
+      }}
       onKeyDown={(event) => {
         if (small || !chart.current) return;
+        const at = chart.current.data[0][pointedAt(chart.current)];
+        if (event.key === "Enter" && at !== undefined) props.pick?.(at);
         const moment = steer(event, chart.current, props);
         if (moment === null) return;
         const shown = lines.filter((line) => !hidden.includes(line.key));
@@ -192,18 +212,6 @@ export function Chart(props: ChartProps) {
         speak("");
       }}
     >
-      {!small && pointed && (
-        <Tip
-          pointed={pointed}
-          lines={lines}
-          places={places}
-          hidden={hidden}
-          precision={props.precision}
-          clock={props.clock}
-          marks={props.marks ?? NONE}
-          expectedRange={props.expectedRange ?? NONE}
-        />
-      )}
       {!small && (
         <p class="away" aria-live="polite">
           {spoken}

@@ -2,18 +2,20 @@
 // and what can be done with them: zoom, a logarithmic axis, another range.
 import type { ComponentChildren } from "preact";
 import type { Mark } from "../api/types";
-import { coverage, durationLabel, finest } from "../lib/ranges";
-import { momentOf } from "../lib/time";
-import { seconds, type Unit } from "../lib/units";
-import { kept as keptRanges, set, state, store } from "../state/page";
+import { useEffect, useState } from "preact/hooks";
+import { coverage, durationLabel } from "../lib/ranges";
+import type { Unit } from "../lib/units";
+import { set, state, store } from "../state/page";
 import { Card } from "../parts/card";
 import { Empty } from "../parts/empty";
 import { Chart, type Expected } from "./chart";
 import { EXPECTED, Legend, OUTSIDE } from "./legend";
-import { together, type Line } from "./lines";
+import { together, type Group, type Line } from "./lines";
 import { keptSince } from "./retention";
 import { HatchSwatch } from "./swatch";
+import { shared } from "./share";
 import { DataTable } from "./table";
+import { Tip } from "./tip";
 
 interface Props {
   title: string;
@@ -34,13 +36,17 @@ interface Props {
   outside?: readonly [number, number][];
   series?: (line: Line) => string | null;
   actions?: ComponentChildren;
-  /** Below the legend, small. */
+  /** The unit whose lines are parts of a whole. */
+  stacked?: Unit;
+  /** An interval was clicked. */
+  pick?: (moment: number) => void;
+  /** Below the charts, small. */
   note?: string;
   /** Instead of a chart where there is nothing to draw. */
   empty: ComponentChildren;
 }
 
-const UNITS = { "": "Count", seconds: "Time", bytes: "Bytes", ratio: "Share" } as const;
+const UNITS = { "": "Count", seconds: "Duration", bytes: "Bytes", ratio: "Share" } as const;
 
 /** Pixels: of the first chart, of others, and of a share. */
 const HEIGHTS = { high: 250, middle: 150, low: 110 } as const;
@@ -55,11 +61,10 @@ function zoomTo(precision: number, from: number, to: number): void {
 export function ChartGroup(props: Props) {
   const { title, id, lines, precision, end, now, marks, empty } = props;
   const { since, until, log, hidden, tables, clock } = state.value;
-  const zoomed = since !== null && until !== null;
+  const [moment, point] = useState<number | null>(null);
   const last = hidden.includes(EXPECTED) ? undefined : props.expectedRange?.at(-1);
   const from = since ?? props.start;
   const to = until ?? Math.max(end, last ? last.start + precision : 0);
-  const better = zoomed ? finest(keptRanges.value, since, now) : undefined;
   const groups = together(lines);
   const places = props.places ?? lines.map((_, i) => i);
   // The first chart has the expected range.
@@ -75,6 +80,10 @@ export function ChartGroup(props: Props) {
     ...(props.outside && !hidden.includes(OUTSIDE) ? { outside: props.outside } : {}),
   };
   const filled = lines.some((line) => line.values.length > 0);
+  useEffect(() => {
+    shared.value = filled ? lines : null;
+  }, [lines, filled]);
+  useEffect(() => () => void (shared.value = null), []);
   const open = tables.includes(id);
   const toggle = (list: "hidden" | "tables", key: string) => {
     const before = state.value[list];
@@ -97,78 +106,79 @@ export function ChartGroup(props: Props) {
   );
   return (
     <Card title={title} class="charts" actions={actions}>
-      {zoomed && (
-        <p class="notice">
-          <span>
-            {momentOf(since, clock)} to {momentOf(until, clock)}, {seconds(until - since)}.
-          </span>
-          {better && better.precision !== precision && (
-            <button type="button" class="quiet" onClick={() => set({ range: better.precision }, true)}>
-              Show by {better.step}
-            </button>
-          )}
-          <button type="button" class="quiet" onClick={() => set({ since: null, until: null }, true)}>
-            Reset zoom
-          </button>
-        </p>
-      )}
       {!filled && empty}
       {filled &&
         groups.map((group, i) => {
           const { unit, lines: some } = group;
           const oldest = keptSince(group, store.value, now);
           const unknown = oldest !== null && from <= oldest - group.precision;
-          const titled = groups.length > 1 || group.precision !== state.value.range || unknown;
+          const titled = captionOf(group, props.captions?.[unit]);
+          const stacked = props.stacked === unit;
+          const final = i === groups.length - 1;
           return (
-            <figure key={`${unit} ${group.precision}`} class="figure-chart">
-              {titled && (
-                <figcaption>
-                  {props.captions?.[unit] ?? UNITS[unit]}
-                  {group.precision !== state.value.range && ` by ${durationLabel(group.precision)}`}
-                  {unknown && (
-                    <span>
-                      <HatchSwatch /> older than {coverage(oldest, group.precision, now)}: not kept by{" "}
-                      {durationLabel(group.precision)}
-                    </span>
-                  )}
-                </figcaption>
-              )}
-              <Chart
-                title={`${title}: ${some
-                  .map((line) => line.label)
-                  .join(", ")
-                  .slice(0, 200)}`}
-                lines={some}
-                places={some.map((line) => places[lines.indexOf(line)] ?? 0)}
-                hidden={hidden}
-                unit={unit}
-                precision={group.precision}
-                height={HEIGHTS[unit === "ratio" && i > 0 ? "low" : i > 0 ? "middle" : "high"]}
-                from={from}
-                to={to}
-                now={now}
-                kept={unknown ? oldest : 0}
-                marks={marks}
-                lane={i === 0}
-                clock={clock}
-                log={log && (unit === "seconds" || unit === "bytes")}
-                zoom={(a, b) => zoomTo(precision, a, b)}
-                {...(i === 0 ? overlay : {})}
-              />
+            <figure key={`${unit} ${group.precision} ${i}`} class="figure-chart">
+              <figcaption>
+                {titled}
+                {unknown && (
+                  <span>
+                    <HatchSwatch /> older than {coverage(oldest, group.precision, now)}: not kept by{" "}
+                    {durationLabel(group.precision)}
+                  </span>
+                )}
+              </figcaption>
+              <div class="figure-row">
+                <Chart
+                  title={`${title}: ${some
+                    .map((line) => line.label)
+                    .join(", ")
+                    .slice(0, 200)}`}
+                  lines={some}
+                  places={some.map((line) => places[lines.indexOf(line)] ?? 0)}
+                  hidden={hidden}
+                  unit={unit}
+                  precision={group.precision}
+                  height={HEIGHTS[i === 0 ? "high" : unit === "ratio" ? "low" : "middle"] - (final ? 0 : 22)}
+                  axis={final}
+                  from={from}
+                  to={to}
+                  now={now}
+                  kept={unknown ? oldest : 0}
+                  marks={marks}
+                  lane={i === 0}
+                  clock={clock}
+                  stacked={stacked}
+                  log={log && (unit === "seconds" || unit === "bytes")}
+                  zoom={(a, b) => zoomTo(precision, a, b)}
+                  point={point}
+                  {...(props.pick ? { pick: props.pick } : {})}
+                  {...(i === 0 ? overlay : {})}
+                />
+                <Legend
+                  title={title}
+                  lines={some}
+                  places={some.map((line) => places[lines.indexOf(line)] ?? 0)}
+                  hidden={hidden}
+                  from={from}
+                  to={to}
+                  expected={i === 0 ? expected : null}
+                  toggle={(key) => toggle("hidden", key)}
+                  {...(i > 0 ? { of: titled } : {})}
+                  {...(props.series ? { series: props.series } : {})}
+                />
+              </div>
             </figure>
           );
         })}
-      {filled && (
-        <Legend
-          title={title}
+      {filled && moment !== null && (
+        <Tip
+          moment={moment}
           lines={lines}
           places={places}
           hidden={hidden}
-          from={from}
-          to={to}
-          expected={expected}
-          toggle={(key) => toggle("hidden", key)}
-          {...(props.series ? { series: props.series } : {})}
+          precision={precision}
+          clock={clock}
+          marks={marks}
+          expectedRange={overlay.expectedRange ?? []}
         />
       )}
       {filled && props.note && <p class="fine">{props.note}</p>}
@@ -177,6 +187,13 @@ export function ChartGroup(props: Props) {
       )}
     </Card>
   );
+}
+
+/** "Requests per 1 min": what an axis shows, with its unit. */
+function captionOf({ unit, lines, precision }: Group, named: string | undefined): string {
+  const width = durationLabel(precision);
+  const text = named ?? (lines.every((line) => line.kind === "gauge") ? "Value" : UNITS[unit]);
+  return lines.every((line) => line.sums) ? `${text} per ${width}` : `${text}, by ${width}`;
 }
 
 /** The usual words for a chart without values. */

@@ -20,18 +20,20 @@ interface Props {
   /** Of how many intervals it is known what was expected of them, and how many were not so. */
   expected: { known: number; outside: number } | null;
   toggle: (key: string) => void;
+  /** What it is the legend of, where it is not the first of its group. */
+  of?: string;
   /** Whether lines lead to pages of their own; the name of the series of a line. */
   series?: (line: Line) => string | null;
 }
 
-export function Legend({ title, lines, places, hidden, from, to, expected, toggle, series }: Props) {
+export function Legend({ title, lines, places, hidden, from, to, expected, toggle, of, series }: Props) {
   return (
-    <div class="scroll" role="region" aria-label={`Legend of ${title}`} tabIndex={0}>
+    <div class="scroll" role="region" aria-label={of ? `Lines: ${of}` : `Legend of ${title}`} tabIndex={0}>
       <table class="legend">
         <thead>
           <tr>
             <th scope="col">Shown</th>
-            {["Last", "Min", "Max", "Sum"].map((each) => (
+            {["Last", "Max", lines.some((line) => line.sums) ? "Sum" : ""].map((each) => (
               <th scope="col" class="figure" key={each}>
                 {each}
               </th>
@@ -40,7 +42,7 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
         </thead>
         <tbody>
           {lines.map((line, i) => {
-            const { last, running, low, high, sum } = figuresOf(line, from, to);
+            const { last, running, high, sum } = figuresOf(line, from, to);
             const off = hidden.includes(line.key);
             const name = series?.(line) ?? null;
             return (
@@ -64,12 +66,11 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
                   )}
                 </th>
                 <td class="figure">
-                  {running !== null && <span class="so-far">running: {value(running, line.unit)} </span>}
                   {value(last, line.unit)}
+                  {running !== null && <span class="so-far">{value(running, line.unit)} so far</span>}
                 </td>
-                <td class="figure">{value(low, line.unit)}</td>
                 <td class="figure">{value(high, line.unit)}</td>
-                <td class="figure">{value(sum, line.unit)}</td>
+                <td class="figure">{line.sums ? value(sum, line.unit) : ""}</td>
               </tr>
             );
           })}
@@ -120,7 +121,7 @@ function Beside({
           {text}
         </label>
       </th>
-      <td class="figure" colSpan={4}>
+      <td class="figure" colSpan={3}>
         {note}
       </td>
     </tr>

@@ -19,6 +19,9 @@ export interface Line {
   partial: boolean;
 }
 
+/** How many times as high as another a line may be to share its axis. */
+const APART = 30;
+
 /** null: a gap. undefined: nothing is expected here. */
 export type Cell = number | null | undefined;
 
@@ -123,12 +126,28 @@ export interface Group {
   lines: Line[];
 }
 
-/** Lines of one unit and of intervals of one width are drawn together, in the order of the lines. */
+/** The highest value of a line, 0 if it has none. */
+const highest = (line: Line) => Math.max(0, ...line.values.map((value) => Math.abs(value ?? 0)));
+
+/** Whether lines are so different in size that one would be flat below the other. */
+function apart(group: Group, line: Line): boolean {
+  if (line.unit === "ratio") return false;
+  const own = highest(line);
+  return group.lines.some((each) => {
+    const other = highest(each);
+    return own > 0 && other > 0 && Math.max(own, other) > APART * Math.min(own, other);
+  });
+}
+
+/** Lines of one unit, of intervals of one width and of like size are drawn together, in the order of the
+ * lines. */
 export function together(lines: readonly Line[]): Group[] {
   const groups: Group[] = [];
   for (const line of lines) {
     const { unit, kind, precision } = line;
-    const group = groups.find((each) => each.unit === unit && each.precision === precision);
+    const group = groups.find(
+      (each) => each.unit === unit && each.precision === precision && !apart(each, line),
+    );
     if (group) group.lines.push(line);
     else groups.push({ unit, kind, precision, lines: [line] });
   }

@@ -7,7 +7,7 @@ import { value as written, type Unit } from "../lib/units";
 import { topOfShares } from "./axis";
 import type { Expected } from "./chart";
 import { drawExpectedRange, drawEnd, drawMarks, drawOutside, drawUnknown, LANE } from "./draw";
-import { colourOf } from "./palette";
+import { colourOf, FAINT } from "./palette";
 import { steps } from "./steps";
 
 /** Distances of ticks for whole numbers. */
@@ -37,6 +37,8 @@ export interface Live {
   now: number;
   expectedRange: readonly Expected[];
   outside: readonly [number, number][];
+  /** Whether lines are parts of a whole. */
+  stacked: boolean;
   colour: (name: string) => string;
 }
 
@@ -50,6 +52,8 @@ export interface Shape {
   sync: string;
   /** Small charts have no axes, cursor or marks' labels. */
   small: boolean;
+  /** Whether the time axis is drawn. */
+  axis: boolean;
 }
 
 const AXIS = 56;
@@ -59,8 +63,10 @@ function lines(shape: Shape, live: Live): uPlot.Series[] {
   const width = () => live.precision;
   const now = () => live.now;
   for (let i = 0; i < shape.lines; i++) {
-    const stroke = () => live.colour(colourOf(live.places[i] ?? i));
+    const faint = () => live.places[i] === FAINT;
+    const stroke = () => live.colour(colourOf(live.places[i] ?? i)) + (faint() ? "90" : "");
     const fill = (u: uPlot) => {
+      if (live.stacked) return stroke();
       if (live.expectedRange.length > 0) return "transparent";
       const { top, height } = u.bbox;
       const gradient = u.ctx.createLinearGradient(0, top, 0, top + height);
@@ -68,10 +74,10 @@ function lines(shape: Shape, live: Live): uPlot.Series[] {
       gradient.addColorStop(1, stroke() + "05");
       return gradient;
     };
-    const area = i === 0 && !shape.log && shape.lines <= 3;
+    const area = () => live.stacked || (i === 0 && !shape.log && shape.lines <= 3);
     const common = { scale: "y", stroke, width: 1.75, points: { show: false } } satisfies uPlot.Series;
-    series.push({ ...common, ...(area ? { fill } : {}), paths: steps(false, width, now, area) });
-    series.push({ ...common, dash: [4, 4], paths: steps(true, width, now, false) });
+    series.push({ ...common, fill, paths: steps(false, width, now, area) });
+    series.push({ ...common, dash: [4, 4], paths: steps(true, width, now, () => false) });
   }
   return series;
 }
@@ -131,13 +137,13 @@ export function options(
           {
             stroke: muted,
             grid: { show: false },
-            ticks: { ...grid, size: 4 },
+            ticks: { ...grid, size: 4, show: shape.axis },
             font: font() as string,
-            size: 30,
+            size: shape.axis ? 30 : 8,
             gap: 4,
             space: 72,
             values: (_, splits, __, ___, step) =>
-              splits.map((at) => tickOf(at, step, live.precision, live.clock)),
+              splits.map((at) => (shape.axis ? tickOf(at, step, live.precision, live.clock) : "")),
           },
           {
             scale: "y",
@@ -188,7 +194,7 @@ export function options(
           drawOutside(u, live.outside, precision, colour("--bad"));
           for (let i = 0; i < shape.lines && !shape.small; i++) {
             const place = live.places[i] ?? i;
-            if (live.on[i])
+            if (live.on[i] && place !== FAINT && !live.stacked)
               drawEnd(u, i, place, precision, now, colour(colourOf(place)), colour("--surface"));
           }
         },

@@ -7,9 +7,13 @@ const COLOURS = 8;
 export const SHAPES = ["circle", "square", "triangle", "diamond", "cross"] as const;
 export type Shape = (typeof SHAPES)[number];
 
-export const colourOf = (index: number) => `--c${(index % COLOURS) + 1}`;
+/** The place of a line that others are compared with. */
+export const FAINT = -1;
+
+export const colourOf = (index: number) => (index === FAINT ? "--expected" : `--c${(index % COLOURS) + 1}`);
 
 export function shapeOf(index: number): Shape {
+  if (index === FAINT) return "cross";
   return SHAPES[(index + Math.floor(index / COLOURS)) % SHAPES.length] ?? "circle";
 }
 

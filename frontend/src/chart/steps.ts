@@ -12,11 +12,11 @@ export function steps(
   dashed: boolean,
   width: () => number,
   now: () => number,
-  filled: boolean,
+  filled: () => boolean,
 ): uPlot.Series.PathBuilder {
   return (u, index) => {
     const stroke = new Path2D();
-    const fill = filled ? new Path2D() : null;
+    const fill = filled() ? new Path2D() : null;
     const x = u.data[0];
     const column = u.data[index] ?? [];
     const { top, height } = u.bbox;

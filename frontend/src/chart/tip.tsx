@@ -1,22 +1,16 @@
-// What the cursor points at: the interval, and the value of each line in it.
+// What the cursor points at: the interval, and the value of each line in it. One for all charts of a group.
 import type { Mark } from "../api/types";
+import { durationLabel } from "../lib/ranges";
 import { momentOf, intervalOf, type Clock } from "../lib/time";
-import { value } from "../lib/units";
+import { percent, value } from "../lib/units";
 import { T } from "../parts/text";
 import type { Expected } from "./chart";
 import { valueAt, type Line } from "./lines";
 import { within } from "./describe";
 import { Swatch } from "./swatch";
 
-export interface Pointed {
-  moment: number;
-  /** Pixels within the plotting area, and its width. */
-  left: number;
-  width: number;
-}
-
 interface Props {
-  pointed: Pointed;
+  moment: number;
   lines: readonly Line[];
   places: readonly number[];
   hidden: readonly string[];
@@ -29,22 +23,27 @@ interface Props {
 /** Most lines that are listed. */
 const MOST = 12;
 
-export function Tip({ pointed, lines, places, hidden, precision, clock, marks, expectedRange }: Props) {
-  const { moment, left, width } = pointed;
+/** "+31 % over expected", "as expected". */
+export function deviation(at: number | null, { low, mid, high }: Expected): string {
+  if (at === null || (at >= low && at <= high)) return "as expected";
+  if (mid === 0) return "over expected";
+  const by = (at - mid) / Math.abs(mid);
+  return `${by > 0 ? "+" : "−"}${percent(Math.abs(by))} ${by > 0 ? "over" : "below"} expected`;
+}
+
+export function Tip({ moment, lines, places, hidden, precision, clock, marks, expectedRange }: Props) {
   const shown = lines.flatMap((line, i) =>
     hidden.includes(line.key) ? [] : [{ line, place: places[i] ?? i }],
   );
+  const first = lines[0];
   const expected = expectedRange.find((each) => each.start === moment);
-  const here = within(marks, moment, precision);
-  const unit = lines[0]?.unit ?? "";
-  const right = left > width / 2;
+  const end = intervalOf(moment + precision, precision, clock);
   return (
-    <div
-      class={right ? "tip left" : "tip right"}
-      style={{ "--at": `${Math.round(left)}px` }}
-      aria-hidden="true"
-    >
-      <p class="tip-time">{intervalOf(moment, precision, clock)}</p>
+    <div class="tip" aria-hidden="true">
+      <p class="tip-time">
+        {intervalOf(moment, precision, clock)}
+        {precision < 86_400 ? ` to ${end}` : ""} <span class="faint">{durationLabel(precision)}</span>
+      </p>
       {shown.slice(0, MOST).map(({ line, place }) => (
         <p key={line.key}>
           <Swatch place={place} />{" "}
@@ -55,15 +54,15 @@ export function Tip({ pointed, lines, places, hidden, precision, clock, marks, e
         </p>
       ))}
       {shown.length > MOST && <p class="faint">… {shown.length - MOST} more</p>}
-      {expected && (
+      {expected && first && (
         <p>
-          <span class="tip-name">expected</span>
+          <span class="tip-name">{deviation(valueAt(first, moment), expected)}</span>
           <b>
-            {value(expected.low, unit)} – {value(expected.high, unit)}
+            {value(expected.low, first.unit)} – {value(expected.high, first.unit)}
           </b>
         </p>
       )}
-      {here.map((mark) => (
+      {within(marks, moment, precision).map((mark) => (
         <p key={mark.time} class="tip-mark">
           <T text={mark.label} /> <span class="faint">{momentOf(mark.time, clock)}</span>
         </p>

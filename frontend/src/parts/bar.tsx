@@ -23,7 +23,7 @@ export function Bar() {
   const look = THEMES[theme];
   const lost = link.value.failure?.passing ?? false;
   const level = lost ? undefined : health.value?.level;
-  const at = view === "series" ? "counters" : view;
+  const at = view === "series" ? "counters" : view === "route" ? "pages" : view;
   return (
     <header class="bar">
       <Go view="overview" class="brand" label="Redmeter, overview">

@@ -47,3 +47,10 @@ export function ToSeries({
     </Go>
   );
 }
+
+/** A click anywhere in a row follows the row's first link; a selection of text or another control does not. */
+export function follow(event: MouseEvent & { currentTarget: HTMLElement }): void {
+  const at = event.target as Element;
+  if (at.closest("a, button, input, summary, pre") || String(getSelection()) !== "") return;
+  event.currentTarget.querySelector("a")?.click();
+}

@@ -7,14 +7,19 @@ interface Props {
   meaning: Meaning;
   /** The events behind both; see lib/change.ts. */
   counts?: Counts | null;
-  /** "the window before" or "the hour before". */
+  /** "the 2 h before" or "yesterday". */
   against: string;
+  /** Whether that is shown, and not only read out. */
+  named?: boolean;
+  /** Why there is nothing to compare with. */
+  unknown?: string;
 }
 
 const ARROWS = { up: "M2 7 5 3 8 7", down: "M2 3 5 7 8 3", none: "" };
 
-export function Pill({ value, before, meaning, against, counts = null }: Props) {
+export function Pill({ value, before, meaning, against, counts = null, named = false, unknown = "" }: Props) {
   const { text, tone, direction } = change(value, before, meaning, counts);
+  const nothing = before === null && unknown !== "";
   return (
     <span class={`pill ${tone}`}>
       {direction !== "none" && (
@@ -29,8 +34,8 @@ export function Pill({ value, before, meaning, against, counts = null }: Props) 
           />
         </svg>
       )}
-      {text}
-      <span class="away"> against {against}</span>
+      {nothing ? `${against}: ${unknown}` : text}
+      {before !== null && <span class={named ? "" : "away"}> vs {against}</span>}
     </span>
   );
 }

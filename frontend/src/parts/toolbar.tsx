@@ -4,6 +4,7 @@ import { link } from "../state/live";
 import { timeOf } from "../lib/time";
 import { nearest } from "../lib/ranges";
 import { Choice } from "./choice";
+import { TimeBar } from "./timebar";
 import type { ComponentChildren } from "preact";
 
 export function Toolbar({
@@ -15,7 +16,7 @@ export function Toolbar({
   ranged: boolean;
   children?: ComponentChildren;
 }) {
-  const { range, clock, since } = state.value;
+  const { range, clock } = state.value;
   const all = kept.value;
   const { now, late, failure } = link.value;
   const still = late || failure !== null;
@@ -27,34 +28,38 @@ export function Toolbar({
   }));
   const current = all.find((each) => each.precision === chosen);
   return (
-    <div class="toolbar">
-      <div class="toolbar-title">
-        <h1 tabIndex={-1}>{title}</h1>
-        {children}
-        {ranged && current && (
-          <p class="about">
-            by {current.step}
-            {chosen >= 86_400 ? ", days of UTC" : ""}
-            {since !== null && `; the zoom is of charts, all else is of the last ${current.label}`}
+    <>
+      <div class="toolbar">
+        <div class="toolbar-title">
+          <h1 tabIndex={-1}>{title}</h1>
+          {children}
+          {ranged && current && (
+            <p class="about">
+              by {current.step}
+              {chosen >= 86_400 ? ", days of UTC" : ""}
+            </p>
+          )}
+        </div>
+        {ranged && options.length > 0 && (
+          <Choice
+            label="Range"
+            options={options}
+            chosen={chosen}
+            choose={(precision) =>
+              set({ range: precision, since: null, until: null, explain: "", offset: 0 }, true)
+            }
+          />
+        )}
+        <LiveButton />
+        {now !== null && (
+          <p class={still ? "as-of still" : "as-of"} title="The store's clock, when this was so">
+            {still && "as of "}
+            {timeOf(now, clock)}
           </p>
         )}
       </div>
-      {ranged && options.length > 0 && (
-        <Choice
-          label="Range"
-          options={options}
-          chosen={chosen}
-          choose={(precision) => set({ range: precision, since: null, until: null, offset: 0 }, true)}
-        />
-      )}
-      <LiveButton />
-      {now !== null && (
-        <p class={still ? "as-of still" : "as-of"} title="The store's clock, when this was so">
-          {still && "as of "}
-          {timeOf(now, clock)}
-        </p>
-      )}
-    </div>
+      {ranged && <TimeBar />}
+    </>
   );
 }
 

@@ -62,10 +62,17 @@ export function setTheme(theme: Theme): void {
   set({ theme });
 }
 
+/** The window and its compared period, as parameters of the API. */
+export function frame() {
+  const { since, until, against } = state.value;
+  return { since, until, against };
+}
+
 export const TITLES: Record<View, string> = {
   overview: "Overview",
   series: "Metric",
   pages: "Routes",
+  route: "Route",
   messages: "Messages",
   counters: "Metrics",
   health: "Health",

@@ -3,8 +3,10 @@
 // what makes no sense is as usual.
 import type { Clock } from "../lib/time";
 
-export const VIEWS = ["overview", "series", "pages", "messages", "counters", "health"] as const;
+export const VIEWS = ["overview", "series", "pages", "route", "messages", "counters", "health"] as const;
 export type View = (typeof VIEWS)[number];
+export const AGAINST = ["", "yesterday", "last-week"] as const;
+export type Against = (typeof AGAINST)[number];
 export type Theme = "system" | "light" | "dark";
 
 export interface State {
@@ -17,6 +19,12 @@ export interface State {
   /** The zoom, Unix seconds; both or none. */
   since: number | null;
   until: number | null;
+  /** The period that figures are compared with: "" is the one right before. */
+  against: Against;
+  /** What is to be explained within the zoom: a metric, or "error rate"; "": nothing. */
+  explain: string;
+  /** The mark whose deploy verdict is open, Unix seconds. */
+  mark: number | null;
   /** Whether axes of durations are logarithmic. */
   log: boolean;
   /** Series that the chart shall show instead of its own choice. */
@@ -44,6 +52,9 @@ export const USUAL: State = {
   theme: "system",
   since: null,
   until: null,
+  against: "",
+  explain: "",
+  mark: null,
   log: false,
   series: [],
   hidden: [],
@@ -85,13 +96,16 @@ export function parse(query: string): State {
   const name = text("name");
   const view = one(from.get("view"), VIEWS, USUAL.view);
   return {
-    view: view === "series" && !name ? "counters" : view,
+    view: view === "series" && !name ? "counters" : view === "route" && !from.has("name") ? "pages" : view,
     range: whole(from.get("range"), 1, 31_622_400) ?? USUAL.range,
     paused: from.get("paused") === "1",
     clock: one(from.get("clock"), ["local", "utc"] as const, USUAL.clock),
     theme: one(from.get("theme"), ["system", "light", "dark"] as const, USUAL.theme),
     since: zoomed ? since : null,
     until: zoomed ? until : null,
+    against: one(from.get("against"), AGAINST, ""),
+    explain: text("explain"),
+    mark: whole(from.get("mark"), 0, 253_402_300_799),
     log: from.get("log") === "1",
     series: list("series"),
     hidden: list("hidden"),
@@ -113,12 +127,16 @@ export function serialise(state: State): string {
     if (value !== usual) to.set(key, String(value));
   };
   put("view", state.view, USUAL.view);
-  put("name", state.name, "");
+  if (state.view === "route") to.set("name", state.name);
+  else put("name", state.name, "");
   put("range", state.range, USUAL.range);
   if (state.since !== null && state.until !== null) {
     to.set("since", String(state.since));
     to.set("until", String(state.until));
   }
+  put("against", state.against, "");
+  put("explain", state.explain, "");
+  if (state.mark !== null) to.set("mark", String(state.mark));
   put("order", state.order, "");
   put("kind", state.kind, "");
   put("filter", state.filter, "");
@@ -138,6 +156,6 @@ export function serialise(state: State): string {
 
 /** Another view: what belongs to the one before is left behind; the time that is looked at is not. */
 export function elsewhere(state: State, view: View, more: Partial<State> = {}): State {
-  const { range, since, until, paused, clock, theme, log } = state;
-  return { ...USUAL, range, since, until, paused, clock, theme, log, view, ...more };
+  const { range, since, until, against, paused, clock, theme, log } = state;
+  return { ...USUAL, range, since, until, against, paused, clock, theme, log, view, ...more };
 }

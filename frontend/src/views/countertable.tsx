@@ -4,7 +4,7 @@ import type { CounterRow, Window } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { number, unitOf, value } from "../lib/units";
 import { Empty } from "../parts/empty";
-import { ToSeries } from "../parts/go";
+import { follow, ToSeries } from "../parts/go";
 import { Pill } from "../parts/pill";
 import { Spark } from "../parts/spark";
 import { Name } from "../parts/text";
@@ -46,7 +46,7 @@ function NotRead() {
 function Changed({ row }: { row: CounterRow }) {
   const [now, before] = row.kind === "histogram" ? [row.p95, row.p95_before] : [row.count, row.before];
   if (row.kind === "gauge" || now === null || before === null) return <span class="faint">–</span>;
-  return <Pill value={now} before={before} meaning="neutral" against="the window before" />;
+  return <Pill value={now} before={before} meaning="neutral" against="the compared period" />;
 }
 
 export function CounterTable({ rows, window, label = "Counters", brief = false, empty }: Props) {
@@ -82,7 +82,7 @@ export function CounterTable({ rows, window, label = "Counters", brief = false, 
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.name}>
+            <tr key={row.name} class="to-row" onClick={follow}>
               <th scope="row" class="grow">
                 <ToSeries name={row.name}>
                   <Name name={row.name} />

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { address } from "../api/client";
 import type { OverviewAnswer } from "../api/types";
 import { ChartGroup } from "../chart/group";
+import { FAINT } from "../chart/palette";
 import { comparison } from "../lib/hours";
 import { durationLabel, pollEvery } from "../lib/ranges";
 import { number, percent, rate } from "../lib/units";
@@ -14,7 +15,7 @@ import { Go } from "../parts/go";
 import { Toolbar } from "../parts/toolbar";
 import { announce } from "../state/announce";
 import { useFeed } from "../state/live";
-import { health, set, state, store } from "../state/page";
+import { frame, health, set, state, store } from "../state/page";
 import { CounterTable } from "./countertable";
 import { expectedRangeOf } from "./detaillines";
 import { Findings } from "./findings";
@@ -24,6 +25,7 @@ import { PageTable } from "./pagetable";
 import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
+import { referenceLine } from "./reference";
 import { Tiles } from "./tiles";
 import { knownSince, trafficLines } from "./trafficlines";
 
@@ -31,7 +33,10 @@ export function Overview() {
   const { range } = state.value;
   const [refused, refuse] = useState<readonly string[]>([]);
   const series = state.value.series.filter((each) => !refused.includes(each));
-  const fed = useFeed<OverviewAnswer>(address("overview", { precision: range, series }), pollEvery(range));
+  const fed = useFeed<OverviewAnswer>(
+    address("overview", { precision: range, ...frame(), series }),
+    pollEvery(range),
+  );
   const { data, failure } = fed;
   useEffect(() => {
     // An invalid name is reported next to the chart; the rest of the page stays.
@@ -53,6 +58,9 @@ export function Overview() {
     </>
   );
 }
+
+/** Routes of the panel that are there since they are busy; see reading/overview.py. */
+const ROUTES = 6;
 
 /** The figures as a sentence. */
 function spoken({ numbers }: OverviewAnswer): string {
@@ -106,20 +114,34 @@ function titleOf(chart: OverviewAnswer["chart"]): string {
   return chart.length > 0 && usual && state.value.series.length === 0 ? "Busiest counters" : "Traffic";
 }
 
+/** "the busiest 6 and the slowest": the last of more than six rows is the slowest route. */
+function busiest({ rows }: OverviewAnswer["pages"]): string {
+  return rows.length > ROUTES ? `the busiest ${ROUTES} and the slowest` : `the busiest ${rows.length}`;
+}
+
+/** The titles of the axes. */
+function captionsOf(chart: OverviewAnswer["chart"]) {
+  const web = chart.some((each) => each.name === "hits");
+  return web && state.value.series.length === 0
+    ? { "": "Requests", ratio: "Error rate", seconds: "p95 response time" }
+    : {};
+}
+
 function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly string[] }) {
   const { window, numbers, chart, marks, pages, messages, counters, now } = answer;
   const { clock, series } = state.value;
   const traffic = trafficLines(chart, series.length > 0);
   const known = series.length > 0 ? "" : knownSince(numbers, clock);
+  const faint = referenceLine(traffic.lines[0], answer.window, state.value);
   return (
     <>
       <Tiles numbers={numbers} window={window} now={now} />
       <ChartGroup
         title={titleOf(chart)}
         id="traffic"
-        lines={traffic.lines}
-        places={traffic.places}
-        captions={{ ratio: "Error rate" }}
+        lines={faint.line ? [...traffic.lines, faint.line] : traffic.lines}
+        places={faint.line ? [...traffic.places, FAINT] : traffic.places}
+        captions={captionsOf(chart)}
         precision={window.precision}
         start={window.start}
         end={window.end}
@@ -128,7 +150,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
         series={(line) => traffic.series.get(line.key) ?? null}
         {...expectedRangeOf(answer.expected, window.precision, window.end)}
         actions={<Picker refused={refused} />}
-        note={[known, partly(chart)].filter(Boolean).join(" ")}
+        note={[known, partly(chart), faint.note].filter(Boolean).join(" ")}
         empty={<Nothing answer={answer} />}
       />
       <div class="panels">
@@ -137,7 +159,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
             title="Routes"
             about={
               pages.found > 0 &&
-              `the busiest ${pages.rows.length} of ${number(pages.found)}${pages.examined < pages.of ? `, of ${number(pages.examined)} of ${number(pages.of)} label sets` : ""}`
+              `${busiest(pages)} of ${number(pages.found)}${pages.examined < pages.of ? `, of ${number(pages.examined)} of ${number(pages.of)} label sets` : ""}`
             }
             actions={
               <Go view="pages" class="to">

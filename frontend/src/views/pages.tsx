@@ -10,7 +10,7 @@ import { Gate } from "../parts/gate";
 import { Filter, LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
-import { set, state } from "../state/page";
+import { frame, set, state } from "../state/page";
 import { ORDERS, PageTable, type Order } from "./pagetable";
 
 const CHOICES: { value: Order; text: string }[] = [
@@ -40,7 +40,7 @@ export function Pages() {
   const { range, filter, offset } = state.value;
   const order = ORDERS.find((each) => each === state.value.order) ?? "count";
   const fed = useFeed<PagesAnswer>(
-    address("pages", { precision: range, order, filter, limit: LIMIT, offset: offset || "" }),
+    address("pages", { precision: range, ...frame(), order, filter, limit: LIMIT, offset: offset || "" }),
     pollEvery(range),
   );
   const sort = (next: Order) => set({ order: next === "count" ? "" : next, offset: 0 }, true);

@@ -4,7 +4,7 @@ import type { Page, Window } from "../api/types";
 import { durationLabel } from "../lib/ranges";
 import { number, percent, rate, seconds, value } from "../lib/units";
 import { Empty, MIDDLEWARE } from "../parts/empty";
-import { Go } from "../parts/go";
+import { follow, Go } from "../parts/go";
 import { Share } from "../parts/share";
 import { Spark } from "../parts/spark";
 import { T } from "../parts/text";
@@ -88,12 +88,12 @@ export function PageTable({ rows, order, window, empty, brief = false, sort }: P
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.route ?? ""}>
+            <tr key={row.route ?? ""} class="to-row" onClick={follow}>
               <th scope="row" class="grow">
                 {row.route === null ? (
                   <span class="faint">(no route)</span>
                 ) : (
-                  <Go view="counters" more={{ filter: patternOfLabel("route", row.route), kind: "all" }}>
+                  <Go view="route" more={{ name: row.route }}>
                     <span class="name">
                       <T text={row.route} most={160} />
                     </span>

@@ -17,7 +17,7 @@ import { Share } from "../parts/share";
 import { Name, T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
-import { state, store } from "../state/page";
+import { frame, state, store } from "../state/page";
 import { expectedRangeOf, detailLines, percentile } from "./detaillines";
 import { Gauges } from "./gauges";
 import { similar } from "./names";
@@ -26,7 +26,10 @@ import { Precisions } from "./precisions";
 
 export function SeriesPage() {
   const { range, name } = state.value;
-  const fed = useFeed<DetailAnswer>(address("detail", { name, precision: range }), pollEvery(range));
+  const fed = useFeed<DetailAnswer>(
+    address("detail", { name, precision: range, ...frame() }),
+    pollEvery(range),
+  );
   const kind = fed.data?.kind;
   return (
     <>

@@ -9,7 +9,7 @@ import { Empty } from "../parts/empty";
 import { Gate } from "../parts/gate";
 import { LIMIT, Paging, PastTheEnd, placeOf } from "../parts/paging";
 import { useFeed } from "../state/live";
-import { set, state } from "../state/page";
+import { frame, set, state } from "../state/page";
 import { CounterTable } from "./countertable";
 import { nextPlace, patternIn, type Place } from "./filtering";
 import { madeFrom, reachable } from "./ranking";
@@ -42,6 +42,7 @@ export function SeriesList({ kind, order, among }: { kind: Kind; order: string; 
   const [place, look] = useState<Place>("anywhere");
   const path = address("counters", {
     precision: range,
+    ...frame(),
     pattern: patternIn(place, filter),
     kind,
     order,

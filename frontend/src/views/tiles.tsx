@@ -1,4 +1,5 @@
 // The five numbers, each against the window before, each a way to what explains it.
+import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { Numbers, Window } from "../api/types";
 import { ERRORS } from "../lib/severity";
@@ -10,7 +11,9 @@ import { state } from "../state/page";
 import type { State, View } from "../state/url";
 import { number, percent, rate, seconds } from "../lib/units";
 import type { Counts, Meaning } from "../lib/change";
+import { referenceOf } from "../lib/frame";
 import { Go } from "../parts/go";
+import { inView } from "../parts/timebar";
 import { Pill } from "../parts/pill";
 import { T } from "../parts/text";
 
@@ -23,7 +26,7 @@ interface TileProps {
   sampled?: boolean;
   meaning: Meaning;
   counts?: Counts | null;
-  against?: string;
+  against?: string | null;
   to: View;
   more?: Partial<State>;
   note?: ComponentChildren;
@@ -41,7 +44,7 @@ function Tile({
   sampled = false,
   meaning,
   counts = null,
-  against = "the window before",
+  against = null,
   to,
   more = {},
   note,
@@ -69,7 +72,15 @@ function Tile({
               {link.value.missing.length > 0 ? "on the part that is unreachable" : none}
             </span>
           ) : (
-            <Pill value={value} before={before} meaning={meaning} counts={counts} against={against} />
+            <Pill
+              value={value}
+              before={before}
+              meaning={meaning}
+              counts={counts}
+              against={against ?? reference()}
+              unknown={against === null && !compared.value ? "not kept" : ""}
+              named
+            />
           )}
           {said && <span class="tile-note words">{said}</span>}
           {note && <span class="tile-note">{note}</span>}
@@ -77,6 +88,15 @@ function Tile({
       </Go>
     </li>
   );
+}
+
+/** Whether the compared period is kept. */
+const compared = signal(true);
+
+/** The name of the compared period. */
+function reference(): string {
+  const { from = 0, to = 0 } = inView() ?? {};
+  return referenceOf(state.value.against, to - from);
 }
 
 /** Requests that are enough for a change of the p95 to be more than chance. */
@@ -89,6 +109,7 @@ export function roughly(count: number): string {
 
 export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Window; now: number }) {
   const { hits, errors, p95, slowest, logged } = numbers;
+  compared.value = window.before;
   const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
   const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const within = `in the last ${durationLabel(window.end - window.start)}`;
@@ -140,8 +161,8 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         before={slowest.before}
         written={seconds}
         meaning="neutral"
-        to="pages"
-        more={{ order: "p95" }}
+        to={slowest.route === null ? "pages" : "route"}
+        more={slowest.route === null ? { order: "p95" } : { name: slowest.route }}
         none={`no routes ${observed}`}
         said={slowest.value === null ? "" : apart}
         note={slowest.route !== null && slowest.value !== null && <T text={slowest.route} most={80} />}

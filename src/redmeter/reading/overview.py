@@ -293,7 +293,7 @@ def overview(
         _numbers(all_requests, pages, said, window),
         chart if series else _usual(all_requests, busiest),
         [mark for mark in panels.marks if mark.time >= charted.start(now)],
-        RoutesPanel(pages.routes, pages.found, pages.of, pages.examined, pages.sampled),
+        RoutesPanel(_with_slowest(pages), pages.found, pages.of, pages.examined, pages.sampled),
         pages.values_start,
         pages.values_precision,
         MessagesPanel(
@@ -314,6 +314,14 @@ def overview(
         panels.health,
     )
     return found, panels
+
+
+def _with_slowest(table: RouteTable) -> list[Route]:
+    """Return the busiest routes, and the slowest one if it is not among them."""
+    slowest = table.slowest
+    if slowest is None or slowest in table.routes:
+        return table.routes
+    return [*table.routes, slowest]
 
 
 def _numbers(all_requests: Totals, pages: RouteTable, said: Talk, window: Window) -> Numbers:

@@ -1,0 +1,38 @@
+// The window that the page shows: how it moves, what it is compared with, and by which precision.
+import { durationLabel, type Range } from "./ranges";
+
+export interface Period {
+  from: number;
+  to: number;
+}
+
+/** The window half its width earlier (-1) or later (1). */
+export function stepped({ from, to }: Period, by: -1 | 1): Period {
+  const half = Math.max(1, Math.round((to - from) / 2));
+  return { from: Math.max(0, from + by * half), to: Math.max(2, to + by * half) };
+}
+
+/** Twice as wide, around the same middle. */
+export function widened({ from, to }: Period): Period {
+  const half = Math.max(1, Math.round((to - from) / 2));
+  return { from: Math.max(0, from - half), to: to + half };
+}
+
+/** The range that shows a window: the wanted one, or the next one that is kept for as long. */
+export function reaching(all: readonly Range[], wanted: number, since: number, now: number) {
+  const able = all.filter((each) => each.precision >= wanted && since >= now - each.span + each.precision);
+  return able[0] ?? all.at(-1);
+}
+
+const DAY = 86_400;
+
+/** Seconds from the compared period to the window. */
+export function shiftOf(against: string, length: number): number {
+  return against === "yesterday" ? DAY : against === "last-week" ? 7 * DAY : length;
+}
+
+/** What figures are compared with, in words. */
+export function referenceOf(against: string, length: number): string {
+  if (against === "yesterday") return "yesterday";
+  return against === "last-week" ? "last week" : `the ${durationLabel(length)} before`;
+}

@@ -1,0 +1,38 @@
+// The compared line: shifted, cut, or honestly missing.
+import { expect, test } from "vitest";
+import { lineOf } from "../chart/lines";
+import { referenceLine } from "./reference";
+
+const hours = (count: number) =>
+  lineOf({
+    name: "hits",
+    kind: "counter",
+    precision: 3600,
+    start: 0,
+    values: Array.from({ length: count }, (_, i) => i),
+    partial: true,
+  });
+const window = { start: 0, end: 48 * 3600 };
+
+test("without a zoom or a choice there is none", () => {
+  expect(referenceLine(hours(48), window, { since: null, until: null, against: "" }).line).toBeNull();
+});
+
+test("yesterday's values lie a day later, up to the end of the window", () => {
+  const { line, note } = referenceLine(hours(48), window, {
+    since: 36 * 3600,
+    until: 40 * 3600,
+    against: "yesterday",
+  });
+  expect(line?.start).toBe(24 * 3600);
+  expect(line?.values.at(-1)).toBe(15);
+  expect(note).toBe("");
+});
+
+test("what is not kept at this precision is not replaced by something coarser", () => {
+  const chosen = { since: 36 * 3600, until: 40 * 3600, against: "last-week" };
+  expect(referenceLine(hours(48), window, chosen)).toEqual({
+    line: null,
+    note: "hits, last week: not kept by 1 h, which reaches back 2 d.",
+  });
+});

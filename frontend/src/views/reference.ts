@@ -1,0 +1,39 @@
+// The line that a chart is compared with: the same series, as it was yesterday or before the window.
+import type { Window } from "../api/types";
+import type { Line } from "../chart/lines";
+import { referenceOf, shiftOf } from "../lib/frame";
+import { durationLabel } from "../lib/ranges";
+
+interface Chosen {
+  since: number | null;
+  until: number | null;
+  against: string;
+}
+
+interface Reference {
+  line: Line | null;
+  /** Why there is none, or only a part of it. */
+  note: string;
+}
+
+/** Only values of the same precision are compared; where these are not kept, that is said. */
+export function referenceLine(
+  line: Line | undefined,
+  window: Pick<Window, "start" | "end">,
+  chosen: Chosen,
+): Reference {
+  if (!line || (chosen.since === null && chosen.against === "")) return { line: null, note: "" };
+  const from = chosen.since ?? window.start;
+  const to = chosen.until ?? window.end;
+  const shift = shiftOf(chosen.against, Math.ceil((to - from) / line.precision) * line.precision);
+  const name = referenceOf(chosen.against, to - from);
+  const start = line.start + shift;
+  const reaches = durationLabel(Math.max(1, line.values.length) * line.precision);
+  const kept = `${line.label}, ${name}: not kept by ${durationLabel(line.precision)}, which reaches back ${reaches}.`;
+  if (start >= to || line.values.length === 0) return { line: null, note: kept };
+  const values = line.values.slice(0, Math.ceil((to - start) / line.precision));
+  return {
+    line: { ...line, key: ":reference", label: `${line.label}, ${name}`, start, values, partial: false },
+    note: start > from ? `Only a part is there. ${kept}` : "",
+  };
+}
