@@ -21,7 +21,7 @@ export interface State {
   until: number | null;
   /** The period that figures are compared with: "" is the one right before. */
   against: Against;
-  /** What is to be explained within the zoom: a metric, or "error rate"; "": nothing. */
+  /** The metric, or "error rate", that is explained within the zoom; "" for none. */
   explain: string;
   /** The mark whose deploy verdict is open, Unix seconds. */
   mark: number | null;

@@ -29,7 +29,7 @@ test("yesterday's values lie a day later, up to the end of the window", () => {
   expect(note).toBe("");
 });
 
-test("what is not kept at this precision is not replaced by something coarser", () => {
+test("a coarser precision never replaces one that is not kept", () => {
   const chosen = { since: 36 * 3600, until: 40 * 3600, against: "last-week" };
   expect(referenceLine(hours(48), window, chosen)).toEqual({
     line: null,

@@ -18,7 +18,7 @@ import { patternOfLabel } from "./pagetable";
 import { latencyLines, statusLines, shares } from "./routelines";
 
 /** A label of the API: the route of this page. */
-const own = (name: string) => `route=${name}`;
+const routeLabel = (name: string) => `route=${name}`;
 
 export function RoutePage() {
   const { name, range } = state.value;
@@ -31,7 +31,7 @@ export function RoutePage() {
   const window = listed.data?.window;
   const times = { since: window?.start ?? null, until: frame().until };
   const histograms = { since: window?.histograms_start ?? null, until: frame().until };
-  const label = own(name);
+  const label = routeLabel(name);
   const requests = useFeed<SeriesAnswer>(
     address("series", {
       name: "http_requests",

@@ -7,7 +7,7 @@ export function classOf(status: string | null | undefined): string {
   return /^[1-5]/.test(status ?? "") ? `${(status ?? "").charAt(0)}xx` : "other";
 }
 
-/** One line for each class of status, successes first; several statuses of a class are added up. */
+/** One line for each class of status, successes first; statuses of one class are merged. */
 export function statusLines(series: readonly GroupedSeries[]): Line[] {
   const classes = new Map<string, Line>();
   for (const each of series) {

@@ -112,9 +112,10 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
   compared.value = window.before;
   const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
   const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
-  const within = `in the last ${durationLabel(window.end - window.start)}`;
+  const zoomed = state.value.since !== null;
+  const within = zoomed ? "in this window" : `in the last ${durationLabel(window.end - window.start)}`;
   const span = coverage(window.histograms_start, window.histograms, now);
-  const observed = `in the last ${span}`;
+  const observed = zoomed ? "in this window" : `in the last ${span}`;
   // Histograms are kept for another time than counters.
   const apart =
     window.histograms !== window.precision ? `${observed}, by ${durationLabel(window.histograms)}` : "";
