@@ -27,13 +27,14 @@ interface Props {
 }
 
 export function Legend({ title, lines, places, hidden, from, to, expected, toggle, of, series }: Props) {
+  const sums = lines.some((line) => line.sums);
   return (
     <div class="scroll" role="region" aria-label={of ? `Lines: ${of}` : `Legend of ${title}`} tabIndex={0}>
       <table class="legend">
         <thead>
           <tr>
             <th scope="col">Shown</th>
-            {["Last", "Max", lines.some((line) => line.sums) ? "Sum" : ""].map((each) => (
+            {["Last", "Max", ...(sums ? ["Sum"] : [])].map((each) => (
               <th scope="col" class="figure" key={each}>
                 {each}
               </th>
@@ -70,7 +71,7 @@ export function Legend({ title, lines, places, hidden, from, to, expected, toggl
                   {running !== null && <span class="so-far">{value(running, line.unit)} so far</span>}
                 </td>
                 <td class="figure">{value(high, line.unit)}</td>
-                <td class="figure">{line.sums ? value(sum, line.unit) : ""}</td>
+                {sums && <td class="figure">{line.sums ? value(sum, line.unit) : ""}</td>}
               </tr>
             );
           })}

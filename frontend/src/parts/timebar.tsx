@@ -34,7 +34,7 @@ export function TimeBar() {
   const length = period.to - period.from;
   const shown = zoomed && now !== null ? reaching(kept.value, range, since, now) : undefined;
   const better = zoomed && now !== null ? finest(kept.value, since + 1, now) : undefined;
-  const wanted = kept.value.find((each) => each.precision === range);
+  const chosen = kept.value.find((each) => each.precision === range);
   return (
     <div class="timebar" role="group" aria-label="Time">
       <button
@@ -64,7 +64,7 @@ export function TimeBar() {
               {" "}
               {durationLabel(length)}
               {shown && ` by ${shown.step}`}
-              {shown && wanted && shown !== wanted && ` (${wanted.step} is kept for ${wanted.label})`}
+              {shown && chosen && shown !== chosen && ` (${chosen.step} is kept for ${chosen.label})`}
             </span>
           </span>
           {better && shown && better.precision < shown.precision && (

@@ -21,7 +21,7 @@ export function listen(): void {
   });
 }
 
-/** Close what is open, the innermost first; then leave the zoom. */
+/** Close the innermost open part; then leave the zoom. */
 function escape(at: Element | null): void {
   const menu = document.querySelector<HTMLDetailsElement>("details.menu[open]");
   const { explain, mark, since } = state.value;
