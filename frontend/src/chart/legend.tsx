@@ -20,7 +20,7 @@ interface Props {
   /** Of how many intervals it is known what was expected of them, and how many were not so. */
   expected: { known: number; outside: number } | null;
   toggle: (key: string) => void;
-  /** What it is the legend of, where it is not the first of its group. */
+  /** The caption of its chart; none for the first of a group. */
   of?: string;
   /** Whether lines lead to pages of their own; the name of the series of a line. */
   series?: (line: Line) => string | null;

@@ -132,10 +132,10 @@ const highest = (line: Line) => Math.max(0, ...line.values.map((value) => Math.a
 /** Whether lines are so different in size that one would be flat below the other. */
 function apart(group: Group, line: Line): boolean {
   if (line.unit === "ratio") return false;
-  const own = highest(line);
+  const size = highest(line);
   return group.lines.some((each) => {
     const other = highest(each);
-    return own > 0 && other > 0 && Math.max(own, other) > APART * Math.min(own, other);
+    return size > 0 && other > 0 && Math.max(size, other) > APART * Math.min(size, other);
   });
 }
 

@@ -15,7 +15,7 @@ function save(name: string, blob: Blob): void {
 }
 
 export function Share({ period }: { period: Period }) {
-  const [said, say] = useState("");
+  const [message, setMessage] = useState("");
   const { view, name, clock } = state.value;
   const title = name || TITLES[view];
   const file = `redmeter-${title.replace(/[^\w-]+/g, "_").slice(0, 60)}`;
@@ -24,9 +24,9 @@ export function Share({ period }: { period: Period }) {
     const address = new URL(query, location.href).href;
     try {
       await navigator.clipboard.writeText(address);
-      say("Copied");
+      setMessage("Copied");
     } catch {
-      say(address);
+      setMessage(address);
     }
   };
   const picture = () => {
@@ -34,7 +34,7 @@ export function Share({ period }: { period: Period }) {
     pictureOf(title, range)?.toBlob((blob) => blob && save(`${file}.png`, blob));
   };
   return (
-    <details class="menu" onToggle={() => say("")}>
+    <details class="menu" onToggle={() => setMessage("")}>
       <summary class="quiet">Share</summary>
       <div class="menu-body">
         <button type="button" class="quiet" onClick={() => void copy()}>
@@ -55,7 +55,7 @@ export function Share({ period }: { period: Period }) {
           </>
         )}
         <p class="fine" role="status">
-          {said}
+          {message}
         </p>
       </div>
     </details>
