@@ -133,13 +133,13 @@ def test_the_doctor_tells_of_the_masters(filled: Cluster, run: Run) -> None:
     done = run("doctor", "--json", REDMETER_READ_FROM="replica")
     found = told_health(done)
     assert any(
-        ", cluster (and 2 more masters)" in one["text"] and one["level"] == "ok"
+        ", cluster (and 2 more primaries)" in one["text"] and one["level"] == "ok"
         for one in found["server"]
     )
-    assert "ask a replica of each master" in found["replicas"][0]["text"]
+    assert "use a replica of each primary" in found["replicas"][0]["text"]
     # A process is another producer in each shard.
     assert json.loads(done.out)["producers"] is None
-    assert found["cluster"][0]["text"] == "3 masters, 21 to 22 of 64 shards each"
+    assert found["cluster"][0]["text"] == "3 primaries, 21 to 22 of 64 shards each"
     (memory,) = (one for one in found["memory"] if one["level"] != "ok")
     assert memory["text"].startswith(filled.nodes[2].address)
     (coverage,) = found["coverage"]
@@ -168,7 +168,7 @@ def test_the_doctor_tells_of_uneven_slots(cluster: Cluster, run: Run) -> None:
         cluster.migrate_slot(slot, to)
     found = told_health(run("doctor", "--json"))["cluster"]
     assert (found[0]["level"], "rebalance" in found[0]["fix"]) == ("warn", True)
-    assert "the fullest has far more than its share" in found[0]["text"]
+    assert "the largest has far more than its share" in found[0]["text"]
 
 
 def told_health(done: Done) -> dict[str, list[dict[str, str]]]:
@@ -328,7 +328,7 @@ def test_the_doctor_fails_on_an_unreachable_node_and_examines_the_rest(
     assert "a node of" not in failing[0]["text"]
     assert "Is the server running" not in failing[0]["text"]
     (server,) = told_health(done)["server"]
-    assert server["text"].endswith("(and 1 more master)")
+    assert server["text"].endswith("(and 1 more primary)")
     assert json.loads(done.out)["series"]["60"] > 20
     assert json.loads(done.out)["clock_difference"] == 0  # whoever else was waited for
     assert f"{unreachable.address} does not answer" in run("doctor").out

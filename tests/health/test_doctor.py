@@ -186,7 +186,7 @@ def test_a_replica_fails(server: Server, redis62: Server) -> None:
         client.execute_command("REPLICAOF", "NO", "ONE")
     store.close()
     assert finding == Finding(
-        "fail", "server", f"Redis {redis62.version} is a replica", "connect to its master"
+        "fail", "server", f"Redis {redis62.version} is a replica", "connect to its primary"
     )
 
 
@@ -205,7 +205,7 @@ def test_entries_that_are_none_are_a_warning_and_shown_as_ascii(store: Store, cl
     client.zadd("redmeter:known:", dict.fromkeys(names, 0))
     finding = only(examine(store), "counters")
     assert finding.level == "warn"
-    assert finding.text.startswith("4 of 11 index entries are none, e.g. '")
+    assert finding.text.startswith("4 of 11 index entries are malformed, e.g. '")
     assert finding.text.count("'") == 6
     assert finding.text.isprintable()
 
@@ -313,7 +313,7 @@ def test_entries_of_other_indexes_that_are_none_are_a_warning(store: Store, clie
     for topic in ("gauges", "histograms", "messages", "exceptions"):
         finding = only(examine(store), topic)
         assert finding.level == "warn"
-        assert finding.text == r"1 of 1 index entries are none, e.g. '\x1b[31m'"
+        assert finding.text == r"1 of 1 index entries are malformed, e.g. '\x1b[31m'"
 
 
 def test_a_store_of_another_format_is_an_error(store: Store, client: Any) -> None:
@@ -331,7 +331,7 @@ def test_counters_of_other_programs_want_a_cleaner(store: Store, client: Any) ->
     assert only(health, "counters").text.startswith("1 of 9 hashes have no time to live")
     cleaner = only(health, "cleaner")
     assert cleaner.level == "warn"
-    assert cleaner.text == "has never run; 1 of 9 index entries are of series that are gone"
+    assert cleaner.text == "has never run; 1 of 9 index entries belong to expired series"
     assert cleaner.fix.startswith("run one: redmeter up")
     client.hset("redmeter:cleaned:", "redmeter:", int(time.time()) - 300)
     assert only(examine(store), "cleaner").level == "ok"
@@ -345,7 +345,7 @@ def test_counters_of_other_programs_want_a_cleaner(store: Store, client: Any) ->
 def test_a_cleaner_that_is_not_needed_so_far_is_no_warning(store: Store, client: Any) -> None:
     """And why it is not."""
     assert only(examine(store), "cleaner") == Finding(
-        "ok", "cleaner", "has never run (not needed so far: hashes expire by themselves)"
+        "ok", "cleaner", "has never run (not needed so far: hashes expire automatically)"
     )
 
 
@@ -354,7 +354,7 @@ def test_a_series_that_rests_wants_no_cleaner(store: Store, client: Any) -> None
     hashes = [key.decode() for key in client.scan_iter("redmeter:count:*:hits")]
     client.delete(*(key for key in hashes if ":86400:" not in key))
     assert only(examine(store), "cleaner") == Finding(
-        "ok", "cleaner", "has never run (not needed so far: hashes expire by themselves)"
+        "ok", "cleaner", "has never run (not needed so far: hashes expire automatically)"
     )
     client.delete(*hashes)
     assert only(examine(store), "cleaner").level == "warn"
@@ -365,8 +365,10 @@ def test_counters_without_prefix_beside_want_a_cleaner(store: Store, client: Any
     client.zadd("known:", {"60:a": 0})
     cleaner = only(examine(store), "cleaner")
     assert cleaner.level == "warn"
-    assert cleaner.text.startswith("has never run; the counters without prefix beside do not")
-    fix = "run one: redmeter up, or redmeter clean from cron; for those beside with "
+    assert cleaner.text.startswith(
+        "has never run; the counters without prefix on this server do not"
+    )
+    fix = "run one: redmeter up, or redmeter clean from cron; for those without prefix, with "
     assert cleaner.fix == fix + '--prefix ""'
     client.hset("redmeter:bare:cleaned:", "", int(time.time()))
     assert only(examine(store), "cleaner").level == "ok"
@@ -378,13 +380,13 @@ def test_counters_without_prefix_beside_want_a_cleaner(store: Store, client: Any
 def test_a_store_without_prefix_beside_is_told(store: Store, client: Any) -> None:
     """Counters of the listings, or of redmeter.book; and ours, seen from there."""
     client.zadd("known:", {"60:a": 0, "60:b": 0})
-    finding = only(examine(store), "beside")
+    finding = only(examine(store), "other store")
     assert finding.level == "ok"
     assert finding.text.startswith("2 index entries without prefix")
     assert '--prefix ""' in finding.fix
     bare = stores.open(store.location, prefix="")
     assert bare is not None
-    assert only(examine(bare), "beside").text == "7 index entries under redmeter:"
+    assert only(examine(bare), "other store").text == "7 index entries under redmeter:"
     bare.close()
 
 
@@ -413,7 +415,7 @@ def test_a_server_that_forbids_config_is_examined_all_the_same(
     health = examine(limited)
     limited.close()
     assert health.level == "ok"
-    assert "this server does not tell" in only(health, "persistence").text
+    assert "this server does not report" in only(health, "persistence").text
     assert set(health.bytes.values()) == {None}
     assert health.series[60] == 1
 

@@ -129,7 +129,7 @@ def test_the_page_and_the_doctor_say_that_a_replica_is_read(
     assert meter._store is not None
     told = [(f.topic, f.level, f.text) for f in doctor.examine(meter._store).findings]
     assert [f for f in told if f[0] == "replicas"] == [
-        ("replicas", "ok", "readings ask a replica of 2, which may be some moments behind")
+        ("replicas", "ok", "reads use a replica (2 online), which may be slightly behind")
     ]
     assert not [text for _, _, text in told if "is a replica" in text]
     with asking(Dashboard(open_meter(group.url), access="open")) as client:

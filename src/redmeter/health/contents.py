@@ -25,7 +25,7 @@ class Contents:
             keys.key(family.name): (family.type.encode(), family.kind) for family in families
         }
         self._named = [(key, one) for key in self._kinds for one in keys.in_each(key)]
-        # On a single server every reading reads and checks meta:.
+        # On a single server every read checks `meta:`.
         self._metas = keys.in_each(keys.meta) if isinstance(keys, ShardedKeys) else []
         self._wrong: dict[str, list[tuple[str, str]]] = {}
         self._strange: list[tuple[str, StoreError]] = []
@@ -35,9 +35,9 @@ class Contents:
     def read(self, replies: Sequence[Reply]) -> None:
         """Evaluate the replies to the commands; a key without a reply counts as correct."""
         kinds, metas = replies[: len(self._named)], replies[len(self._named) :]
-        for (key, there), kind in zip(self._named, kinds, strict=True):
+        for (key, shard_key), kind in zip(self._named, kinds, strict=True):
             if not isinstance(kind, StoreError) and kind not in (self._kinds[key][0], b"none"):
-                self._wrong.setdefault(key, []).append((there, kind.decode()))
+                self._wrong.setdefault(key, []).append((shard_key, kind.decode()))
         for key, meta in zip(self._metas, metas, strict=True):
             if isinstance(meta, StoreUnavailable | AccessDenied):
                 continue
@@ -52,8 +52,8 @@ class Contents:
 
     def findings(self) -> Iterator[Finding]:
         """Return a finding for each key that is something else."""
-        for key, found in self._wrong.items():
+        for key, others in self._wrong.items():
             kind, topic = self._kinds[key]
-            yield from findings.unusable(found, kind.decode(), topic)
+            yield from findings.unusable(others, kind.decode(), topic)
         if self._strange:
-            yield from findings.strange_parts(self._strange, len(self._metas))
+            yield from findings.strange_shards(self._strange, len(self._metas))

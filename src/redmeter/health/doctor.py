@@ -1,10 +1,10 @@
-"""Is the store well? What `redmeter doctor` says, and how it knows.
+"""The checks of `redmeter doctor`.
 
-Asked in two round trips, each bounded: what the server says of itself, how large the indexes are,
-which also shows whether another program's counters lie beside ours, and what writers tell of
-themselves; then a sample of counters, gauges, histograms and messages, and what there is by
-precision. Nothing here needs CONFIG, which managed services forbid; where the server allows it,
-more is said. Of a cluster each master is asked before, and where one is away the rest is examined.
+Two bounded round trips: first the state of the server, the sizes of the indexes, which also show
+counters of other stores on the server, and the reports of the writers; then a sample of counters,
+gauges, histograms and messages, and the number of series by precision. Nothing needs CONFIG, which
+managed services forbid; if it is allowed, there are more checks. On a cluster each primary is asked
+before, and if one is unreachable, the rest is examined.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from redmeter.health import findings, writer_findings
 from redmeter.health import writers as writing
 from redmeter.health.contents import Contents
 from redmeter.health.findings import Finding, Level, Sample
-from redmeter.health.server import QUESTIONS, Servers, ask_masters
+from redmeter.health.server import COMMANDS, Servers, ask_primaries
 from redmeter.health.writers import Writer
 from redmeter.keys import DEFAULT_PREFIX, Keys, Retention, parse_entry
 from redmeter.shards import ShardedKeys
@@ -29,15 +29,15 @@ from redmeter.store.replies import Command, Reply, raised
 
 #: Counters whose memory is measured; the rest is estimated from them.
 SAMPLE = 200
-#: The same of gauges, of histograms and of messages, each of which has several keys.
+#: The same for gauges, histograms and messages, each of which has several keys.
 OTHER_SAMPLE = 100
-#: Keys looked at for producers' watermarks.
+#: Keys scanned for producers' watermarks.
 SCANNED = 10_000
 
 
 @dataclass(slots=True)
 class Health:
-    """What was found out about a store."""
+    """The state of a store, and the findings about it."""
 
     location: str
     prefix: str
@@ -51,16 +51,16 @@ class Health:
     series: dict[int, int]
     #: Entries of gauges and histograms, a series having one for each precision, and loggers.
     others: dict[str, int]
-    #: Bytes by kind, None where the server does not tell; estimated where there are many of it.
+    #: Bytes by kind; None if the server does not report them; estimated if there are many keys.
     bytes: dict[str, int | None]
     estimated: bool
-    #: When the cleaner's last pass ended, Unix seconds; None where none is known.
+    #: When the cleaner's last pass ended, Unix seconds; None if there was none.
     cleaned: float | None
-    #: Producers that wrote within the last day; None on a cluster, or with too many keys to look.
+    #: Producers that wrote within the last day; None on a cluster, or with too many keys to scan.
     producers: int | None
-    #: Those who told of themselves within the last day, the newest first.
+    #: Writers that published a report within the last day, newest first.
     writers: list[Writer] = field(default_factory=list)
-    #: What it was examined without, as sentences: see Store.skipped().
+    #: The parts that could not be examined, as sentences: see Store.skipped().
     missing: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -72,23 +72,23 @@ class Health:
 
 
 def examine(store: Store) -> Health:
-    """Find out how a store is.
+    """Examine a store.
 
     Raises:
-        StoreError: the server cannot be reached, or does not let us in.
+        StoreError: the server is unreachable or denies access.
     """
     keys = store.keys
     reader, spread = store.reader is not store, len(store.shards) > 1
     since = store.clock.wall()
-    masters = ask_masters(store) if spread else {}
+    primaries = ask_primaries(store) if spread else {}
     store = store.best_effort()
-    own = () if spread else QUESTIONS
+    server_commands = () if spread else COMMANDS
     contents = Contents(keys)
-    # On a cluster a process is another producer in each shard.
+    # On a cluster a process has a producer for each shard.
     watermarks = [] if spread else [("SCAN", "0", "MATCH", keys.batch("*"), "COUNT", str(SCANNED))]
     view, replies = store.read(
         [
-            *own,
+            *server_commands,
             *contents.commands,
             *(state_read(shard.keys) for shard in store.shards),
             indexes.size(keys, keys.known),
@@ -96,33 +96,33 @@ def examine(store: Store) -> Health:
             ("HGET", keys.cleaned, keys.prefix),
             indexes.memory(keys, keys.known),
             indexes.memory(keys, keys.total),
-            *_beside(keys),
+            *_other_stores(keys),
             *watermarks,
-            *_other_questions(keys),
+            *_index_reads(keys),
             *writing.writer_commands(keys),
         ]
     )
-    servers = Servers(store, masters or {"": replies[: len(own)]}, since)
-    contents.read(replies[len(own) :][: len(contents.commands)])
-    told = replies[len(own) + len(contents.commands) :]
-    shards, told = told[: len(store.shards)], told[len(store.shards) :]
-    number, drawn, cleaned, index, totals, *others = told
-    beside_us = others[: len(_beside(keys))]
-    bare, prefixed, bare_cleaned = beside_us or (0, 0, None)
-    others = others[len(beside_us) :]
+    servers = Servers(store, primaries or {"": replies[: len(server_commands)]}, since)
+    contents.read(replies[len(server_commands) :][: len(contents.commands)])
+    rest = replies[len(server_commands) + len(contents.commands) :]
+    shards, rest = rest[: len(store.shards)], rest[len(store.shards) :]
+    number, drawn, cleaned, index, totals, *others = rest
+    bare_replies = others[: len(_other_stores(keys))]
+    bare, prefixed, bare_cleaned = bare_replies or (0, 0, None)
+    others = others[len(bare_replies) :]
     scanned, more = others[: len(watermarks)], others[len(watermarks) :]
-    asked, published = more[: _EACH * len(_OTHERS)], more[_EACH * len(_OTHERS) :]
+    index_replies, published = more[: _EACH * len(_OTHERS)], more[_EACH * len(_OTHERS) :]
     ended = cleaned.decode() if _is_moment(cleaned) else ""
     usable = contents.usable(keys.known)
     count = raised(number) if usable else 0
     members = [m for m in raised(drawn) if isinstance(m, bytes)] if usable else []
     counters = _Counters(members, keys, max(view.retention))
-    beside = _Others(asked, keys, contents)
+    others_sample = _Others(index_replies, keys, contents)
     by_precision = _precisions_asked(keys, view.retention)
-    answers = store.ask([*by_precision, *counters.commands, *beside.commands])
+    answers = store.ask([*by_precision, *counters.commands, *others_sample.commands])
     precisions, answers = answers[: len(by_precision)], answers[len(by_precision) :]
     sample = counters.examined(answers[: len(counters.commands)])
-    parts = beside.examined(answers[len(counters.commands) :])
+    parts = others_sample.examined(answers[len(counters.commands) :])
     health = Health(
         location=store.location,
         prefix=keys.prefix,
@@ -143,41 +143,41 @@ def examine(store: Store) -> Health:
         cleaned=int(ended) if ended else None,
         producers=_producers(scanned[0]) if scanned else None,
     )
-    found = health.findings
-    found += servers.findings(replicas=reader)
+    results = health.findings
+    results += servers.findings(replicas=reader)
     health.missing = store.skipped()
     if any(text.endswith(STOPPED) for text in health.missing):
-        found += findings.stopped()
+        results += findings.stopped()
         return health
     filled = count > 0 or any(part.count for part in parts.values())
     moving = [parse_state(reply) for reply in shards if not isinstance(reply, StoreError)]
-    found += findings.migration(moving, view.now)
-    found += contents.findings()
+    results += findings.migration(moving, view.now)
+    results += contents.findings()
     if usable:
         if filled:
-            found += findings.contents(keys.prefix, view.version, count, sample)
+            results += findings.contents(keys.prefix, view.version, count, sample)
         else:
-            found += findings.nothing()
+            results += findings.nothing()
         uncleaned = 0 if isinstance(bare_cleaned, bytes) or not keys.prefix else _number(bare)
-        found += findings.cleaner(view.now, count, sample, ended, uncleaned)
+        results += findings.cleaner(view.now, count, sample, ended, uncleaned)
     for name, part in parts.items():
-        found += findings.others(name, part.count, part.sample)
+        results += findings.others(name, part.count, part.sample)
     try:
         health.writers, unreadable = writing.parse_writers(view.now, published)
-    except StoreError as error:  # a key that is not ours, or an ACL that forbids to ask
-        found += writer_findings.unreadable_reports(keys.writers, error)
+    except StoreError as error:  # another program's key, or an ACL that forbids the read
+        results += writer_findings.unreadable_reports(keys.writers, error)
     else:
-        found += writer_findings.writer_findings(view.now, health.writers, unreadable)
-    found += findings.beside(keys.prefix, _number(bare), _number(prefixed))
-    health.missing = store.skipped()  # what was asked since may be missing too
+        results += writer_findings.writer_findings(view.now, health.writers, unreadable)
+    results += findings.other_stores(keys.prefix, _number(bare), _number(prefixed))
+    health.missing = store.skipped()  # the second round trip may have skipped more
     return health
 
 
 class _Counters:
-    """Looks at some entries of the index of counters.
+    """Checks a sample of the index of counters.
 
     Args:
-        members: of the index.
+        members: entries of the index.
         widest: the precision whose hashes live longest, seconds.
     """
 
@@ -186,7 +186,7 @@ class _Counters:
         self.commands: list[Command] = []
         for member in members:
             text = member.decode(errors="surrogateescape")
-            # A member that is no entry has no series; its own key will do.
+            # A malformed member has no series; its own key will do.
             _, _, name = text.partition(":")
             key, lasting = (
                 keys.key("count", each).encode(errors="surrogateescape")
@@ -196,7 +196,7 @@ class _Counters:
             self.commands.append(("TYPE", lasting))
 
     def examined(self, replies: list[Reply]) -> Sample:
-        """Sum up what the server replied to the commands."""
+        """Evaluate the replies to the commands."""
         sample = Sample(size=len(self._members))
         for at, member in enumerate(self._members):
             size, ttl, kind, lasting = replies[4 * at : 4 * at + 4]
@@ -206,7 +206,7 @@ class _Counters:
             elif kind == b"none":
                 sample.bare += 1
                 sample.gone += lasting == b"none"
-            elif kind != b"hash" and not isinstance(kind, StoreError):  # an ACL may forbid to ask
+            elif kind != b"hash" and not isinstance(kind, StoreError):  # an ACL may forbid TYPE
                 sample.wrong.append(text)
             else:
                 if isinstance(size, int):
@@ -221,16 +221,16 @@ class _Counters:
 
 #: The indexes besides that of counters, by the kind of their records.
 _OTHERS = {kind: index for kind, index in INDEX_OF.items() if kind != "counters"}
-#: Questions about each: how many entries, some of them, and how large it is.
+#: Commands for each: its size, a sample of it, and its memory.
 _EACH = 3
 
 
 @dataclass(slots=True)
 class _Part:
-    """An index, and some of what it names."""
+    """An index and a sample of it."""
 
     count: int
-    #: What the index itself takes.
+    #: Bytes of the index itself.
     size: int | None
     sample: Sample
 
@@ -239,7 +239,7 @@ class _Part:
         return None if rest is None or self.size is None else rest + self.size
 
 
-def _other_questions(keys: Keys) -> list[Read]:
+def _index_reads(keys: Keys) -> list[Read]:
     reads: list[Read] = []
     for key in (keys.key(index.name) for index in _OTHERS.values()):
         reads += [indexes.size(keys, key), indexes.sample(keys, key, OTHER_SAMPLE)]
@@ -248,11 +248,11 @@ def _other_questions(keys: Keys) -> list[Read]:
 
 
 class _Others:
-    """Looks at the indexes other than that of counters, and at some entries of each.
+    """Checks the indexes other than that of counters, and a sample of each.
 
     Args:
-        replies: to _other_questions().
-        contents: which of them are indexes.
+        replies: to _index_reads().
+        contents: which of them have the right type.
     """
 
     def __init__(self, replies: list[Reply], keys: Keys, contents: Contents) -> None:
@@ -278,13 +278,13 @@ class _Others:
                     self.commands += [("MEMORY", "USAGE", key), ("TYPE", key)]
 
     def examined(self, replies: list[Reply]) -> dict[str, _Part]:
-        """Sum up what the server replied to the commands."""
+        """Evaluate the replies to the commands."""
         answers = iter(replies)
         for sample, of_it in self._named:
             measured = False
-            for key, wanted in of_it:
+            for key, expected in of_it:
                 size, kind = next(answers), next(answers)
-                if not isinstance(kind, StoreError) and kind not in (wanted, b"none"):
+                if not isinstance(kind, StoreError) and kind not in (expected, b"none"):
                     sample.wrong.append(key)
                 elif isinstance(size, int):
                     sample.bytes += size
@@ -310,8 +310,8 @@ def _keys_of(keys: Keys, index: Family, entry: str) -> list[tuple[str, bytes]]:
     return typed
 
 
-def _beside(keys: Keys) -> list[Command]:
-    """Ask what other stores lie beside: on a cluster there may be none."""
+def _other_stores(keys: Keys) -> list[Command]:
+    """Return reads of other stores on the same server; none on a cluster."""
     if isinstance(keys, ShardedKeys):
         return []
     return [
@@ -341,7 +341,7 @@ def _producers(reply: Reply) -> int | None:
 
 
 def _is_moment(reply: Reply) -> bool:
-    """Tell whether a reply is a time, Unix seconds, as a cleaner notes it."""
+    """Return whether a reply is a time, Unix seconds, as a cleaner writes it."""
     return isinstance(reply, bytes) and reply.isdigit() and len(reply) <= 12
 
 
@@ -350,5 +350,5 @@ def _number(reply: Reply) -> int:
 
 
 def _size(reply: Reply) -> int | None:
-    """Read MEMORY USAGE, which is nil for a key that is not there and may be forbidden."""
+    """Parse MEMORY USAGE, which is nil for a missing key and may be forbidden."""
     return reply if isinstance(reply, int) else 0 if reply is None else None

@@ -15,12 +15,12 @@ from redmeter.store.migration_state import ShardState
 
 #: Oldest supported servers: (major, minor).
 MIN_REDIS, MIN_VALKEY = (6, 2), (7, 2)
-#: A cleaner makes a pass a minute; so many seconds without one are worth a word.
+#: A cleaner makes a pass a minute; seconds without one that deserve a warning.
 CLEANER_LATE = 600.0
-#: Clock difference worth a word, and one that makes slices wrong, seconds.
+#: Clock difference that deserves a warning, and one that makes intervals wrong, seconds.
 CLOCK_WARN, CLOCK_FAIL = 2.0, 60.0
 
-#: What the types of keys are called.
+#: Names of the types of keys.
 _TYPES = {"zset": "sorted set", "hash": "hash"}
 #: A line of INFO about one replica.
 _REPLICA = late(r"slave\d+")
@@ -30,33 +30,34 @@ Level = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     level: Level
     topic: str
     text: str
-    #: What to do about it; "" where nothing is to be done.
+    #: What to do about it; "" if nothing.
     fix: str = ""
 
 
 @dataclass(slots=True)
 class Sample:
-    """Some counters, looked at one by one."""
+    """A sample of an index, checked entry by entry."""
 
     size: int = 0
-    #: Hashes whose memory the server told, and how much that is.
+    #: Hashes whose memory the server reported, and their total.
     measured: int = 0
     bytes: int = 0
-    #: Entries without a hash, hashes without a time to live, entries that are none, other types.
+    #: Entries without a hash.
     bare: int = 0
-    #: Entries without a hash whose series has no hash at the widest precision either.
+    #: Those whose series has no hash at the widest precision either.
     gone: int = 0
+    #: Hashes without a time to live; malformed entries; keys of another type.
     endless: int = 0
     strange: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
     def estimate(self, count: int) -> int | None:
-        """Return the bytes of all counters, None where none was measured though there are some."""
+        """Return the bytes of all entries; None if the server reported none of them."""
         hashes = self.size - self.bare - len(self.strange) - len(self.wrong)
         if hashes > self.measured == 0:
             return None
@@ -66,7 +67,7 @@ class Sample:
 def server(
     product: str, version: str, info: Mapping[str, str], *, clustered: bool = False
 ) -> Iterator[Finding]:
-    """Judge what is at the other end, e.g. Valkey 9.1.2.
+    """Check the server, such as Valkey 9.1.2.
 
     Args:
         clustered: whether the store is on a cluster.
@@ -78,15 +79,15 @@ def server(
         numbers = (0,)
     oldest = MIN_VALKEY if product == "Valkey" else MIN_REDIS
     if numbers < oldest:
-        wanted = ".".join(map(str, oldest))
-        yield Finding("fail", "server", f"{name} is too old", f"use {wanted} or newer")
+        supported = ".".join(map(str, oldest))
+        yield Finding("fail", "server", f"{name} is too old", f"use {supported} or newer")
     elif info.get("role") == "slave":
-        yield Finding("fail", "server", f"{name} is a replica", "connect to its master")
+        yield Finding("fail", "server", f"{name} is a replica", "connect to its primary")
     else:
         mode = info.get("server_mode") or info.get("redis_mode", "standalone")
         if mode == "cluster" and not clustered:
-            fix = "reach it by redis+cluster://HOST:PORT: alone it has a part of the keys"
-            yield Finding("warn", "server", f"{name} is a cluster's node", fix)
+            fix = "use redis+cluster://HOST:PORT: a single node has only a part of the keys"
+            yield Finding("warn", "server", f"{name} is a node of a cluster", fix)
         else:
             yield Finding("ok", "server", f"{name}, {mode}")
 
@@ -116,45 +117,47 @@ def migration(states: Sequence[ShardState], now: float) -> Iterator[Finding]:
         yield Finding("warn", "migration", f"{share}: {text}")
 
 
-_AGAIN = "run the same `redmeter migrate` again: it goes on"
+_AGAIN = "run the same `redmeter migrate` again to continue"
 
 
 def followers(info: Mapping[str, str]) -> int:
-    """Return how many replicas hear from a master, as it says."""
+    """Return the number of online replicas that a primary reports."""
     return sum("state=online" in text for name, text in info.items() if _REPLICA.fullmatch(name))
 
 
 def replicas(info: Mapping[str, str]) -> Iterator[Finding]:
-    """Tell that readings ask a replica, by what the master says of those that it has."""
+    """Report that reads use a replica, or that the primary reports none."""
     online = followers(info)
-    text = f"readings ask a replica of {online}, which may be some moments behind"
+    text = f"reads use a replica ({online} online), which may be slightly behind"
     if online:
         yield Finding("ok", "replicas", text)
     else:
-        text = "readings should ask a replica, and there is none: they ask the master"
-        yield Finding("warn", "replicas", text, "start one, or leave REDMETER_READ_FROM at master")
+        text = "reads should use a replica, but there is none: they use the primary"
+        yield Finding(
+            "warn", "replicas", text, "start a replica, or set REDMETER_READ_FROM to primary"
+        )
 
 
 def listeners(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
-    """Say where a master refuses to write, having too few replicas that keep up.
+    """Report a primary that refuses writes because too few replicas keep up.
 
-    The server tells how many there are only where it is set that it needs some.
+    The server reports their number only if it requires some.
     """
-    found = info.get("min_slaves_good_slaves")
-    needed = config.get("min-replicas-to-write")  # which it may not tell
-    if found is None or int(found) >= int(needed or 1):
+    good = info.get("min_slaves_good_slaves")
+    needed = config.get("min-replicas-to-write")  # the server may not report it
+    if good is None or int(good) >= int(needed or 1):
         return
     more = needed or "more"
-    text = f"nothing can be stored: {found} replicas keep up, min-replicas-to-write is {more}"
-    yield Finding("fail", "replicas", text, "start the replicas that are missing; see their logs")
+    text = f"nothing can be stored: {good} replicas keep up, min-replicas-to-write is {more}"
+    yield Finding("fail", "replicas", text, "start the missing replicas; see their logs")
 
 
 def clock(difference: float) -> Iterator[Finding]:
-    """Judge the server's clock minus this machine's, seconds."""
+    """Check the server's clock minus this machine's, seconds."""
     text = f"{difference:+.3f} s (server's minus this machine's)"
-    fix = "let NTP set both clocks"
+    fix = "synchronize both clocks with NTP"
     if abs(difference) > CLOCK_FAIL:
-        yield Finding("fail", "clock", text, f"slices are wrong: {fix}")
+        yield Finding("fail", "clock", text, f"intervals are wrong: {fix}")
     elif abs(difference) > CLOCK_WARN:
         yield Finding("warn", "clock", text, fix)
     else:
@@ -162,7 +165,7 @@ def clock(difference: float) -> Iterator[Finding]:
 
 
 def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
-    """Judge eviction, the room that is left, and how hashes are stored."""
+    """Check eviction, free memory, and the encoding of hashes."""
     policy = info.get("maxmemory_policy", "?")
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
     text = f"eviction policy {policy}, {_bytes(used)} used"
@@ -171,7 +174,7 @@ def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Findi
         yield Finding("ok", "memory", text)
     elif policy == "?":
         yield Finding(
-            "warn", "memory", "the server does not tell its eviction policy", "see to noeviction"
+            "warn", "memory", "the server does not report its eviction policy", "use noeviction"
         )
     else:
         yield Finding(
@@ -184,7 +187,7 @@ def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Findi
     counted = used - int(info.get("mem_not_counted_for_evict", 0))
     if limit and counted >= limit and policy == "noeviction":
         text = f"{counted / limit:.0%} of maxmemory is used: nothing can be stored"
-        yield Finding("fail", "memory", text, "raise maxmemory, or remove what else lies there")
+        yield Finding("fail", "memory", text, "raise maxmemory, or remove other data")
     elif limit and used > 0.9 * limit:
         yield Finding(
             "warn", "memory", f"{used / limit:.0%} of maxmemory is used", "raise maxmemory"
@@ -195,77 +198,77 @@ def memory(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Findi
             yield Finding(
                 "warn",
                 "memory",
-                f"hashes are stored compactly only up to {fields} fields",
-                f"set {setting} 512: else counters take ten times the memory",
+                f"hashes have the compact encoding only up to {fields} fields",
+                f"set {setting} 512: otherwise counters take ten times the memory",
             )
             return
 
 
 def persistence(info: Mapping[str, str], config: Mapping[str, str]) -> Iterator[Finding]:
-    """Judge what a restart would lose."""
+    """Check persistence."""
     if info.get("loading") == "1":
         yield Finding("warn", "persistence", "the server is still loading its data")
     appends = info.get("aof_enabled") == "1"
     if info.get("aof_last_write_status" if appends else "rdb_last_bgsave_status", "ok") != "ok":
-        what = "AOF write" if appends else "snapshot"
+        kind = "AOF write" if appends else "snapshot"
         fix = "see its log; free disk space"
-        yield Finding("fail", "persistence", f"the last {what} failed", fix)
+        yield Finding("fail", "persistence", f"the last {kind} failed", fix)
     elif appends:
         yield Finding("ok", "persistence", "append-only file")
     elif "save" not in config:
         yield Finding(
             "ok",
             "persistence",
-            "no append-only file; whether there are snapshots, this server does not tell",
+            "no append-only file; this server does not report whether there are snapshots",
         )
     elif not config["save"]:
         yield Finding(
             "warn", "persistence", "none: a restart loses all counts", "set appendonly yes"
         )
     else:
-        yield Finding("ok", "persistence", "snapshots; a restart loses what came after the last")
+        yield Finding("ok", "persistence", "snapshots; a restart loses the data since the last one")
 
 
 def stopped() -> Iterator[Finding]:
-    """Say that no master serves anything."""
-    text = "it is down: until all slots are served again, nothing can be stored or read"
-    fix = "start what is missing; with cluster-require-full-coverage no the others go on"
+    """Report a cluster that is down."""
+    text = "down: nothing can be stored or read until all slots are served again"
+    fix = "start the missing nodes; with cluster-require-full-coverage no, the others keep serving"
     yield Finding("fail", "cluster", text, fix)
 
 
-def unusable(found: Sequence[tuple[str, str]], wanted: str, topic: str) -> Iterator[Finding]:
-    """Say that an index, or totals, are something else.
+def unusable(keys: Sequence[tuple[str, str]], expected: str, topic: str) -> Iterator[Finding]:
+    """Report an index or totals whose key has another type.
 
     Args:
-        found: keys and their types; several on a cluster.
-        wanted: the type that they ought to be of.
+        keys: keys and their types; several on a cluster.
+        expected: the type that they should have.
     """
-    (key, kind), *more = found
+    (key, kind), *more = keys
     shown = f" (and {len(more)} more shard{'s' * (len(more) > 1)})" if more else ""
     yield Finding(
         "fail",
         topic,
-        f"{key} is a {_TYPES.get(kind, kind)}, not a {_TYPES[wanted]}{shown}: another program uses "
-        "it",
+        f"{key} is a {_TYPES.get(kind, kind)}, not a {_TYPES[expected]}{shown}: another program "
+        "uses it",
         "choose another prefix, or remove that key",
     )
 
 
-def strange_parts(found: Sequence[tuple[str, StoreError]], of: int) -> Iterator[Finding]:
-    """Say that shards of a cluster cannot be written to, by what lies at their meta:.
+def strange_shards(metas: Sequence[tuple[str, StoreError]], of: int) -> Iterator[Finding]:
+    """Report shards of a cluster that cannot be written to because of their `meta:`.
 
     Args:
-        found: the keys, and what is wrong with them.
-        of: how many shards there are.
+        metas: the keys and their errors.
+        of: the number of shards.
     """
-    (key, error), *_ = found
-    text = f"{len(found)} of {of} shards store nothing, {key}: {error}"
-    fix = "remove what another program has put there, and the next write restores it"
+    (key, error), *_ = metas
+    text = f"{len(metas)} of {of} shards store nothing, {key}: {error}"
+    fix = "remove the data that another program wrote there; the next write restores the key"
     yield Finding("fail", "cluster", text, fix)
 
 
 def nothing() -> Iterator[Finding]:
-    """Say that the store is empty."""
+    """Report an empty store."""
     yield Finding(
         "ok",
         "counters",
@@ -275,14 +278,14 @@ def nothing() -> Iterator[Finding]:
 
 
 def others(topic: str, count: int, sample: Sample) -> Iterator[Finding]:
-    """Judge gauges, histograms, messages or exceptions.
+    """Check gauges, histograms, messages or exceptions.
 
     Args:
         count: entries in the index.
     """
     if sample.strange:
-        text = _examples(sample, sample.strange, "index entries are none")
-        fix = "they are left alone; if no program of yours wrote them, ZREM them"
+        text = _examples(sample, sample.strange, "index entries are malformed")
+        fix = "they are ignored; if no program of yours wrote them, remove them with ZREM"
         yield Finding("warn", topic, text, fix)
     if sample.wrong:
         shown = ", ".join(map(ascii, sample.wrong[:3]))
@@ -290,24 +293,24 @@ def others(topic: str, count: int, sample: Sample) -> Iterator[Finding]:
         yield Finding(
             "fail",
             topic,
-            f"keys that another program uses: {shown}{more}; looked at were those of {sample.size} "
-            f"of {count:,} index entries",
-            "readings leave them out: choose another prefix, or remove these keys",
+            f"keys that another program uses: {shown}{more}; checked: {sample.size} of {count:,} "
+            "index entries",
+            "reads skip them: choose another prefix, or remove these keys",
         )
 
 
 def contents(prefix: str, version: str, count: int, sample: Sample) -> Iterator[Finding]:
-    """Judge what lies in the store.
+    """Check the counters of the store.
 
     Args:
-        version: of meta:, "" where there is none.
+        version: of `meta:`; "" if there is none.
         count: entries in the index.
     """
     if count and not version and prefix:
-        yield Finding("warn", "counters", "there is no meta: key", "the next write restores it")
+        yield Finding("warn", "counters", "the meta: key is missing", "the next write restores it")
     if sample.strange:
-        text = _examples(sample, sample.strange, "index entries are none")
-        fix = "they are left alone; if no program of yours wrote them, ZREM them"
+        text = _examples(sample, sample.strange, "index entries are malformed")
+        fix = "they are ignored; if no program of yours wrote them, remove them with ZREM"
         yield Finding("warn", "counters", text, fix)
     if sample.wrong:
         text = _examples(sample, sample.wrong, "counters are not hashes")
@@ -319,59 +322,59 @@ def contents(prefix: str, version: str, count: int, sample: Sample) -> Iterator[
             "counters",
             f"{sample.endless} of {sample.size} hashes have no time to live: another program "
             "writes them",
-            "keep a cleaner running: redmeter up, or redmeter clean --daemon",
+            "run a cleaner: redmeter up, or redmeter clean --daemon",
         )
 
 
 def cleaner(
     now: float, count: int, sample: Sample, ended: str, uncleaned: int = 0
 ) -> Iterator[Finding]:
-    """Judge whether the cleaner keeps up.
+    """Check whether the cleaner keeps up.
 
     Args:
-        ended: when its last whole pass ended, Unix seconds; "" where there was none.
-        uncleaned: index entries of the store without prefix beside, if no cleaner of ours has
-            been there: the listings write counters that do not expire.
+        ended: when its last complete pass ended, Unix seconds; "" if there was none.
+        uncleaned: index entries of the store without prefix on the same server, if no cleaner
+            has visited it: the listings write counters that do not expire.
     """
     lag = now - int(ended) if ended.isdecimal() else None
     fix = "run one: redmeter up, or redmeter clean from cron"
     text = "has never run" if lag is None else f"last complete pass {_age(lag)} ago"
     if sample.gone:
-        text += f"; {sample.gone} of {sample.size} index entries are of series that are gone"
+        text += f"; {sample.gone} of {sample.size} index entries belong to expired series"
     late = lag is None or lag > CLEANER_LATE
-    # A series that rests has entries without a hash at fine precisions, and uses them again.
+    # An idle series has entries without a hash at fine precisions, and uses them again later.
     needed = count > 0 and (sample.gone > 0 or sample.endless > 0)
     if lag is None and uncleaned:
-        text += "; the counters without prefix beside do not expire by themselves"
-        fix += '; for those beside with --prefix ""'
+        text += "; the counters without prefix on this server do not expire automatically"
+        fix += '; for those without prefix, with --prefix ""'
     elif lag is None and not needed:
-        text += " (not needed so far: hashes expire by themselves)"
+        text += " (not needed so far: hashes expire automatically)"
     warned = late and (needed or (lag is None and uncleaned > 0))
     yield Finding("warn" if warned else "ok", "cleaner", text, fix if warned else "")
 
 
-def beside(prefix: str, bare: int, prefixed: int) -> Iterator[Finding]:
-    """Say what lies beside.
+def other_stores(prefix: str, bare: int, prefixed: int) -> Iterator[Finding]:
+    """Report other stores on the same server.
 
     Args:
         bare: entries in the index without prefix.
-        prefixed: entries in that of the usual prefix.
+        prefixed: entries in that of the default prefix.
     """
     if prefix and bare:
         yield Finding(
             "ok",
-            "beside",
+            "other store",
             f"{bare:,} index entries without prefix: counters of the listings of Redis in Action, "
             "or of redmeter.book",
             'redmeter names --prefix "" shows them; redmeter clean --prefix "" cleans them',
         )
     if prefix != DEFAULT_PREFIX and prefixed:
-        yield Finding("ok", "beside", f"{prefixed:,} index entries under {DEFAULT_PREFIX}")
+        yield Finding("ok", "other store", f"{prefixed:,} index entries under {DEFAULT_PREFIX}")
 
 
-def _examples(sample: Sample, texts: list[str], what: str) -> str:
-    """Say how many of a sample are something, and show three as ASCII."""
-    return f"{len(texts)} of {sample.size} {what}, e.g. {', '.join(map(ascii, texts[:3]))}"
+def _examples(sample: Sample, texts: list[str], problem: str) -> str:
+    """Return the number of entries in a sample, with three of them as ASCII."""
+    return f"{len(texts)} of {sample.size} {problem}, e.g. {', '.join(map(ascii, texts[:3]))}"
 
 
 def _bytes(count: float) -> str:

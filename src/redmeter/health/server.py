@@ -1,7 +1,7 @@
-"""What each server of a store says of itself, and whether that is well.
+"""The servers of a store: their replies to INFO and CONFIG, and the findings about them.
 
-There is one, or the masters of a cluster. What is well with all masters is told once; what is not,
-by the name of the one that it is about.
+There is one server, or the primaries of a cluster. A check that passes on all primaries is reported
+once; a problem is reported with the name of its primary.
 """
 
 from collections import Counter
@@ -19,24 +19,24 @@ from redmeter.store.replies import Reply, pairs, raised
 from redmeter.store.retry import is_unanswered, unready_reason
 from redmeter.store.topology import SlotRange, name_of, slot_of
 
-#: What each is asked: what time it is, and what it says of itself, as far as it does.
-QUESTIONS = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
+#: The commands for each server.
+COMMANDS = ("TIME",), ("INFO",), ("CONFIG", "GET", "*")
 #: Slots of a cluster.
 SLOTS = 16384
-#: How many times its fair share of the shards a master may have, and one.
+#: A primary may have this many times its fair share of the shards, plus one.
 UNEVEN = 1.5
 
 
 @dataclass(slots=True)
 class Server:
-    """What one server says of itself."""
+    """The state of one server."""
 
-    #: Host and port of one of several; else "".
+    #: Host and port; "" if there is only one server.
     name: str
-    #: Its clock minus this machine's, seconds; 0 where the time that it took to ask explains it.
+    #: Its clock minus this machine's, seconds; 0 if the duration of the request explains it.
     difference: float
     info: dict[str, str]
-    #: Its settings; none where it does not tell.
+    #: Its settings; empty if it does not report them.
     config: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -46,154 +46,159 @@ class Server:
 
     @property
     def version(self) -> str:
-        """Its version; "?" where it does not tell."""
+        """Its version; "?" if it does not report it."""
         return self.info.get("valkey_version") or self.info.get("redis_version", "?")
 
     def findings(self, *, clustered: bool) -> Iterator[Finding]:
-        """Judge it."""
+        """Yield the findings about it."""
         yield from findings.server(self.product, self.version, self.info, clustered=clustered)
         yield from findings.clock(self.difference)
         yield from findings.memory(self.info, self.config)
         yield from findings.persistence(self.info, self.config)
         yield from findings.listeners(self.info, self.config)
         if clustered and self.config.get("cluster-require-full-coverage") == "yes":
-            text = "it stops as soon as a master without a successor is away"
-            fix = "set cluster-require-full-coverage no: the others then go on"
+            text = "the cluster stops if one primary without a replica is unreachable"
+            fix = "set cluster-require-full-coverage no: then the others keep serving"
             yield Finding("warn", "coverage", text, fix)
 
 
-def ask_masters(store: Store) -> Mapping[str, Sequence[Reply]]:
-    """Ask the masters of a cluster QUESTIONS, in one round trip.
+def ask_primaries(store: Store) -> Mapping[str, Sequence[Reply]]:
+    """Send COMMANDS to the primaries of a cluster, in one round trip.
 
     Raises:
-        StoreError: none can be reached.
+        StoreError: none is reachable.
     """
-    store.link.recover()  # who has which slots may have changed since it was asked
-    return store.link.ask_servers(QUESTIONS)
+    store.link.recover()  # slots may have moved since
+    return store.link.ask_servers(COMMANDS)
 
 
 class Servers:
     """All servers of a store.
 
     Args:
-        asked: what each replied to QUESTIONS, by name.
-        since: when they were asked, by this machine's clock.
+        replies: the replies of each server to COMMANDS, by name.
+        since: when they were sent, by this machine's clock.
 
     Raises:
-        StoreError: none can be reached, or none lets us in.
+        StoreError: none is reachable, or all deny access.
     """
 
-    def __init__(self, store: Store, asked: Mapping[str, Sequence[Reply]], since: float) -> None:
+    def __init__(self, store: Store, replies: Mapping[str, Sequence[Reply]], since: float) -> None:
         until = store.clock.wall()
         self._servers: list[Server] = []
-        #: Why those that are away are.
-        self._away: dict[str, StoreUnavailable | StoreRefused] = {}
-        for name, (time, info, config) in asked.items():
+        #: The errors of unreachable servers.
+        self._unreachable: dict[str, StoreUnavailable | StoreRefused] = {}
+        for name, (time, info, config) in replies.items():
             if is_unanswered(info) or unready_reason(info):
-                self._away[name] = info
+                self._unreachable[name] = info
                 continue
             seconds, microseconds = raised(time)
-            there = int(seconds) + int(microseconds) / 1e6
-            # It answered at some time between: another one may have been waited for since.
-            difference = there - min(max(there, since), until)
+            time_there = int(seconds) + int(microseconds) / 1e6
+            # It replied at some time in between: the request may have waited for another server.
+            difference = time_there - min(max(time_there, since), until)
             self._servers.append(Server(name, difference, _info(raised(info)), _map(config)))
         if not self._servers:
-            raise next(iter(self._away.values()))
+            raise next(iter(self._unreachable.values()))
         link = store.shards[0].link
         self._ranges = link.ranges() if isinstance(link, ClusterLink) else None
         self._keys = [shard.keys for shard in store.shards]
 
     @property
     def first(self) -> Server:
-        """The one whose version is told."""
+        """The server whose version is reported."""
         return self._servers[0]
 
     def findings(self, *, replicas: bool) -> Iterator[Finding]:
-        """Judge them.
+        """Yield the findings about them.
 
         Args:
-            replicas: whether readings ask replicas.
+            replicas: whether reads use replicas.
         """
         if self._ranges is None:
             yield from self.first.findings(clustered=False)
             if replicas:
                 yield from findings.replicas(self.first.info)
             return
-        yield from self._of_masters()
-        for name, error in self._away.items():
+        yield from self._of_primaries()
+        for name, error in self._unreachable.items():
             yield Finding(
                 "fail",
                 "cluster",
-                f"{name} {_why(error)}: what lies there is missing here, and what is recorded for "
-                "it waits in its writers",
-                error.fix or "start it again, or give it a replica that takes its place",
+                f"{name} {_why(error)}: its data is missing here, and writers buffer its events",
+                error.fix or "restart it, or promote a replica",
             )
         yield from _of_shards(self._ranges, self._keys)
-        yield from self._left_behind()
+        yield from self._detached_replicas()
         if replicas and any(one.replicas for one in self._ranges):
-            text = "readings ask a replica of each master, which may be some moments behind"
+            text = "reads use a replica of each primary, which may be slightly behind"
             yield Finding("ok", "replicas", text)
 
-    def _left_behind(self) -> Iterator[Finding]:
-        """Tell of replicas that the cluster knows, and their master does not."""
+    def _detached_replicas(self) -> Iterator[Finding]:
+        """Report replicas that the cluster knows and their primary does not."""
         listed = {name_of(s.primary): len(s.replicas) for s in self._ranges or ()}
         for server in self._servers:
-            if "connected_slaves" not in server.info:  # it does not tell of any
+            if "connected_slaves" not in server.info:  # it reports none
                 continue
             missing = listed.get(server.name, 0) - findings.followers(server.info)
             if missing > 0:
-                text = f"{missing} of the replicas of {server.name} do not follow it: what they do "
-                text += "not have is lost with their master"
-                fix = "see their logs: perhaps masterauth is wrong, or they are just being filled"
+                text = (
+                    f"{missing} of the replicas of {server.name} do not follow it: data that they "
+                )
+                text += "lack is lost with their primary"
+                fix = "see their logs: perhaps masterauth is wrong, or they are still synchronizing"
                 yield Finding("warn", "cluster", text, fix)
 
-    def _of_masters(self) -> Iterator[Finding]:
-        """Tell what is well with all of them, and what is not with some."""
-        found = [
+    def _of_primaries(self) -> Iterator[Finding]:
+        """Yield each passed check once, and each problem with the name of its primary."""
+        named = [
             (server.name, finding)
             for server in self._servers
             for finding in server.findings(clustered=True)
         ]
-        well = Counter(finding.topic for _, finding in found if finding.level == "ok")
-        for name, finding in found:
+        passed = Counter(finding.topic for _, finding in named if finding.level == "ok")
+        for name, finding in named:
             if finding.level != "ok":
                 yield replace(finding, text=f"{name}: {finding.text}")
-            elif finding.topic in well:
-                others = well.pop(finding.topic) - 1
-                more = f" (and {others} more master{'s' * (others > 1)})" if others else ""
+            elif finding.topic in passed:
+                others = passed.pop(finding.topic) - 1
+                more = (
+                    f" (and {others} more {'primaries' if others > 1 else 'primary'})"
+                    if others
+                    else ""
+                )
                 yield replace(finding, text=f"{name}: {finding.text}{more}")
 
 
 def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
-    """Judge how the slots, and so the shards, are shared."""
-    masters = {one.primary: one for one in ranges}
+    """Check how slots, and so shards, are distributed."""
+    primaries = {one.primary: one for one in ranges}
     served = sum(one.last - one.first + 1 for one in ranges)
     if served < SLOTS:
-        text = f"nobody serves {SLOTS - served:,} of {SLOTS:,} slots: what belongs there waits"
-        fix = "valkey-cli --cluster fix, or start the masters that had them"
+        text = f"{SLOTS - served:,} of {SLOTS:,} slots are not served: writers buffer their events"
+        fix = "valkey-cli --cluster fix, or start the primaries that had them"
         yield Finding("fail", "cluster", text, fix)
-    held = Counter(_master(ranges, slot_of(each.meta)) for each in keys)
-    least, most = min(held[master] for master in masters), max(held[master] for master in masters)
+    held = Counter(_primary(ranges, slot_of(each.meta)) for each in keys)
+    least, most = min(held[one] for one in primaries), max(held[one] for one in primaries)
     each = f"{least}" if least == most else f"{least} to {most}"
-    text = f"{len(masters)} masters, {each} of {len(keys)} shards each"
-    if most > UNEVEN * len(keys) / len(masters) + 1:
+    text = f"{len(primaries)} primaries, {each} of {len(keys)} shards each"
+    if most > UNEVEN * len(keys) / len(primaries) + 1:
         fix = "move slots: valkey-cli --cluster rebalance"
-        yield Finding("warn", "cluster", f"{text}: the fullest has far more than its share", fix)
+        yield Finding("warn", "cluster", f"{text}: the largest has far more than its share", fix)
     else:
         yield Finding("ok", "cluster", text)
-    alone = [name_of(master) for master, one in masters.items() if not one.replicas]
+    alone = [name_of(primary) for primary, one in primaries.items() if not one.replicas]
     if alone:
         shown = ", ".join(alone[:3]) + (f" … ({len(alone) - 3} more)" if len(alone) > 3 else "")
-        text = f"no replica of {shown}: what lies there is lost with it"
+        text = f"{shown} has no replica: its data is lost with it"
         yield Finding("warn", "cluster", text, "add one: valkey-cli --cluster add-node")
 
 
-def _master(ranges: list[SlotRange], slot: int) -> tuple[str, int] | None:
+def _primary(ranges: list[SlotRange], slot: int) -> tuple[str, int] | None:
     return next((s.primary for s in ranges if s.first <= slot <= s.last), None)
 
 
 def _why(error: StoreUnavailable | StoreRefused) -> str:
-    """Return what a server does that is away, shortly."""
+    """Return why a server is unreachable, as the predicate of a sentence."""
     if isinstance(error, StoreUnavailable):
         return f"does not answer ({error.reason})"
     return unready_reason(error)
@@ -205,8 +210,8 @@ def _info(reply: bytes) -> dict[str, str]:
 
 
 def _map(reply: Reply) -> dict[str, str]:
-    """Read the settings, which a server may refuse to tell."""
+    """Parse the settings, which a server may refuse to report."""
     if isinstance(reply, StoreError):
         return {}
-    found: list[tuple[Any, Any]] = pairs(reply)
-    return {key.decode(): value.decode(errors="replace") for key, value in found}
+    settings: list[tuple[Any, Any]] = pairs(reply)
+    return {key.decode(): value.decode(errors="replace") for key, value in settings}

@@ -1,47 +1,47 @@
-"""Backoff: when to try again what failed.
+"""Backoff: when to retry after a failure.
 
-Less and less often, at random moments within a range, so that many processes do not come back at
-once; where a store does not let us in, or is not what it should be, every 30 s. Where a server is
-well and a slot of its own is moving, about as often as if nothing failed.
+The pause doubles with each failure, with jitter so that many processes do not return at once. If
+the store denies access or has an unknown format, it is 30 s. If only a slot of a healthy server is
+moving, it is about one interval.
 """
 
 import time
 from random import SystemRandom
 
-# Not the generator of the application, which may have seeded it, and counts on what comes next.
+# Not the application's generator, which may be seeded for reproducible results.
 chance = SystemRandom()
 
-#: Longest time between two tries while the store is away, seconds.
+#: Longest pause while the store is unreachable, seconds.
 LONGEST_BACKOFF = 15.0
-#: Time between two tries where the store does not let us in, or is not what it should be.
+#: Pause if the store denies access or has an unknown format, seconds.
 REFUSED_BACKOFF = 30.0
-#: The same where someone asks for a flush.
+#: The same if a flush is requested.
 REFUSED_PAUSE = 1.0
 
 
 class Backoff:
-    """When to try again. Times are monotonic seconds.
+    """Decides when to retry. Times are monotonic seconds.
 
     Args:
-        interval: from one try to the next where nothing fails, seconds.
+        interval: seconds between two attempts while nothing fails.
     """
 
     __slots__ = ("_interval", "_not_asked_before", "_not_before", "failures", "passing")
 
     def __init__(self, interval: float) -> None:
         self._interval = interval
-        #: How often it failed in a row.
+        #: Failures in a row.
         self.failures = 0
-        #: Whether what failed last may pass by itself within moments.
+        #: Whether a retry may succeed within moments.
         self.passing = True
         self._not_before = self._not_asked_before = 0.0
 
     def failed(self, *, passing: bool, soon: bool = False) -> None:
-        """Wait, longer each time.
+        """Back off, longer each time.
 
         Args:
-            passing: it may end without a change of credentials or of the store.
-            soon: it is over within moments: wait for an interval only, and forget former failures.
+            passing: it may succeed without a change of credentials or of the store.
+            soon: it takes only moments: pause for one interval, and forget former failures.
         """
         now = time.monotonic()
         self.failures, self.passing = 1 if soon else self.failures + 1, passing
@@ -56,30 +56,30 @@ class Backoff:
         self._not_before = now + wait
 
     def failed_partly(self, *, passing: bool) -> None:
-        """Go on as usual: what failed has a backoff of its own."""
+        """Continue as usual: the part that failed has its own backoff."""
         self.failures, self.passing = 1, passing
         self.reset()
 
     def reset(self) -> None:
-        """Try with the next occasion."""
+        """Allow an attempt at once."""
         self._not_before = self._not_asked_before = 0.0
 
     def succeeded(self) -> None:
-        """Begin anew."""
+        """Forget all failures."""
         self.failures, self.passing = 0, True
         self.reset()
 
     def like(self, other: "Backoff") -> None:
-        """Try at the same moment as another."""
+        """Retry at the same moment as another one."""
         self.failures, self.passing = other.failures, other.passing
         self._not_before, self._not_asked_before = other._not_before, other._not_asked_before
 
     @property
     def over(self) -> bool:
-        """Whether it is time to try."""
+        """Whether a retry is allowed now."""
         return time.monotonic() >= self._not_before
 
     @property
     def pause(self) -> float:
-        """How long to wait where someone asks for it, seconds."""
+        """How long a requested flush must wait, seconds."""
         return max(0.0, self._not_asked_before - time.monotonic())

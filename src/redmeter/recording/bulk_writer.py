@@ -1,7 +1,7 @@
-"""Bulk: many events of the past, from a file for instance, stored when told to.
+"""Bulk writer: stores many past events, such as those of a file, on request.
 
-The recorder's buffer and delivery without its thread: memory grows by series and slices, every
-batch counts once, and trouble is raised to whoever waits for the result.
+It uses the recorder's buffer and delivery without its thread: memory grows with series and
+intervals, every batch counts once, and errors are raised to the caller.
 """
 
 import math
@@ -20,11 +20,11 @@ from redmeter.types import RecorderHealth
 
 
 class BulkWriter:
-    """Counts and measured values to be stored together. For one thread.
+    """Collects counts and values, and writes them together. Not thread-safe.
 
     Args:
-        store: where to.
-        limit: from about how many bytes on fine slices of old events are given up.
+        store: the store to write to.
+        limit: approximate bytes above which fine intervals of old events are rolled up.
     """
 
     def __init__(self, store: Store, *, limit: float = math.inf) -> None:
@@ -36,7 +36,7 @@ class BulkWriter:
         self._delivery = Delivery(store, self._buffer, self._stats, Lock(), patience=math.inf)
 
     def add(self, series: str, second: int, amount: int, now: float) -> None:
-        """Count something.
+        """Add to a counter.
 
         Args:
             series: in its stored spelling.
@@ -47,24 +47,24 @@ class BulkWriter:
         self._buffer.add(PendingCounter, series, second, amount, now)
 
     def observe(self, series: str, second: int, values: Distribution, now: float) -> None:
-        """Take in measured values.
+        """Add values to a histogram.
 
         Args:
             series, second, now: see add().
-            values: how they were spread, one at least; it becomes the buffer's own.
+            values: their distribution, at least one; the buffer keeps the object.
         """
         self._stats.recorded += values.count
         self._buffer.add(PendingHistogram, series, second, values, now)
 
     def write(self, timeout: float, now: float) -> None:
-        """Store all there is, trying for a while.
+        """Store everything, with retries.
 
         Args:
-            timeout: how long to try, seconds; once at least, and what was sent twice.
+            timeout: how long to retry, seconds; at least one attempt, and two of a sent batch.
             now: see add().
 
         Raises:
-            StoreError: the store cannot be reached or refuses; the events stay.
+            StoreError: the store is unreachable or refuses; the events stay.
         """
         self._buffer.roll_up(now)
         self._buffer.shrink(now)
@@ -89,9 +89,9 @@ class BulkWriter:
 
     @property
     def unacknowledged(self) -> int:
-        """Events that were sent and not answered: nobody knows yet whether they are stored."""
+        """Events that were sent and not acknowledged: their outcome is unknown."""
         return self._delivery.unacknowledged
 
     def health(self) -> RecorderHealth:
-        """Return what became of the events."""
+        """Return the statistics."""
         return self._stats.health(producer=self._delivery.writer, instance=None)

@@ -24,7 +24,7 @@ from redmeter.recording.pending import (
     PendingSeries,
 )
 
-#: An element of a list. Of counters: the time of an event, or (time, amount).
+#: An element of a list; for counters, the time of an event, or (time, amount).
 Event = Any
 
 #: Estimated memory of a list element, bytes.
@@ -38,8 +38,8 @@ class EventList(ABC):
     PENDING: ClassVar[type[PendingSeries]]
     #: How many elements of the list an event takes.
     ELEMENTS: ClassVar[int] = 1
-    #: If merging leaves more elements than this, recording waits for the flusher: somebody records
-    #: many intervals of the past.
+    #: If merging leaves more elements than this, recording waits for the flusher: an
+    #: application is recording many past intervals.
     TOO_LONG: ClassVar[int] = 100_000
 
     @staticmethod
@@ -54,7 +54,7 @@ class EventList(ABC):
 
     @classmethod
     def size(cls, events: list[Event]) -> int:
-        """Return how many things happened in these events."""
+        """Return the number of events."""
         return sum(cls.PENDING.events_of(value) for _, value in cls.pairs(cls.merged(events)))
 
     @classmethod
@@ -129,7 +129,7 @@ class GaugeRefresh(NamedTuple):
 
 
 class GaugeLevel(NamedTuple):
-    """The current value of a gauge, after all events before it in the list. No event by itself."""
+    """The current value of a gauge, after all events before it in the list. Not an event."""
 
     value: float
     #: Whether the gauge was ever changed by inc() or dec().
@@ -190,8 +190,8 @@ class HistogramEvents(EventList):
     memory, and there would be so many that the garbage collector, which visits each, would take
     more time than everything else.
 
-    Values that are not finite come to light here. An application must not fail because of what it
-    measured, so they are no errors: they are counted as dropped, and nothing else with them.
+    Values that are not finite are detected here. An application must not fail because of a measured
+    value, so they raise no error: they are counted as dropped, without affecting other values.
     """
 
     PENDING = PendingHistogram
@@ -213,7 +213,7 @@ class HistogramEvents(EventList):
                 not_finite += (second, value)
                 continue
             whole = seconds.get(second)
-            if whole is None:  # a copy: what is merged stays as it is
+            if whole is None:  # a copy: merged events do not change
                 whole = seconds[second] = Distribution()
             whole.merge(value)
         return [element for pair in seconds.items() for element in pair] + not_finite

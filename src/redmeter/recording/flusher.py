@@ -1,21 +1,20 @@
-"""Flusher: when a recorder stores what it has, and the one background thread that does it.
+"""Flusher: decides when a recorder flushes, and the background thread that does it.
 
-A flusher wakes once an interval, or when someone rings; collects what was counted and sends it.
-While the store is away it tries less and less often (backoff.py). Meanwhile it goes on collecting,
-so that memory stays small.
+A flusher wakes up once an interval, or when it is rung; it collects events and sends them. While
+the store is unreachable it backs off (backoff.py), but keeps collecting, so that memory stays
+small.
 
-All flushers of a process share one thread, which takes them in turns. A store that hangs holds up
-no other: where a turn takes long, another thread goes on with the rest, and who hung joins them
-once that turn is over.
+All flushers of a process share one thread, which serves them in turns. A store that hangs delays no
+other: if a turn takes long, another thread takes over the rest, and the flusher that hung joins
+them once its turn is over.
 
 The thread is started by `_thread`, not by `threading.Thread`, whose start() takes locks that a
-signal handler could find held by the very thread it interrupted. Nothing here is waited for but by
-those who ask to: flush and close.
+signal handler could find held by the very thread it interrupted. Only flush() and close() wait.
 
-Waiting goes by the machine's monotonic clock, also where the meter's own clock is set by hand.
+Waiting uses the machine's monotonic clock, even if the meter's own clock is set by hand.
 
-gevent replaces threads and locks, before this is imported or at any time after. What is used here
-is what was there on import: a greenlet that waits at a lock of threads would stop its whole thread.
+gevent replaces threads and locks, before this is imported or at any time after. This module uses
+the ones of its import: a greenlet that waited for a lock of threads would stop its whole thread.
 """
 
 import contextlib
@@ -33,42 +32,42 @@ from redmeter.recording.backoff import Backoff, chance
 #: Whether our thread is a greenlet.
 GREENLETS = start_new_thread.__module__ != "_thread"
 
-#: Longest time that someone may wait for a flush, seconds: what locks can count to, and more.
+#: Longest time to wait for a flush, seconds: locks cannot count much further.
 LONGEST_WAIT = 1e6
-#: First wait between two tries while someone waits for a flush, seconds; doubled each time.
+#: First pause between two attempts of a requested flush, seconds; doubled each time.
 FIRST_RETRY, LONGEST_RETRY = 0.02, 0.5
-#: How long a turn may take before another thread goes on with the others, seconds.
+#: Seconds after which another thread takes over the other flushers.
 STUCK = 0.5
 
 T = TypeVar("T")
-#: What takes time, in steps: each says how long to wait before the next, seconds, and whether a
-#: ring ends that.
+#: Long work in steps: each yields the pause before the next, seconds, and whether a ring ends the
+#: pause.
 Steps = Generator[tuple[float, bool], None, T]
 
 
-#: Threads that are ours, by process and identity: a forked child has none of its parent's.
+#: The background threads, by process and identity: a forked child has none of its parent's.
 _ours: set[tuple[int, int]] = set()
 
 
 def in_background() -> bool:
-    """Tell whether this thread does nothing but to store."""
+    """Return whether this thread is a background thread of ours."""
     return (os.getpid(), get_ident()) in _ours
 
 
 def may_start_threads() -> bool:
-    """Tell whether a thread that is started here ever runs.
+    """Return whether a thread that is started here ever runs.
 
-    In a thread of gevent's pool it would be a greenlet, and there no other one ever runs.
+    In a thread of gevent's pool it would be a greenlet, and no other greenlet ever runs there.
     """
     return not GREENLETS or bool(sys.modules["gevent"].get_hub().loop.default)
 
 
 class FlushFailed(Exception):
-    """A try to send failed; the events are kept.
+    """An attempt to send failed; the events are kept.
 
     Args:
-        passing: whether it may pass by itself within moments.
-        partly: whether it concerns a part of the store, which is tried again in its own time.
+        passing: whether a retry may succeed within moments.
+        partly: whether only a part of the store failed, which has its own backoff.
     """
 
     def __init__(self, *, passing: bool, partly: bool = False) -> None:
@@ -78,23 +77,23 @@ class FlushFailed(Exception):
 
 
 class Flush(Protocol):
-    """Collects, and sends until nothing is left."""
+    """Collects and sends until nothing is left."""
 
     def __call__(self, *, last: bool, asked: bool) -> None:
-        """Do so.
+        """Flush.
 
         Args:
-            last: nothing comes after it.
-            asked: someone waits for it.
+            last: no flush comes after it.
+            asked: a flush was requested.
 
         Raises:
-            Failed: something is left.
+            FlushFailed: events are left.
         """
         ...
 
 
 class FlushRequest:
-    """Someone who waits for a flush."""
+    """A requested flush, and the caller that waits for it."""
 
     __slots__ = ("_done", "_flusher", "last", "ok", "until")
 
@@ -102,19 +101,19 @@ class FlushRequest:
         self._flusher = flusher
         #: Until when to try, monotonic seconds.
         self.until = time.monotonic() + min(timeout, LONGEST_WAIT)
-        #: Whether nothing comes after it.
+        #: Whether no flush comes after it.
         self.last = last
         self.ok = False
         self._done = allocate_lock()
         self._done.acquire()
 
     def answer(self, ok: bool) -> None:
-        """Say that it is done, and whether all was stored."""
+        """Report that the flush is done, and whether everything was stored."""
         self.ok = ok
         self._done.release()
 
     def wait(self) -> bool:
-        """Wait for the answer, no longer than asked; tell whether all was stored."""
+        """Wait for the flush until its timeout; return whether everything was stored."""
         while not self._done.acquire(timeout=max(0.0, min(STUCK, self.until - time.monotonic()))):
             if time.monotonic() >= self.until or not self._flusher.start():
                 return False
@@ -122,31 +121,31 @@ class FlushRequest:
 
 
 class FlusherThread:
-    """A thread that takes flushers in turns, for as long as there are any."""
+    """A thread that serves flushers in turns, as long as there are any."""
 
     def __init__(self) -> None:
-        # Held by the thread for as long as it lives. Several may be started at once: whoever takes
-        # it goes on, the others end.
+        # Held by the thread as long as it lives. Several may be started at once: the one that
+        # acquires it runs, the others end.
         self._alive = allocate_lock()
         self._bell = allocate_lock()
         self._bell.acquire()
-        #: In no order; a dict, since it is changed in one step by any thread.
+        #: Unordered; a dict, because any thread can change it in one step.
         self._members: dict[Flusher, None] = {}
         self._turn: tuple[Flusher | None, float] = None, 0.0
         self._process = os.getpid()
 
     @property
     def alive(self) -> bool:
-        """Whether there is a thread, in this process."""
+        """Whether the thread runs, in this process."""
         return self._alive.locked() and self._process == os.getpid()
 
     def stuck(self, other_than: "Flusher | None" = None) -> bool:
-        """Whether the turn of another flusher has been taking long."""
+        """Return whether the turn of another flusher is taking long."""
         whose, since = self._turn
         return whose not in (None, other_than) and time.monotonic() - since > STUCK
 
     def take(self, flusher: "Flusher") -> bool:
-        """Take a flusher in; False where no thread can be started."""
+        """Add a flusher; return False if no thread can be started."""
         flusher.loop = self
         self._members[flusher] = None
         if not self._alive.locked():
@@ -160,7 +159,7 @@ class FlusherThread:
         return True
 
     def take_all_but_stuck(self, other: "FlusherThread") -> None:
-        """Take over what another thread does not get to."""
+        """Take over the flushers that another thread cannot serve."""
         whose, _ = other._turn
         for flusher in list(other._members):
             if flusher is not whose:
@@ -168,14 +167,14 @@ class FlusherThread:
 
     def ring(self) -> None:
         """Wake the thread."""
-        with contextlib.suppress(RuntimeError):  # it has been rung already
+        with contextlib.suppress(RuntimeError):  # it was rung already
             self._bell.release()
 
     def _run(self) -> None:
         me = os.getpid(), get_ident()
         _ours.add(me)
         try:
-            # Again for those who came when the last turn was through, and still saw a thread.
+            # Again for flushers that were added after the last turn and still saw a thread.
             while self._members and self._alive.acquire(blocking=False):
                 try:
                     self._serve()
@@ -194,9 +193,9 @@ class FlusherThread:
                         flusher.step(self)
                     finally:
                         self._turn = None, 0.0
-                if flusher.loop is not self:  # it is through, or another thread's
+                if flusher.loop is not self:  # it has ended, or moved to another thread
                     self._members.pop(flusher, None)
-                    if flusher.loop is self:  # it has just come back
+                    if flusher.loop is self:  # it has just been added again
                         self._members[flusher] = None
                 soonest = min(soonest, flusher.due)
             pause = soonest - time.monotonic()
@@ -208,7 +207,7 @@ _loop: FlusherThread | None = None
 
 
 def _current_loop() -> FlusherThread:
-    """Return the thread of this process, another one where that hangs."""
+    """Return this process's thread; a new one if the current one hangs."""
     global _loop
     before = _loop
     if before is None or before._process != os.getpid():
@@ -221,12 +220,12 @@ def _current_loop() -> FlusherThread:
 
 
 class Flusher:
-    """When to flush.
+    """Decides when a recorder flushes.
 
     Args:
-        flush: see there.
+        flush: collects and sends.
         collect: only collects.
-        waiting: whether there is something to collect.
+        waiting: returns whether there are events to collect.
         interval: seconds from one flush to the next.
     """
 
@@ -241,7 +240,7 @@ class Flusher:
         self._collect = collect
         self._waiting = waiting
         self._interval = interval
-        #: Whose turns it has; None where it has none.
+        #: The thread that serves it; None if there is none.
         self.loop: FlusherThread | None = None
         self._steps: Steps[list[FlushRequest]] | None = None
         self._stepping = allocate_lock()
@@ -251,26 +250,26 @@ class Flusher:
 
     @property
     def running(self) -> bool:
-        """Whether there is a thread that comes to it."""
+        """Whether a thread serves it."""
         loop = self.loop
         return loop is not None and loop.alive and not loop.stuck(other_than=self)
 
     @property
     def failing(self) -> bool:
-        """Whether the last try failed."""
+        """Whether the last attempt failed."""
         return self._backoff.failures > 0
 
     @property
     def due(self) -> float:
-        """When it has its next turn, monotonic seconds."""
+        """Time of the next turn, monotonic seconds."""
         return -math.inf if self._rung and self._listens else self._wake
 
     def start(self) -> bool:
-        """Start to flush, unless it does.
+        """Start flushing, unless it is running.
 
         Returns:
-            False where no thread can be started: the interpreter is ending, or a limit is reached,
-            or this is a thread of gevent's pool, in which no other greenlet ever runs.
+            False if no thread can be started: the interpreter is exiting, a limit is reached, or
+            this is a thread of gevent's pool, in which no other greenlet ever runs.
         """
         if self.running:
             return True
@@ -279,21 +278,21 @@ class Flusher:
         return _current_loop().take(self)
 
     def ring(self) -> None:
-        """Have the next turn now: to collect, or to flush where someone asks for it."""
+        """Have the next turn now: to collect, or to flush if requested."""
         self._rung = True
         if self.loop is not None:
             self.loop.ring()
 
     def request(self, timeout: float, *, last: bool = False) -> FlushRequest:
-        """Ask for a flush. With `last`, the turns end after it."""
+        """Request a flush. With `last`, the turns end after it."""
         request = FlushRequest(self, timeout, last=last)
         self._requests.append(request)
         self.ring()
         return request
 
     def ask(self, timeout: float, *, last: bool) -> FlushRequest | None:
-        """Ask for a flush; None where there is no thread, and none can be started."""
-        request = self.request(timeout, last=last)  # first: turns end where there is nothing to do
+        """Request a flush; None if there is no thread and none can be started."""
+        request = self.request(timeout, last=last)  # first: turns end if there is nothing to do
         if self.start():
             return request
         with contextlib.suppress(ValueError):
@@ -301,7 +300,7 @@ class Flusher:
         return None
 
     def step(self, loop: FlusherThread) -> None:
-        """Have a turn, in a thread."""
+        """Take a turn, in a thread."""
         if not self._stepping.acquire(blocking=False):
             return  # in another thread, from which this one has just taken over
         try:
@@ -311,17 +310,17 @@ class Flusher:
         finally:
             self._stepping.release()
         if requests is None:
-            if loop is not _loop:  # it was stuck, and is through
+            if loop is not _loop:  # it hung, and has recovered
                 _current_loop().take(self)
             return
-        # Only now: whoever is told so shall find that there is no thread.
+        # Only now: a caller that gets the reply must find that there is no thread.
         for request in requests:
             request.answer(True)
-        if self._requests or self._waiting():  # who came meanwhile, and still saw one
+        if self._requests or self._waiting():  # added meanwhile, when there still was a thread
             self.start()
 
     def _step(self) -> list[FlushRequest] | None:
-        """Do what is next; return who waits for an answer, where it was the last."""
+        """Do the next step; after the last one, return the requests that wait for a reply."""
         if self._steps is None:
             self._steps = self._work()
         elif self._listens:
@@ -337,21 +336,21 @@ class Flusher:
         return None
 
     def _work(self) -> Steps[list[FlushRequest]]:
-        """Flush once an interval, and when asked to, until all is stored after the last request.
+        """Flush once an interval and on request, until all is stored after the last request.
 
-        What cannot be stored then is not given up: nobody else would ever store it.
+        Events that cannot be stored then are not dropped: nothing else would ever store them.
 
         Returns:
-            Those who still wait for an answer.
+            The requests that still wait for a reply.
         """
         ending = False
         if not self._requests and not self._waiting():
             return []  # another thread, started at the same time, has done everything already
-        # Processes that were started together shall not all flush in the same moment.
+        # Processes that were started together should not all flush at the same moment.
         flush_at = time.monotonic() + self._interval * chance.uniform(0.5, 1.0)
         while True:
             yield max(0.0, flush_at - time.monotonic()), True
-            if not self._requests and time.monotonic() < flush_at:  # rung, as much has come
+            if not self._requests and time.monotonic() < flush_at:  # rung: lists have grown long
                 self._collect()
                 continue
             requests, ok = yield from self._flush_where_due(ending)
@@ -363,7 +362,7 @@ class Flusher:
             flush_at = time.monotonic() + self._interval * chance.uniform(0.95, 1.05)
 
     def _flush_where_due(self, ending: bool) -> Steps[tuple[list[FlushRequest], bool]]:
-        """Flush, where it is time to; return who asked for it, and whether all was stored."""
+        """Flush if it is time; return the requests, and whether everything was stored."""
         requests, ok = [], False
         while self._requests:
             requests.append(self._requests.popleft())
@@ -377,10 +376,10 @@ class Flusher:
         return requests, ok
 
     def flush_until(self, until: float, *, last: bool) -> bool:
-        """Flush in this thread, and try again until a time (monotonic seconds).
+        """Flush in this thread, and retry until a time (monotonic seconds).
 
         Returns:
-            Whether all was stored.
+            Whether everything was stored.
         """
         steps = self._flush_until(until, last=last)
         while True:

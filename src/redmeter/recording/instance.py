@@ -1,4 +1,4 @@
-"""The `instance` label, which tells an application's processes apart, and this process's lease.
+"""The `instance` label, which distinguishes an application's processes, and this process's lease.
 
 The value is a small number that Redis assigns, never a process id: process ids do not come back, so
 each of them would leave a series behind. Until the number is known, the series name has an empty

@@ -193,7 +193,7 @@ class Counter(Instrument):
     def __init__(self, series: str, owner: InstrumentOwner, *, overflow: bool = False) -> None:
         super().__init__(series, owner, overflow=overflow)
         #: Another counter, which gets a 0 in each interval in which this one counts something: a
-        #: reader can tell "none" from "not recorded". "" for none.
+        #: reader can distinguish "none" from "not recorded". "" for none.
         self._zero_series = ""
 
     @abstractmethod
@@ -290,7 +290,7 @@ class Gauge(Instrument):
         self._change(-gauge.check_value(amount))
 
     def track_in_progress(self) -> InProgress:
-        """Return a context manager and decorator that counts what is in progress.
+        """Return a context manager and decorator that counts running blocks and calls.
 
         with requests_in_progress.track_in_progress():    # and `async with`
             ...

@@ -1,7 +1,7 @@
-"""Marks on their way: a cell for all of them, and what waits for being stored.
+"""Marks: the instrument for all of them, and the marks that wait for the store.
 
-They are rare, but whoever notes one must not wait for the network either; so they go the way of
-everything else. The same mark twice is merged here by the rules of the store: see format/mark.py.
+Marks are rare, but recording one must not wait for the network either, so they are buffered like
+all events. Duplicates are merged by the rules of the store: see format/mark.py.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,16 +17,16 @@ from redmeter.recording.instruments import Instrument
 from redmeter.recording.pending import IntervalFull, PendingByInterval
 from redmeter.types import Operations
 
-#: Estimate of what a mark takes, bytes.
+#: Estimated memory of a mark, bytes.
 _BYTES = 400
 
 
 def label_of(label: str | None, release: str) -> str:
-    """Return the label of a mark: the one given, or else the release.
+    """Return the label of a mark: the given one, otherwise the release.
 
     Raises:
         TypeError: not text.
-        InvalidValue: there is neither, or nothing is left of it.
+        InvalidValue: there is neither, or it is empty after cleaning.
     """
     if label is None and not release:
         raise InvalidValue(
@@ -37,7 +37,7 @@ def label_of(label: str | None, release: str) -> str:
 
 
 class TooManyMarks(IntervalFull):
-    """More marks wait than a store keeps."""
+    """More marks are waiting than a store keeps."""
 
     reason = MARKS
 
@@ -54,7 +54,7 @@ class PendingMarks(PendingByInterval[list[Noted]]):
         return _BYTES * self.events
 
     def add(self, start: int, value: list[Noted]) -> None:
-        if self.events + len(value) > MAX_MARKS:  # more are not kept either
+        if self.events + len(value) > MAX_MARKS:  # the store keeps no more either
             raise TooManyMarks
         self._intervals.setdefault(start, []).extend(value)
 
@@ -64,12 +64,12 @@ class PendingMarks(PendingByInterval[list[Noted]]):
 
     @staticmethod
     def home(name: str) -> str:  # noqa: ARG004
-        """Return what is in the first shard."""
+        """Return the text of the first shard."""
         return ""
 
     @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
-        """Return how long marks are kept, to the second, whatever is kept of series."""
+        """Return the retention of marks, by the second, whatever that of series is."""
         return {1: KEPT_SECONDS}
 
     def fields(self, precisions: Any) -> int:  # noqa: ARG002
@@ -87,7 +87,7 @@ class PendingMarks(PendingByInterval[list[Noted]]):
 
 
 class MarkEvents(EventList):
-    """Marks in a list: Noted."""
+    """A list of marks: Noted."""
 
     PENDING = PendingMarks
 
@@ -101,7 +101,7 @@ class MarkEvents(EventList):
 
 
 class Marks(Instrument):
-    """All marks of a recorder."""
+    """The instrument for all marks of a recorder."""
 
     __slots__ = ()
 

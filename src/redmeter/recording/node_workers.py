@@ -1,13 +1,12 @@
-"""Tasks: what is done in threads of their own, so that a server that hangs holds up no other.
+"""Node workers: a task per server in its own thread, so that a hanging server delays no other.
 
-A task is about the shards of one server. Who has tasks done waits for all of them, but not
-for those that hang: nothing came of their last exchange for a while; nor for those that take longer
-than others, unless someone waits for all. They go on alone, and nothing else is done about their
-shards until they are back.
+A task concerns the shards of one server. The caller waits for all tasks, but not for those that
+hang, whose current exchange has taken long; nor, unless it asks for that, for tasks that take
+longer than others. These continue alone, and their shards are skipped until they have ended.
 
-Threads are kept for a few seconds for the next tasks. They are started as that of the flusher is,
-and nobody waits for their end. Where none can be started, as in an interpreter that is ending, they
-are done one after the other by who has them done.
+Idle threads are kept for a few seconds for the next tasks. They are started as the flusher's is,
+and nothing waits for their end. If no thread can be started, as in an interpreter that is exiting,
+the caller runs the tasks one after the other.
 """
 
 import contextlib
@@ -21,18 +20,18 @@ from contextlib import AbstractContextManager
 
 from redmeter.recording.flusher import LONGEST_WAIT, may_start_threads
 
-#: How long an exchange may take before nobody waits for it any more, seconds.
+#: Seconds after which an exchange counts as hanging.
 PATIENCE = 0.25
-#: How long a thread waits for another task, seconds.
+#: Seconds for which an idle thread waits for another task.
 IDLE = 5.0
 
 
 class NodeTask:
-    """Something to do about the shards of one server.
+    """Work for the shards of one server.
 
     Args:
-        numbers: of the shards.
-        do: is given the task.
+        numbers: the numbers of the shards.
+        do: called with the task.
     """
 
     __slots__ = ("_do", "ended", "numbers", "since")
@@ -40,35 +39,35 @@ class NodeTask:
     def __init__(self, numbers: Sequence[int], do: Callable[["NodeTask"], object]) -> None:
         self.numbers = numbers
         self._do = do
-        #: When it was done, monotonic seconds; infinite before.
+        #: When it ended, monotonic seconds; infinite before.
         self.ended = math.inf
         self.go_on()
 
     @property
     def done(self) -> bool:
-        """Whether it is back."""
+        """Whether it has ended."""
         return self.ended < math.inf
 
     def go_on(self) -> None:
-        """Say that there will be another exchange now."""
-        #: When the last exchange began, monotonic seconds.
+        """Note that another exchange begins."""
+        #: When the current exchange began, monotonic seconds.
         self.since = time.monotonic()
 
     def do(self) -> None:
-        """Do it."""
+        """Run the task."""
         self._do(self)
 
     def end(self) -> None:
-        """Say that it is done."""
+        """Note that the task has ended."""
         self.ended = time.monotonic()
 
 
 class NodeWorkers:
-    """Has tasks done.
+    """Runs tasks.
 
     Args:
-        around: what a thread is in while it does a task.
-        patience: how long an exchange is waited for, seconds.
+        around: the context in which a thread runs a task.
+        patience: how long to wait for an exchange, seconds.
     """
 
     def __init__(
@@ -83,18 +82,18 @@ class NodeWorkers:
 
     @property
     def busy(self) -> set[int]:
-        """The shards of tasks that are not back."""
+        """The shards of tasks that have not ended."""
         return {number for task in list(self._under_way) for number in task.numbers}
 
     def run(self, tasks: Sequence[NodeTask], *, alone: bool, patient: bool = False) -> None:
-        """Have tasks done, and wait for those that do not hang.
+        """Run tasks, and wait for those that do not hang.
 
         Args:
-            alone: there is only one server: nobody else would have to wait.
-            patient: wait also for those that take longer than others.
+            alone: there is only one server, so nothing else would have to wait.
+            patient: also wait for tasks that take longer than others.
 
         Raises:
-            BaseException: what a task raised that was done by this thread.
+            BaseException: raised by a task that this thread ran.
         """
         ours = [task for task in tasks if alone or not self._start(task)]
         for task in ours:
@@ -112,13 +111,13 @@ class NodeWorkers:
             self._bell.acquire(timeout=min(left, LONGEST_WAIT))
 
     def dismiss(self) -> None:
-        """Let the threads end that have nothing to do."""
+        """End idle threads."""
         with contextlib.suppress(IndexError):
             while True:
                 self._idle.pop().give(None)
 
     def _start(self, task: NodeTask) -> bool:
-        """Have a thread do a task; False where there is none."""
+        """Run a task in a thread; return False if there is none."""
         if sys.is_finalizing() or not may_start_threads():
             return False
         self._under_way[task] = None
@@ -133,30 +132,30 @@ class NodeWorkers:
         return True
 
     def do(self, task: NodeTask) -> None:
-        """Do a task, in a thread."""
+        """Run a task, in a thread."""
         try:
             with self._around():
                 task.do()
         finally:
             del self._under_way[task]
-            task.end()  # only now: whoever sees it shall find that it is back
-            with contextlib.suppress(RuntimeError):  # it has been rung already
+            task.end()  # only now: a caller that sees it must find that it is not busy
+            with contextlib.suppress(RuntimeError):  # it was rung already
                 self._bell.release()
 
     def wait_for_another(self, thread: "_Thread") -> bool:
-        """Have a thread wait for a task; False where nobody has one."""
+        """Wait for a task, in an idle thread; return False if none came."""
         self._idle.append(thread)
         if thread.bell.acquire(timeout=IDLE):
             return True
         try:
             self._idle.remove(thread)
-        except ValueError:  # it was just chosen
+        except ValueError:  # it was chosen just now
             return thread.bell.acquire()
         return False
 
 
 class _Thread:
-    """Does one task after the other."""
+    """Runs one task after the other."""
 
     def __init__(self, tasks: NodeWorkers) -> None:
         self._workers = tasks
@@ -165,12 +164,12 @@ class _Thread:
         self.bell.acquire()
 
     def give(self, task: NodeTask | None) -> None:
-        """Have it do another one, or end."""
+        """Hand it the next task, or None to end it."""
         self._next = task
         self.bell.release()
 
     def run(self, task: NodeTask | None) -> None:
-        """Do tasks until there are no more."""
+        """Run tasks until there are no more."""
         while task is not None:
             self._workers.do(task)
             task = self._next if self._workers.wait_for_another(self) else None

@@ -1,17 +1,17 @@
-"""How processes begin and end: forks, exits, SIGTERM. What recorders have to do with it.
+"""Process lifecycle: forks, exits and SIGTERM, as they concern recorders.
 
-    fork                    the child forgets what is the parent's and starts anew on first use
-    end of the interpreter  atexit
-    multiprocessing         its children leave by os._exit; its own finalizers are run
-    Celery's pool           leaves by os._exit; its signal worker_process_shutdown is sent
-    uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server that runs
-                            in this process flushes at the end of that
+    fork                    the child discards its parent's state and starts anew on first use
+    interpreter exit        atexit
+    multiprocessing         its children exit by os._exit; its own finalizers run
+    Celery's pool           exits by os._exit; its signal worker_process_shutdown is sent
+    uvicorn                 ends itself by SIGTERM after its graceful shutdown; the server in this
+                            process flushes at the end of that
     SIGTERM                 by default ends a process at once; see flush_on_sigterm()
 
 Nothing is registered on import: only when a recorder starts.
 
-Whether the process is ending is known from a hook, not from `threading.main_thread().is_alive()`:
-up to Python 3.12 that call marks the main thread as ended where a signal handler raises within it.
+A hook reports whether the process is exiting, not `threading.main_thread().is_alive()`: up to
+Python 3.12 that call marks the main thread as ended if a signal handler raises within it.
 """
 
 import atexit
@@ -31,19 +31,19 @@ from typing import Any, Protocol
 from redmeter.recording.flusher import FlushRequest
 from redmeter.store import fork_guard
 
-#: How long the end of a process is delayed at most, seconds.
+#: How long the exit of a process is delayed at most, seconds.
 EXIT_SECONDS = 1.9
 
 
 class ProcessListener(Protocol):
-    """What has to know of forks and exits."""
+    """A recorder, as the hooks see it."""
 
     def after_fork(self) -> None:
         """Start anew, in the child."""
         ...
 
     def begin_exit(self, timeout: float) -> FlushRequest | None:
-        """Ask for a last flush; None where no thread can do it."""
+        """Request a last flush; None if no thread can do it."""
         ...
 
     def exit(self, timeout: float) -> None:
@@ -51,30 +51,30 @@ class ProcessListener(Protocol):
         ...
 
     def flush(self, timeout: float) -> bool:
-        """Flush, and go on afterwards."""
+        """Flush, and continue afterwards."""
         ...
 
     def log_unstored(self) -> None:
-        """Say in the log what could not be stored, and is lost if the process ends now."""
+        """Log how many events are not stored and are lost if the process ends now."""
         ...
 
 
 # Weakly, by id: a plain dict, since it is read and written in one step each.
 _living: dict[int, "weakref.ref[ProcessListener]"] = {}
-#: What is registered: once for all processes that are forked from this one, or once for each.
+#: The registered hooks: once for all forked processes, or once for each.
 _hooked: set[object] = set()
-#: Process id -> how much of EXIT_SECONDS is left: several hooks may run at the end of a process.
+#: Process id -> remaining part of EXIT_SECONDS: several hooks may run when a process exits.
 _left: dict[int, float] = {}
 
 _hooking = False
-#: Whether the main thread has ended: all that is left is other threads, exit handlers, destructors.
+#: Whether the main thread has ended: only other threads, exit handlers and destructors remain.
 _ending = False
 
 
 def watch(one: ProcessListener) -> None:
-    """Tell a recorder of forks and exits from now on.
+    """Notify a recorder of forks and exits from now on.
 
-    Cheap, and called again from time to time: what has to be known of may be imported later.
+    Cheap, and called again from time to time: other modules may be imported later.
     """
     key = id(one)
     if key not in _living:
@@ -89,7 +89,7 @@ def watch(one: ProcessListener) -> None:
         if (name, scope) not in _hooked and (module := sys.modules.get(name)):
             try:
                 hook(module)
-            except AttributeError:  # it is just being imported
+            except AttributeError:  # it is being imported right now
                 continue
             _hooked.add((name, scope))
     watch_uvicorn()
@@ -98,7 +98,7 @@ def watch(one: ProcessListener) -> None:
 def _hook_always() -> None:
     global _hooking
     with fork_guard.held():
-        # A signal handler interrupted this very thread in here.
+        # A signal handler interrupted this thread right here.
         if _hooking or "always" in _hooked:
             return
         _hooking = True
@@ -111,13 +111,13 @@ def _hook_always() -> None:
 def _register() -> None:
     os.register_at_fork(after_in_child=_after_fork_in_child)
     atexit.register(_leave)
-    # That of threading is called before other threads are waited for, atexit handlers only after.
+    # threading's hooks run before other threads are joined, atexit handlers only after.
     register = getattr(threading, "_register_atexit", atexit.register)
     try:
         register(_begin_to_end)
-    except RuntimeError:  # they are being waited for, or that is over
+    except RuntimeError:  # threads are being joined, or that is over
         _begin_to_end()
-    # Last: an exception out of a signal handler must not leave any of it out.
+    # Last: an exception raised by a signal handler must not skip any of it.
     _hooked.add("always")
 
 
@@ -135,7 +135,7 @@ def _hook_celery(signals: Any) -> None:
 
 
 def watch_uvicorn() -> None:
-    """Have the uvicorn server that runs in this process flush at the end of its shutdown.
+    """Make the uvicorn server of this process flush at the end of its shutdown.
 
     After its shutdown, uvicorn sends the signal that stopped it to itself, which by default ends
     the process before any exit handler. While it runs, the handler of SIGTERM and SIGINT is a
@@ -149,7 +149,7 @@ def watch_uvicorn() -> None:
         return
     for number in (signal.SIGTERM, signal.SIGINT):
         server: Any = getattr(signal.getsignal(number), "__self__", None)
-        # Where uvicorn is just being imported, it has no such class yet.
+        # While uvicorn is being imported, it has no such class yet.
         is_server = server is not None and isinstance(server, getattr(module, "Server", ()))
         if is_server and getattr(server.shutdown, "func", None) is not _shut_down_and_flush:
             server.shutdown = partial(_shut_down_and_flush, server.shutdown)
@@ -160,7 +160,7 @@ async def _shut_down_and_flush(
 ) -> None:
     try:
         await shutdown(*args, **options)
-        # Requests that uvicorn cancelled because they took too long end with the loop's next turn.
+        # Requests that uvicorn cancelled because of their timeout end in the loop's next turn.
         await sys.modules["asyncio"].sleep(0)
     finally:
         with spending() as left:
@@ -186,14 +186,14 @@ def _all() -> list[ProcessListener]:
 
 def _after_fork_in_child() -> None:
     global _hooking, _ending
-    # The thread that forked is the child's main thread, also where the parent's had ended.
+    # The thread that forked is the child's main thread, even if the parent's had ended.
     _hooking = _ending = False
     for one in _all():
         one.after_fork()
 
 
 def _leave(*_: object, **__: object) -> None:
-    """Store what there is, all recorders at once, within EXIT_SECONDS."""
+    """Flush all recorders concurrently, within EXIT_SECONDS."""
     with spending() as left:
         until = time.monotonic() + left
         leaving = [(one, one.begin_exit(left)) for one in _all()]
@@ -205,7 +205,7 @@ def _leave(*_: object, **__: object) -> None:
 
 @contextlib.contextmanager
 def spending() -> Iterator[float]:
-    """Give what is left of EXIT_SECONDS, and take off what was used."""
+    """Yield the remaining part of EXIT_SECONDS, and subtract the time used."""
     process, began = os.getpid(), time.monotonic()
     left = _left.get(process, EXIT_SECONDS)
     try:
@@ -214,20 +214,20 @@ def spending() -> Iterator[float]:
         _left[process] = max(0.0, left - (time.monotonic() - began))
 
 
-#: What is asked to flush when SIGTERM comes, and what was done by SIGTERM before.
+#: The requests to make when SIGTERM arrives, and the previous handler.
 _asked: list[Callable[[float], FlushRequest | None]] = []
 _before: Any = signal.SIG_DFL
 
 
 def flush_on_sigterm(ask: Callable[[float], FlushRequest | None]) -> None:
-    """Flush when SIGTERM comes, then do what would have been done.
+    """Flush when SIGTERM arrives, then do what its previous handler did.
 
-    Where that is to die, it is done by another thread once the flush is through, after EXIT_SECONDS
-    at the latest: the main thread may hold anything at the moment it is interrupted, so
-    nothing is waited for in the handler.
+    If that ends the process, another thread does it once the flush has ended, after EXIT_SECONDS at
+    the latest: the main thread may hold any lock when it is interrupted, so the handler never
+    waits.
 
     Raises:
-        ValueError: not in the main thread.
+        ValueError: not called in the main thread.
     """
     global _before
     handler = signal.getsignal(signal.SIGTERM)

@@ -1,12 +1,12 @@
-"""Registry: the cells there are, by name, and how many there may be.
+"""Registry: the instruments by name, and their limits.
 
-A name has one cell, however it is spelled and from wherever it is asked for. What has too many
-series gets one more for all the others: labelled overflow="true" for a name with too many label
-sets, (other) for all.
+A name has one instrument, however it is spelled and wherever it is requested. Series beyond a limit
+share an overflow instrument: labeled overflow="true" for a name with too many label sets, and named
+(other) for all.
 
-Some series have labels of two kinds: those that say what happened, which have few values, and extra
-labels that an application adds. Label sets with extra labels have a limit of their own. Beyond it
-only the extra labels become (other), so that too many users do not hide a failed request:
+Some series have labels of two kinds: those that describe the event, which have few values, and
+extra labels that an application adds. Label sets with extra labels have a limit of their own.
+Beyond it only the extra labels become (other), so that too many users do not hide a failed request:
 
     http_requests{method="GET",route="/",status="5xx",user="7"}
     http_requests{method="GET",route="/",status="5xx",user="(other)"}
@@ -34,31 +34,31 @@ from redmeter.recording.marks import Marks
 from redmeter.recording.messages.instrument import Messages
 from redmeter.recording.messages.redact import MessageRules
 
-#: What stands for the series of a name that has too many, and for all series that are too many.
+#: The labels of a name's overflow instrument, and the name of the one for all.
 OVERFLOW_LABELS = {"overflow": "true"}
 OTHER = "(other)"
 #: The kind of error under which changed label values are counted.
 LABEL_VALUE = "label-value"
 #: Labels of a series, in addition to those in its name.
 Labels = Mapping[str, object] | None
-#: A kind of cell.
+#: A kind of instrument.
 C = TypeVar("C", bound=Instrument)
 
-#: Spellings of names that are looked up without taking them apart, for each series there may be.
+#: Cached spellings of names, per series of the limit.
 SPELLINGS = 4
-#: Severities that are told apart where there are too many series.
+#: Severities that stay distinct beyond the limit of series.
 _SEVERITIES = frozenset(SEVERITY.values())
 
 
 class Registry:
-    """The cells of a recorder. Each step is one that threads and signal handlers may interrupt.
+    """The instruments of a recorder. Threads and signal handlers may interrupt each step.
 
     Args:
         owner: the recorder.
         now, monotonic: clocks, seconds.
-        max_series: how many series are told apart.
-        max_label_sets: how many of one name.
-        rules: how messages are read.
+        max_series: limit of series.
+        max_label_sets: limit of label sets per name.
+        rules: how messages are redacted.
         release: of the application; "" if unknown.
     """
 
@@ -83,17 +83,17 @@ class Registry:
         self._histogram_class = histogram_class(now, monotonic)
         self._instruments: dict[tuple[type[Instrument], str], Instrument] = {}
         self._label_sets: dict[str, int] = {}
-        #: Counters by the spelling in which a caller names them; for Meter.count(). And histograms.
+        #: Counters by the spelling that a caller uses; for Meter.count(). And histograms.
         self.by_name: dict[Any, Counter] = {}
         self._histograms_by_name: dict[Any, Histogram] = {}
-        #: Whether a series has a place for the number of the process.
+        #: Whether any series has a placeholder for the instance number.
         self.per_process = False
 
     def __len__(self) -> int:
         return len(self._instruments)
 
     def instruments(self) -> list[Instrument]:
-        """Return all there are at the moment."""
+        """Return all instruments."""
         return list(self._instruments.values())
 
     def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
@@ -101,7 +101,7 @@ class Registry:
 
         Args:
             name, labels: the series.
-            extra: more labels, which become (other) where there are too many label sets.
+            extra: more labels, which become (other) beyond the limit of label sets.
         """
         if extra:
             return self._labelled(self._counter_class, name, labels or {}, extra)
@@ -117,16 +117,16 @@ class Registry:
         self, kind: type[C], name: str, labels: Mapping[str, object], extra: Mapping[str, object]
     ) -> C:
         series = self._name(name, {**labels, **extra})
-        found = self._instruments.get((kind, series))
-        if found is None:
+        instrument = self._instruments.get((kind, series))
+        if instrument is None:
             budget = f"{parse_name(series).base}{{"  # no name has a brace at its end
             if self._label_sets.get(budget, 0) < self._max_label_sets:
-                found = self._admit(kind, series, budget)
+                instrument = self._admit(kind, series, budget)
             else:
-                found = self._cell(kind, _without_values(name, labels, extra))
-                found._overflow = True
-        assert isinstance(found, kind), "it was made as one"
-        return found
+                instrument = self._instrument(kind, _without_values(name, labels, extra))
+                instrument._overflow = True
+        assert isinstance(instrument, kind), "it was made as one"
+        return instrument
 
     def _spelled(
         self,
@@ -137,18 +137,18 @@ class Registry:
     ) -> C:
         try:
             spelling: Any = (name, tuple(labels.items())) if labels else name
-            found = by_name.get(spelling)
-        except (TypeError, AttributeError):  # not hashable, or no mapping
-            spelling = found = None
-        if found is not None:
-            return found
-        cell = self._cell(kind, self._name(name, labels))
-        assert isinstance(cell, kind), "it was made as one"
+            known = by_name.get(spelling)
+        except (TypeError, AttributeError):  # not hashable, or not a mapping
+            spelling = known = None
+        if known is not None:
+            return known
+        instrument = self._instrument(kind, self._name(name, labels))
+        assert isinstance(instrument, kind), "it was made as one"
         # Values that are not text may be equal and have different texts: 1, 1.0 and True.
         is_text = not labels or all(type(value) is str for value in labels.values())
         if spelling is not None and is_text and len(by_name) < SPELLINGS * self._max_series:
-            by_name[spelling] = cell
-        return cell
+            by_name[spelling] = instrument
+        return instrument
 
     def gauge(self, name: str, labels: Labels, *, per_process: bool) -> Gauge:
         """Return the gauge of a series. See Meter.gauge()."""
@@ -156,43 +156,43 @@ class Registry:
         if per_process:
             series = per_process_series(series)
             self.per_process = True
-        cell = self._cell(Gauge, series)
-        assert isinstance(cell, Gauge), "it was made as one"
-        return cell
+        instrument = self._instrument(Gauge, series)
+        assert isinstance(instrument, Gauge), "it was made as one"
+        return instrument
 
     def _name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
-        """Return the stored spelling, and count label values that had to be changed."""
+        """Return the stored spelling, and count label values that were changed."""
         series, note = recorded_name(name, labels, reserve=reserve)
         if note:
             self._owner.record_error(LABEL_VALUE, f"{series}: {note}")
         return series
 
     def process_gauges(self) -> list[Gauge]:
-        """Return the gauges that are this process's parts."""
+        """Return the gauges that are parts of this process."""
         return [each for each in self.instruments() if type(each) is ProcessGauge]
 
     def messages(self, logger: str, severity: str) -> Messages:
-        """Return what takes the messages of a logger and severity, always the same.
+        """Return the instrument of a logger and severity, always the same one.
 
         Args:
             logger, severity: as they are stored.
         """
-        found = self._instruments.get((Messages, name_of(logger, severity)))
-        if found is None:
+        instrument = self._instruments.get((Messages, name_of(logger, severity)))
+        if instrument is None:
             overflow = len(self._instruments) >= self._max_series
             if overflow:
                 logger, severity = OTHER, severity if severity in _SEVERITIES else "info"
             made = Messages(logger, severity, self._owner, self._now, self._rules)
             made._overflow = overflow
-            found = self._instruments.setdefault((Messages, made.name), made)
-        assert isinstance(found, Messages), "it was made as one"
-        return found
+            instrument = self._instruments.setdefault((Messages, made.name), made)
+        assert isinstance(instrument, Messages), "it was made as one"
+        return instrument
 
     def marks(self) -> Marks:
-        """Return what takes all marks, always the same."""
-        cell = self._made(Marks, "marks")
-        assert isinstance(cell, Marks), "it was made as one"
-        return cell
+        """Return the instrument of all marks, always the same one."""
+        instrument = self._made(Marks, "marks")
+        assert isinstance(instrument, Marks), "it was made as one"
+        return instrument
 
     def exceptions(self) -> Exceptions:
         """Return the instrument of all exceptions, always the same."""
@@ -203,15 +203,15 @@ class Registry:
         assert isinstance(instrument, Exceptions), "it was made as one"
         return instrument
 
-    def _cell(self, kind: type[Instrument], series: str) -> Instrument:
-        found = self._instruments.get((kind, series))
-        return self._admit(kind, series) if found is None else found
+    def _instrument(self, kind: type[Instrument], series: str) -> Instrument:
+        instrument = self._instruments.get((kind, series))
+        return self._admit(kind, series) if instrument is None else instrument
 
     def _admit(self, kind: type[Instrument], series: str, budget: str = "") -> Instrument:
-        """Make the cell of a series, or return the one that stands for too many.
+        """Create the instrument of a series, or return an overflow instrument.
 
         Args:
-            budget: with which label sets its own is counted; with those of the name, if not given.
+            budget: the name whose limit counts the label set; by default that of the series.
         """
         base, labels = parse_name(series)
         budget = budget or base
@@ -220,10 +220,10 @@ class Registry:
         if len(self._instruments) >= self._max_series:
             return self._made(kind, OTHER, overflow=True)
         before = len(self._instruments)
-        cell = self._made(kind, series)
+        instrument = self._made(kind, series)
         if labels and len(self._instruments) > before:
             self._label_sets[budget] = self._label_sets.get(budget, 0) + 1
-        return cell
+        return instrument
 
     def _overflow(self, kind: type[Instrument], base: str) -> Instrument:
         try:
@@ -235,13 +235,13 @@ class Registry:
         return self._made(kind, series, overflow=True)
 
     def _made(self, kind: type[Instrument], series: str, *, overflow: bool = False) -> Instrument:
-        cell: Instrument
+        instrument: Instrument
         if kind is Gauge:
             made = ProcessGauge if needs_instance(series) else Gauge
-            cell = made(series, self._owner, self._now, overflow=overflow)
+            instrument = made(series, self._owner, self._now, overflow=overflow)
         else:
-            cell = kind(series, self._owner, overflow=overflow)
-        return self._instruments.setdefault((kind, series), cell)
+            instrument = kind(series, self._owner, overflow=overflow)
+        return self._instruments.setdefault((kind, series), instrument)
 
 
 def _without_values(name: str, labels: Mapping[str, object], extra: Mapping[str, object]) -> str:

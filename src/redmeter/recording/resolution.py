@@ -1,13 +1,13 @@
-"""Widths: how finely an event has to be remembered, by its age. Pure.
+"""Resolution: the interval width in which an event is kept, by its age. Pure.
 
-An event must be told from its neighbours only as finely as some precision still does. With 1 s, 5 s
-and 1 min kept, 120 samples each, an event of the last two minutes is remembered by its second; once
-no second of that age is kept any more, by its 5 s; after ten minutes by its minute; after two
-hours only that it happened. In general: by the greatest common divisor of the precisions that still
-hold it, so that each of them can be made from what is remembered, also 7 s and 60 s beside each
-other.
+A buffered event is kept only as finely as some precision of the retention still needs it. With
+precisions of 1 s, 5 s and 1 min and 120 samples each, an event of the last two minutes is kept by
+its second; once the 1 s precision no longer holds it, by its 5 s interval; after ten minutes by its
+minute; after two hours only as a part of the total. In general the width is the greatest common
+divisor of the precisions that still hold the event, so that each of them can be made from it, even
+7 s next to 60 s.
 
-So an outage of hours costs memory by series and slices, however many events there were.
+So an outage of hours costs memory by series and intervals, however many events there were.
 """
 
 import math
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 
 class Resolution:
-    """The width in which to remember an event, for each age.
+    """The interval width in which an event is kept, by age.
 
     Args:
         retention: precision -> samples.
@@ -25,12 +25,12 @@ class Resolution:
     __slots__ = ("_ages", "_lost", "_widths", "_windows")
 
     def __init__(self, retention: Mapping[int, int]) -> None:
-        # An event may be of the last second of its slice, and the slice is refused once its end
-        # is out of the retention: see store/lua/apply.lua.
+        # An event may be in the last second of its interval, which the store rejects once its end
+        # is outside the retention: see store/lua/apply.lua.
         self._windows = {p: (samples + 1) * p for p, samples in retention.items()}
         self._lost: dict[tuple[int, int], tuple[int, ...]] = {}
         self._ages = sorted(set(self._windows.values()))
-        # One for each stretch between two ages, each a divisor of the next; 0 for what no precision
+        # One for each range of ages, each a divisor of the next; 0 for events that no precision
         # holds any more.
         self._widths = [
             math.gcd(*(p for p, window in self._windows.items() if window >= age))
@@ -39,16 +39,16 @@ class Resolution:
 
     @property
     def finest(self) -> int:
-        """The width of what is new, seconds."""
+        """The width of new events, seconds."""
         return self._widths[0]
 
     @property
     def widest(self) -> int:
-        """The width of what is so old that a single precision holds it, seconds."""
+        """The width of events so old that only one precision holds them, seconds."""
         return self._widths[-2]
 
     def at(self, age: float) -> int:
-        """Return the width for an age (seconds, negative in the future); 0: by no slice at all."""
+        """Return the width for an age (seconds, negative in the future); 0 if none holds it."""
         return self._widths[bisect_left(self._ages, age)]
 
     def until(self, width: int) -> float:
@@ -57,18 +57,18 @@ class Resolution:
         return max((age for age, w in needed if width % w == 0), default=-math.inf)
 
     def precisions(self, width: int) -> tuple[int, ...]:
-        """Return the precisions that can be made from slices of a width."""
+        """Return the precisions that can be made from intervals of a width."""
         return tuple(p for p in self._windows if p % width == 0) if width else ()
 
     def lost(self, width: int, wider: int) -> tuple[int, ...]:
-        """Return the precisions that can be made from slices of a width, and of a wider not."""
-        found = self._lost.get((width, wider))
-        if found is None:
+        """Return the precisions that can be made from intervals of a width, but not a wider one."""
+        lost = self._lost.get((width, wider))
+        if lost is None:
             left = self.precisions(wider)
-            found = tuple(p for p in self.precisions(width) if p not in left)
-            self._lost[width, wider] = found
-        return found
+            lost = tuple(p for p in self.precisions(width) if p not in left)
+            self._lost[width, wider] = lost
+        return lost
 
     def holding(self, precisions: tuple[int, ...], age: float) -> tuple[int, ...]:
-        """Return those of some precisions that still hold an event of an age, seconds."""
+        """Return the given precisions that still hold an event of an age, seconds."""
         return tuple(p for p in precisions if self._windows[p] >= age)

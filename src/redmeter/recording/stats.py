@@ -1,8 +1,8 @@
 """Recorder statistics: every event is counted in exactly one place, and every loss has a reason.
 
-At any moment recorded == stored + buffered + uncertain + dropped. In addition, losses say which
-precisions lack which events: an event that arrived after two minutes of outage is stored, but not
-by the second. The reasons are listed in losses.py.
+At any moment recorded == stored + buffered + uncertain + dropped. In addition, losses list the
+events that single precisions lack: an event that arrived after two minutes of outage is stored, but
+not by the second. The reasons are listed in losses.py.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
-"""Synchronous recorder: each call returns when the store has answered.
+"""Synchronous recorder: each call returns when the store has replied.
 
-For scripts that need the answer now (`Meter(sync=True)`), for `redmeter.book`, and for `off`.
+For scripts that need the reply at once (`Meter(sync=True)`), for `redmeter.book`, and for `off`.
 """
 
 import math
@@ -55,20 +55,19 @@ from redmeter.store import Store
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome, RecorderHealth
 
-#: Why a slice may be left out without anything being wrong.
+#: Reasons for skipping an interval that are no errors.
 _BY_TIME = (AGED, FUTURE)
 
 
 def check_written(outcome: Outcome, location: str) -> None:
-    """Raise what is wrong with the outcome of one event; being late or early is nothing wrong.
+    """Raise the error in the outcome of one event; a late or early event is no error.
 
     Raises:
-        StoreRefused: the server refused a part of it; all others were carried out, so `sent` is
-            true.
-        StoreUnavailable: nobody can know whether it was stored.
+        StoreRefused: the server rejected a part of it; the rest was applied, so `sent` is true.
+        StoreUnavailable: the outcome is unknown.
     """
     if outcome.uncertain:
-        reason = "the event was sent, and what tells whether it was stored is gone"
+        reason = "the event was sent, and its watermark is gone: it may be stored or not"
         raise StoreUnavailable(location, reason, sent=True)
     for rejection in outcome.rejections:
         if rejection.reason not in _BY_TIME:
@@ -155,24 +154,24 @@ class SyncHistogram(Histogram):
 
 
 class SyncMessages(NamedTuple):
-    """Takes the messages of one logger and severity."""
+    """The instrument of one logger and severity."""
 
     recorder: "SyncRecorder"
     logger: str
     severity: str
 
     def put_message(self, pattern: Fingerprint, text: str, time: float) -> None:
-        """Add a message. Raises: see Meter.log()."""
+        """Record a message. Raises: see Meter.log()."""
         self.recorder.log(self.logger, self.severity, pattern, text, time)
 
 
 class SyncRecorder:
-    """Writes each event as a batch of its own, or, without a store, checks it and no more.
+    """Writes each event as a batch of its own; without a store, only checks it.
 
     Args:
-        store: where to; None where the URL is `off`.
-        clock: where time comes from.
-        rules: how messages are read.
+        store: the store to write to; None if the URL is `off`.
+        clock: the source of time.
+        rules: how messages are redacted.
         release: of the application, for exceptions; "" if unknown.
     """
 
@@ -189,7 +188,7 @@ class SyncRecorder:
         self._exceptions_number = next_number()
         self._now, self.monotonic = clock.wall, clock.monotonic
         self._begin()
-        #: Nothing takes the short way of the buffered recorder.
+        #: Empty: no counter has the buffered recorder's fast path.
         self.by_name: dict[Any, Counter] = {}
 
     def _look_for_fork(self) -> None:
@@ -198,7 +197,7 @@ class SyncRecorder:
 
     def _begin(self) -> None:
         self._pid = os.getpid()
-        # A signal handler may write while its own thread is in here.
+        # A signal handler may write while its own thread holds the lock.
         self._lock = threading.RLock()
         self._stats = RecorderStats(self._now())
         self._producer = os.urandom(16).hex()
@@ -208,7 +207,7 @@ class SyncRecorder:
         self._numbered = 0.0
 
     def series_name(self, name: str, labels: Labels, *, reserve: int = 0) -> str:
-        """Return the stored spelling of a name, and count label values that had to be changed."""
+        """Return the stored spelling of a name, and count label values that were changed."""
         series, note = recorded_name(name, labels, reserve=reserve)
         if note:
             self.record_error(LABEL_VALUE, f"{series}: {note}")
@@ -217,7 +216,7 @@ class SyncRecorder:
     def count(
         self, name: str, amount: int, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
-        """Count that something happened. See Meter.count()."""
+        """Count events. See Meter.count()."""
         series = self.series_name(name, labels)
         check_amount(amount)
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
@@ -234,7 +233,7 @@ class SyncRecorder:
     def observe(
         self, name: str, value: float, labels: Mapping[str, object] | None, at: float | None
     ) -> None:
-        """Take in a measured value. See Meter.observe()."""
+        """Observe a value. See Meter.observe()."""
         series = self.series_name(name, labels)
         number = exponential_histogram.check_value(value)
         second = int(self._now() // 1 if at is None else check_time(at) // 1)
@@ -250,13 +249,15 @@ class SyncRecorder:
             return
         if self._is_gone(store.kept, series, second):
             return
-        found = exponential_histogram.Distribution()
-        found.add_all([number])
-        part, slices = store.shard(series), {series: {second: found}}
-        self._write(1, part, lambda kept: histogram.operations(part.keys, kept.histograms, slices))
+        distribution = exponential_histogram.Distribution()
+        distribution.add_all([number])
+        part, intervals = store.shard(series), {series: {second: distribution}}
+        self._write(
+            1, part, lambda kept: histogram.operations(part.keys, kept.histograms, intervals)
+        )
 
     def _is_gone(self, kept: Kept, series: str, second: int) -> bool:
-        """Tell whether nothing is kept any more of an observation, and write that down."""
+        """Return whether no precision holds a value any more; if so, record the loss."""
         widths = Resolution(PendingHistogram.retention(kept))
         if widths.at(self._now() - second):
             return False
@@ -268,7 +269,7 @@ class SyncRecorder:
         return True
 
     def set(self, series: str, value: float, at: float | None) -> None:
-        """Set a gauge, given in its stored spelling."""
+        """Set a gauge by its stored name."""
         time, store = self._now() if at is None else check_time(at), self._store
         if store is None:
             return
@@ -326,11 +327,11 @@ class SyncRecorder:
         return redact_exceptions(events, self.rules, self.release, self.record_error)
 
     def sink(self, logger: str, severity: str) -> "SyncMessages":
-        """Return what takes the messages of a logger and severity. See log()."""
+        """Return the instrument of a logger and severity. See log()."""
         return SyncMessages(self, logger, severity)
 
     def mark(self, label: str, at: float | None, *, release: bool) -> None:
-        """Note a moment, by a label that is clean. See Meter.mark()."""
+        """Record a mark with a clean label. See Meter.mark()."""
         time, store = self._now() if at is None else check_time(at), self._store
         if store is not None:
             part = store.shard("")
@@ -338,7 +339,7 @@ class SyncRecorder:
             self._write(1, part, lambda _: mark.operations(part.keys, [one]))
 
     def record_error(self, kind: str, text: str) -> None:
-        """Write down that something went wrong with an event."""
+        """Count a problem with an event."""
         with self._lock:
             self._stats.record_error(kind, text)
 
@@ -368,7 +369,7 @@ class SyncRecorder:
         check_written(outcome, part.link.location)
 
     def _number(self, store: Store) -> int:
-        """Return the number of this process, asking for it again before it would be given away."""
+        """Return the instance number, and renew its lease before another process can get it."""
         now = store.clock.monotonic()
         if self._instance is None or now - self._numbered > RENEW_SECONDS:
             self._instance = store.publish(self._producer, "{}", instance=True, ended=False)
@@ -377,7 +378,7 @@ class SyncRecorder:
         return self._instance
 
     def counter(self, name: str, labels: Labels = None, extra: Labels = None) -> Counter:
-        """Return the counter of a series. See Registry.counter(); nothing is limited here."""
+        """Return the counter of a series. See Registry.counter(); there are no limits here."""
         return SyncCounter(self.series_name(name, _both(labels, extra)), self)
 
     def gauge(
@@ -388,34 +389,34 @@ class SyncRecorder:
         per_process: bool,
         callback: Callable[[], float | None] | None = None,  # noqa: ARG002
     ) -> Gauge:
-        """Return the gauge of a series. See Meter.gauge(); there is no flush to read it before."""
+        """Return the gauge of a series. See Meter.gauge(); callbacks need a flush, so have none."""
         reserve = INSTANCE_BYTES if per_process else 0
         series = self.series_name(name, labels, reserve=reserve)
         return SyncGauge(per_process_series(series) if per_process else series, self)
 
     def histogram(self, name: str, labels: Labels = None, extra: Labels = None) -> Histogram:
-        """Return the histogram of a series. See Registry.counter(); nothing is limited here."""
+        """Return the histogram of a series. See Registry.counter(); there are no limits here."""
         return SyncHistogram(self.series_name(name, _both(labels, extra)), self)
 
     def before_flush(self, look: Callable[[], None]) -> None:
-        """Nothing is ever flushed."""
+        """Do nothing: there are no flushes."""
 
     def flush(self, timeout: float) -> bool:  # noqa: ARG002
-        """Nothing is ever waiting."""
+        """Return True: no event is ever buffered."""
         return True
 
     def close(self, timeout: float) -> bool:  # noqa: ARG002
-        """Nothing is ever waiting."""
+        """Return True: no event is ever buffered."""
         return True
 
     def close_soon(self) -> None:
-        """Nothing is ever waiting."""
+        """Do nothing: no event is ever buffered."""
 
     def flush_on_sigterm(self) -> None:
-        """Nothing is ever waiting."""
+        """Do nothing: no event is ever buffered."""
 
     def health(self) -> RecorderHealth:
-        """Return what the recorder knows of itself."""
+        """Return the statistics. See Meter.health()."""
         with self._lock:
             return self._stats.health(producer=self._producer, instance=self._instance)
 

@@ -1,4 +1,4 @@
-"""Timers: the duration of a block or a call, observed when it ends, also if it raises.
+"""Timers: the duration of a block or a call, observed when it ends, even if it raises.
 
 Any number of threads, tasks and calls may use one timer at once, also nested, so the timer itself
 cannot hold a start time. Start times are in a context variable, which each thread and each task has
@@ -21,7 +21,7 @@ from redmeter.recording.scopes import F, decorate
 
 
 class _Beginning:
-    """When a timer was begun. One for all contexts that were copied meanwhile."""
+    """The start of a timed block, shared by all contexts that were copied meanwhile."""
 
     __slots__ = ("ended", "start")
 
@@ -30,32 +30,32 @@ class _Beginning:
         self.ended = False
 
 
-#: Timer, when it was begun, what was begun before, and how many that are with this one.
+#: The timer, its start, the enclosing entries, and the length of the chain.
 _Chain: TypeAlias = "tuple[Timer, _Beginning, _Chain, int] | None"
 
-#: A chain that grew by so many is looked through for what has ended elsewhere.
+#: A chain whose length is a multiple of it is searched for entries that ended elsewhere.
 _LONG = 32
 
 _begun: ContextVar[_Chain] = ContextVar("redmeter_timers", default=None)
 
 
 class Observing(Protocol):
-    """What takes a duration."""
+    """Takes durations."""
 
     def observe(self, value: float) -> None:
-        """Take it in, seconds."""
+        """Observe a duration, seconds."""
         ...
 
 
 class Timer:
-    """Observes how long something takes, in seconds. Made by Meter.timer().
+    """Observes durations, in seconds. Made by Meter.timer().
 
         with timer: …           # and `async with`
         @timer                  # each call of a function, of a coroutine until it is done, and of
-        def f(): …              # a generator from its first value until it is through or closed
+        def f(): …              # a generator from its first value until it is exhausted or closed
 
     Args:
-        histogram: what takes the durations.
+        histogram: takes the durations.
         now: a clock that never goes back, seconds.
     """
 
@@ -93,7 +93,7 @@ class Timer:
             chain = chain[2]
         beginning = self._last if chain is None else chain[1]
         if beginning is None:
-            raise RuntimeError("a timer was ended that was not begun")
+            raise RuntimeError("the timer ended, but was not started")
         beginning.ended = True
         if chain is not None:
             _begun.set(chain[2] if chain is first else _open(first))
@@ -111,7 +111,7 @@ class Timer:
         self.__exit__(kind, error, traceback)
 
     def __call__(self, function: F) -> F:
-        """Return a function that does the same and is timed.
+        """Decorate a function: each of its calls is timed.
 
         Raises:
             TypeError: it is not a function; it is a static or class method, whose decorator belongs
@@ -125,13 +125,13 @@ class Timer:
     def _observe(self, start: float, end: float, *, failed: bool) -> None:
         try:
             self._histogram.observe(max(0.0, end - start))
-        except StoreError:  # of a meter that stores at once
-            if not failed:  # else the error of what was timed is the one to be told
+        except StoreError:  # of a synchronous meter
+            if not failed:  # otherwise the caller gets the error of the timed code
                 raise
 
 
 def _open(chain: _Chain) -> _Chain:
-    """Return a chain without what has ended."""
+    """Return a chain without the entries that have ended."""
     left: list[tuple[Timer, _Beginning]] = []
     while chain is not None:
         timer, beginning, chain, _ = chain

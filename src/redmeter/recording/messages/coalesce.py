@@ -1,16 +1,16 @@
-"""Messages that wait in a cell, put together: cheap, and nothing of them is masked yet.
+"""Coalescing: merges the messages of an instrument cheaply, before they are masked.
 
 An event is one of
 
     (time, pattern, text)                   as it was logged
-    (last, pattern, text, count, first)     several, of one step and pattern; text is the last one's
+    (last, pattern, text, count, first)     several of one step and pattern; the text of the last
     (start, LogHour)                        all of an hour, cleaned and masked: see redact.py
 
-What is called a pattern there is what groups a message as it came in: see fingerprint.py.
+The pattern here is the fingerprint of the message as it was logged: see fingerprint.py.
 
-Bound: more than LONG events are put together on the spot, which is cheap. Where many different
-texts are left, the thread that stores is rung. Where it cannot keep up, the oldest texts beyond
-MANY, or beyond so many characters, are counted as `(other)` by whoever logs, and not kept.
+Bound: more than LONG events are merged on the spot, which is cheap. If many different texts are
+left, the flusher is rung. If it cannot keep up, the logging thread counts the oldest texts beyond
+MANY, or beyond MANY_CHARACTERS, as `(other)` and drops them.
 """
 
 import math
@@ -25,51 +25,51 @@ from redmeter.keys import HOUR, STEP
 from redmeter.recording.events import Event
 from redmeter.recording.messages.fingerprint import Fingerprint, Place, shorten_fingerprint, size_of
 
-#: Characters of a text that are stored.
+#: Longest text that is stored, characters.
 TEXT_LIMIT = 2000
-#: Characters of a text that wait for being cleaned; longer ones are cut at once.
+#: Longest text that is buffered unchanged, characters; longer ones are truncated at once.
 LONGEST = 8000
-#: Different texts, and characters, in one cell from which on the thread that stores is rung.
+#: Different texts, and characters, of one instrument above which the flusher is rung.
 CROWD, CROWD_CHARACTERS = 1000, 1_000_000
-#: The most that wait in a cell, beside the newest texts.
+#: Most texts and characters of one instrument, in addition to the newest texts.
 MANY, MANY_CHARACTERS = 4000, 2_000_000
 
-#: Estimate of what a waiting message takes beside its text and format, bytes.
+#: Estimated memory of a message in addition to its text and format, bytes.
 EVENT_BYTES = 150
 
-#: Of an event that is a message by itself.
+#: The time of an event that is a single message.
 time_of = itemgetter(0)
 
-#: Step, pattern, and the text where the pattern is to be made of it -> [count, first, last, text].
+#: Step, pattern, and the text if the pattern is derived from it -> [count, first, last, text].
 Groups = dict[tuple[float, Fingerprint, str | None], list[Any]]
 
 
 def message_event(time: float, pattern: Fingerprint, text: str) -> Event:
-    """Return a message as it waits: of a text and a format as much as may be needed."""
+    """Return the event of a message; text and format are truncated to what may be needed."""
     if len(text) > LONGEST:
         text = clean(text, TEXT_LIMIT)
     return time, pattern if pattern is None else shorten_fingerprint(pattern), text
 
 
 def bytes_of(event: Event) -> int:
-    """Return about how many bytes an event takes."""
+    """Return the estimated memory of an event, bytes."""
     if len(event) == 2:
         return int(event[1].bytes)
     return EVENT_BYTES + sys.getsizeof(event[2]) + size_of(event[1])
 
 
 def events_of(event: Event) -> int:
-    """Return how many messages an event stands for."""
+    """Return the number of messages of an event."""
     if len(event) == 3:
         return 1
     return int(event[3]) if len(event) == 5 else int(event[1].events)
 
 
 def coalesce(events: list[Event], keep: int) -> list[Event]:
-    """Put messages of one step and pattern together, but for the newest; cheap, and masks nothing.
+    """Merge messages of one step and pattern, except the newest; cheap, without masking.
 
     Args:
-        keep: how many of the newest.
+        keep: how many of the newest stay single.
     """
     singles = sorted([event for event in events if len(event) == 3], key=time_of)
     groups = grouped([event for event in events if len(event) == 5], singles[:-keep])
@@ -81,15 +81,15 @@ def coalesce(events: list[Event], keep: int) -> list[Event]:
 
 
 def limit_size(events: list[Event], keep: int) -> tuple[list[Event], bool]:
-    """Give up texts where there are too many; cheap.
+    """Drop texts beyond the limits; cheap.
 
     Args:
-        events: as they come from folded().
-        keep: how many of the newest are beside the bound, of a usual length.
+        events: returned by coalesce().
+        keep: how many of the newest, of a usual length, are exempt from the limits.
 
     Returns:
-        The events, those that were given up as hours in which they are (other); and whether there
-        are many.
+        The events, with dropped texts as hours that count them as (other); and whether there are
+        many.
     """
     sizes = [len(event[2]) + size_of(event[1]) if len(event) > 2 else 0 for event in events]
     room, left = keep * TEXT_LIMIT, MANY + keep
@@ -115,11 +115,11 @@ def limit_size(events: list[Event], keep: int) -> tuple[list[Event], bool]:
 
 
 def grouped(several: Iterable[Event], singles: Iterable[Event]) -> Groups:
-    """Count messages by step and pattern; where that is to be made, by step and text.
+    """Count messages by step and pattern; if the pattern is derived later, by step and text.
 
     Args:
-        several: events that stand for several messages.
-        singles: events that are a message each.
+        several: events of several messages.
+        singles: events of one message each.
     """
     groups: Groups = {}
     for event in several:
@@ -150,7 +150,7 @@ def _count(
 
 
 def _count_singles(groups: Groups, events: Iterable[Event]) -> None:
-    """Do the same with messages by themselves: each goes through here, most of them twice."""
+    """Do the same with single messages: each passes through here, most of them twice."""
     get = groups.get
     for time, pattern, text in events:
         made_of = text if pattern is None or type(pattern) is Place else None

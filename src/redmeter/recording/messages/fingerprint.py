@@ -1,16 +1,15 @@
-r"""What groups a message, as it comes in with it; nothing here is masked yet.
+r"""Fingerprint: the part of a message that groups it, as it was logged, not masked yet.
 
     "retrying %s"                   a format: it is the pattern
-    None                            there is none: a pattern is made of the text
-    Said("retrying")                what was said beside values: a pattern is made of it
-    Place("[KeyError at a.py:7 in f]")  the pattern that the text has, and this behind it
-    Placed("job %s failed", Place(…))   a format, or what was said, and this behind it
+    None                            no format: the pattern is derived from the text
+    Phrase("retrying")              text next to values: the pattern is derived from it
+    Place("[KeyError at a.py:7 in f]")  appended to the pattern of the text
+    Placed("job %s failed", Place(…))   appended to a format or phrase
 
-A format and a place stay apart until both are masked. A secret may be cut off at the end of a
-format; the mark of the cut tells mask() so, and it has to stand at the end.
+A format and a place stay apart until both are masked. A secret may be truncated at the end of a
+format; mask() recognizes that by the mark of truncation, which must be at the end.
 
-A format that says nothing of its own, as in `log.error("%s", error)`, would group all there is: it
-counts as none.
+A format without words, as in `log.error("%s", error)`, would group everything: it counts as none.
 """
 
 from functools import lru_cache
@@ -19,13 +18,13 @@ from typing import NamedTuple
 from redmeter.analysis.texts import clean
 from redmeter.expressions import late
 
-#: Characters of a format that is a pattern, and of one to which a place is added.
+#: Longest format as a pattern, and of one with a place, characters.
 PATTERN_LIMIT, FORMAT_LIMIT = 340, 200
-#: Characters of a format that wait for being cleaned; longer ones are cut at once.
+#: Longest format that is buffered unchanged, characters; longer ones are truncated at once.
 LONGEST_FORMAT = 1000
-#: Characters of what was said that wait: of more, no pattern is made.
+#: Longest phrase that a pattern is derived from, characters.
 SAID_LIMIT = 2000
-#: Characters of the longest format that may say nothing of its own.
+#: Longest format that may count as wordless, characters.
 _WORDLESS_LIMIT = 60
 
 _CONVERSION = late(r"%(?:\([^()]*\))?[#0 +-]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[hlL]?[diouxXeEfFgGcrsa%]")
@@ -33,26 +32,26 @@ _LETTER = late(r"[^\W\d_]")
 
 
 class Phrase(str):
-    """What was said beside values that the text tells as well; a pattern is made of it."""
+    """The words next to the values of a message; the pattern is derived from it."""
 
     __slots__ = ()
 
 
 class Place(str):
-    """What is added to the pattern that a text without a format has: where its error came from."""
+    """The origin of an error, which is appended to the pattern of a text without a format."""
 
     __slots__ = ()
 
 
 class Placed(NamedTuple):
-    """A format, or what was said, and the place that is added to its pattern."""
+    """A format or phrase, and the place that is appended to its pattern."""
 
-    #: A format, or Said.
+    #: A format, or a Phrase.
     words: str
     place: str
 
 
-#: What groups a message: see the head of this file.
+#: See the top of this file.
 Fingerprint = str | Placed | None
 
 
@@ -60,7 +59,7 @@ def with_place(words: Fingerprint, place: str) -> Fingerprint:
     """Add a place; it stays whole, however long the format is.
 
     Args:
-        words: a format, Said, or None where the message has neither.
+        words: a format, a Phrase, or None if the message has neither.
     """
     if words is None:
         return Place(place)
@@ -69,7 +68,7 @@ def with_place(words: Fingerprint, place: str) -> Fingerprint:
 
 
 def shorten_fingerprint(grouping: Fingerprint) -> Fingerprint:
-    """Return what waits of what groups a message: no more than is needed of it."""
+    """Return a fingerprint without the parts that no pattern needs."""
     if grouping is None or type(grouping) is Place:
         return grouping
     if type(grouping) is Placed:
@@ -82,14 +81,14 @@ def shorten_fingerprint(grouping: Fingerprint) -> Fingerprint:
 
 
 def size_of(grouping: Fingerprint) -> int:
-    """Return how many characters wait."""
+    """Return the number of characters."""
     if grouping is None:
         return 0
     return sum(map(len, grouping)) if type(grouping) is Placed else len(grouping)
 
 
 def is_wordless(template: str) -> bool:
-    """Tell whether a format says nothing of its own: it has conversions, and not a letter."""
+    """Return whether a format has conversions and no letters besides."""
     return len(template) <= _WORDLESS_LIMIT and _is_wordless(template)
 
 

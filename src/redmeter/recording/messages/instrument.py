@@ -1,8 +1,8 @@
-"""Messages on their way: cells that take them.
+"""Messages: the instrument of a logger and severity.
 
-Logging appends (time, pattern, text) to a list, like all recording. What is slow comes later, in
-the background, and only for what stays: coalesce.py puts together what waits, redact.py makes of
-it what is stored.
+Logging appends (time, pattern, text) to a list, like all recording. Slow work happens later,
+in the background, and only for texts that are kept: coalesce.py merges messages, redact.py cleans,
+masks and counts them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,11 +29,11 @@ def format_message(template: object, args: tuple[object, ...]) -> tuple[str | No
 
     Args:
         template: "retrying %s", or a text where there are no args.
-        args: what belongs into it; a single mapping is looked into by names.
+        args: its arguments; a single mapping has them by name.
 
     Returns:
-        The pattern, None where there are no args; the text; and "", or the class of the error by
-        which it could not be made: the text then is the template and a note.
+        The pattern, None if there are no args; the text; and the class of the error if formatting
+        failed, else "": then the text is the template and a note.
     """
     try:
         text = str(template)
@@ -47,7 +47,7 @@ def format_message(template: object, args: tuple[object, ...]) -> tuple[str | No
         return text, text % values, ""
     except Exception as error:  # noqa: BLE001 - also of somebody's __str__
         problem = type(error).__name__
-        words = Phrase(text) if is_wordless(text) else text  # as it is the text now
+        words = Phrase(text) if is_wordless(text) else text  # it is the text now
         return words, f"{text} (its arguments do not fit: {problem})", problem
 
 
@@ -96,8 +96,8 @@ class Messages(RedactedInstrument):
         """Add a message.
 
         Args:
-            pattern: what groups it: see fingerprint.py.
-            time: Unix seconds; where that is no time, it is now.
+            pattern: its fingerprint: see fingerprint.py.
+            time: Unix seconds; an invalid time becomes the current one.
         """
         now = self._now()
         if not -MAX_TIME < time < MAX_TIME:

@@ -16,16 +16,16 @@ Idea: the path decides.
 A virtual environment within the project is therefore no problem, and neither is an editable
 install, which stays outside of site-packages.
 
-Bound: one look into a dictionary for a file that was seen before; FILES files are remembered.
+Bound: one dictionary lookup for a known file; FILES files are cached.
 
 Not done: an application that is itself installed into site-packages, and libraries that are copied
-beside the application (`pip install --target`, AWS Lambda), look like the other kind.
+next to the application (`pip install --target`, AWS Lambda), look like the other kind.
 """
 
 import os
 from pathlib import Path
 
-#: Files that are remembered.
+#: Files that are cached.
 FILES = 4096
 
 _known: dict[str, bool] = {}

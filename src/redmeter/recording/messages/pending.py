@@ -1,4 +1,4 @@
-"""Logs: messages that were digested and are not stored yet, by hour."""
+"""Pending messages: redacted messages that are not stored yet, by hour."""
 
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Self
@@ -11,7 +11,7 @@ from redmeter.types import Operations
 
 
 class PendingLog(PendingByInterval[LogHour]):
-    """Start of an hour -> what was logged within it."""
+    """Start of an hour -> its messages."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ class PendingLog(PendingByInterval[LogHour]):
     TEXTS: ClassVar[bool] = True
 
     def __len__(self) -> int:
-        """Return how many parts there are: an hour is one for each pattern."""
+        """Return the number of parts: an hour has one for each pattern."""
         return sum(map(_parts, self._intervals.values()))
 
     @property
@@ -34,10 +34,10 @@ class PendingLog(PendingByInterval[LogHour]):
         hour.merge(value)
 
     def give_up_texts(self, need: int) -> tuple[int, int]:
-        """Give up texts, the oldest first, then samples, until so many bytes are free.
+        """Drop texts, the oldest first, then samples, until so many bytes are free.
 
         Returns:
-            How many bytes are free, and how many of the newest messages were given up.
+            Bytes freed, and how many of the newest messages were dropped.
         """
         freed = given_up = 0
         for start in sorted(self._intervals):
@@ -86,7 +86,7 @@ class PendingLog(PendingByInterval[LogHour]):
 
     @staticmethod
     def retention(kept: Kept) -> Mapping[int, int]:  # noqa: ARG004
-        """Return the hours in which patterns are counted, whatever is kept of other kinds."""
+        """Return the hours in which patterns are counted, independent of the retention."""
         return HOURS
 
     def fields(self, precisions: Collection[int]) -> int:
@@ -101,7 +101,7 @@ class PendingLog(PendingByInterval[LogHour]):
         series: Mapping[str, "PendingLog"],
         width: int,
     ) -> Operations:
-        """Turn messages into operations; those of which no hour is known are not counted."""
+        """Convert messages into operations; messages older than every hour are not counted."""
         messages = {name: dict(run) for name, run in series.items()}
         return message.operations(keys, messages, tallied=width > 0)
 

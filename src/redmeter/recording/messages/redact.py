@@ -1,12 +1,12 @@
-"""Digesting: of messages that wait, what is stored: cleaned, masked, and counted by pattern.
+"""Redaction: cleans and masks messages, and counts them by pattern.
 
-Of ten thousand messages between two flushes the newest hundred are shown to people, so these and
-one sample of each pattern are cleaned and masked. A message without a pattern needs one made of
-its text, once for each different text.
+If ten thousand messages arrive between two flushes, people only see the newest hundred, so only
+these and one sample of each pattern are cleaned and masked. The pattern of a message without a
+format is derived from its text, once for each different text.
 
-Order: a text is cleaned, then masked, and only then a pattern is made of it, so that none holds a
-secret; a format is masked as well. All that is done by the thread that stores, never by one that
-logs. Where a masking function raises, or returns no text, `(masking failed)` stands for the text.
+Order: a text is cleaned, then masked, and only then is a pattern derived, so that none contains a
+secret; formats are masked, too. The flusher's thread does this, never a logging thread. If a
+masking function raises, or returns no text, `(masking failed)` replaces the text.
 """
 
 import math
@@ -35,7 +35,7 @@ MASKING_FAILED = "(masking failed)"
 
 
 class MessageRules(NamedTuple):
-    """How messages are read."""
+    """How messages are redacted."""
 
     #: How many of the newest messages of a logger and severity are kept.
     keep: int = 100
@@ -49,21 +49,21 @@ def redact_messages(
     """Clean and mask messages, and count them by pattern.
 
     Args:
-        events: see coalesce.py; none of them is changed.
-        record_error: called where masking failed: "mask", and the class of the error.
+        events: see coalesce.py; they are not changed.
+        record_error: called if masking failed, with "mask" and the class of the error.
 
     Returns:
-        Start of an hour, Unix seconds -> what was logged within it.
+        Start of an hour, Unix seconds -> its messages.
     """
     reader = Redactor(rules.mask, record_error)
     hours: dict[int, LogHour] = {}
 
     def hour(time: float) -> LogHour:
         start = math.floor(time) // HOUR * HOUR
-        found = hours.get(start)
-        if found is None:
-            found = hours[start] = LogHour(rules.keep)
-        return found
+        known = hours.get(start)
+        if known is None:
+            known = hours[start] = LogHour(rules.keep)
+        return known
 
     singles, several = [], []
     for event in events:
@@ -86,18 +86,18 @@ def redact_messages(
 
 
 def _by_hour(groups: Groups) -> dict[tuple[int, Fingerprint, str | None], Group]:
-    """Put groups of one hour together: of each, one text is cleaned and masked."""
-    found: dict[tuple[int, Fingerprint, str | None], Group] = {}
+    """Merge the groups of an hour: only one text of each is cleaned and masked."""
+    merged: dict[tuple[int, Fingerprint, str | None], Group] = {}
     for (step, grouping, made_of), (count, first, last, text) in groups.items():
         key = math.floor(step * STEP) // HOUR * HOUR, grouping, made_of
         group = Group(count, first, last, text)
-        old = found.get(key)
-        found[key] = group if old is None else group.and_older(old)
-    return found
+        old = merged.get(key)
+        merged[key] = group if old is None else group.and_older(old)
+    return merged
 
 
 class Redactor:
-    """Cleans and masks, and makes patterns; once for each different text."""
+    """Cleans and masks texts and derives patterns, once for each different text."""
 
     def __init__(
         self, mask: Callable[[str], str], record_error: Callable[[str, str], None]
@@ -107,7 +107,7 @@ class Redactor:
         self._texts: dict[tuple[str, int], str] = {}
 
     def text(self, text: str, limit: int = TEXT_LIMIT) -> str:
-        """Return what may be stored of a text."""
+        """Return a text cleaned and masked."""
         known = self._texts.get((text, limit))
         if known is None:
             known = self._texts[text, limit] = self._masked(clean(text, limit), limit)
@@ -116,11 +116,11 @@ class Redactor:
     def _masked(self, text: str, limit: int) -> str:
         try:
             masked = self._mask(text)
-            # What a user's function returns may be anything. Masks may be longer than secrets.
+            # A user's function may return anything. Masks may be longer than secrets.
             return text if masked is text else clean(str.__str__(masked), 2 * limit)
-        except BaseException as error:  # of a user's function: its text may be the secret
-            # What ends a program, or a greenlet's patience, is for the application's threads. In
-            # ours it comes from that function alone, and would end all storing.
+        except BaseException as error:  # of a user's function: the error's text may be the secret
+            # An exception that ends a program or a greenlet is meant for the application's threads.
+            # In ours only that function raises it, and it would end all storing.
             if not isinstance(error, Exception) and not in_background():
                 raise
             self._record_error("mask", f"masking secrets: {type(error).__name__}")
@@ -130,7 +130,7 @@ class Redactor:
         """Return the pattern of a message.
 
         Args:
-            grouping: as it came in.
+            grouping: the fingerprint.
             text: cleaned and masked.
         """
         if grouping is None:
@@ -139,7 +139,7 @@ class Redactor:
             return f"{self._words(grouping.words, FORMAT_LIMIT)} {self._place(grouping.place)}"
         if type(grouping) is Place:
             return f"{pattern_of(text)} {self._place(grouping)}"
-        assert isinstance(grouping, str), "there is nothing else"
+        assert isinstance(grouping, str), "the remaining type"
         return self._words(grouping, PATTERN_LIMIT)
 
     def _words(self, words: str, limit: int) -> str:

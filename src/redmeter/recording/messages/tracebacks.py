@@ -1,13 +1,12 @@
-"""Exceptions in messages: what groups them, and what of them is shown.
+"""Exceptions in messages: their fingerprint, and the frames that are shown.
 
-Problem: two errors are one thing that happens often where they are of one type and come from one
-place. Most are raised deep in a library, where all errors of a kind are raised; the place that
-somebody can mend is in the application.
+Problem: errors of one type from one place should be one group. Most are raised deep in a library,
+where all errors of a kind are raised; the place to fix is in the application.
 
-Idea: the place is the innermost frame of the application (see library_code.py), or where there is
+Idea: the place is the innermost frame of the application (see library_code.py), or if there is
 none, the innermost frame. `[IntegrityError at shop.py:12 in buy]` is added to the pattern of the
-message. The text shows the application's frames and the one that raised, what the error says, then
-the members of a group and the cause, each in the same way:
+message. The text shows the application's frames and the one that raised, the error's text, then the
+members of a group and the cause, each in the same way:
 
     … (6 more)
       /srv/shop/views.py:12 in buy
@@ -19,15 +18,15 @@ the members of a group and the cause, each in the same way:
       /srv/.venv/lib/python3.12/site-packages/sqlalchemy/engine/default.py:952 in do_execute
     IntegrityError: UNIQUE constraint failed: orders.id
 
-No source is read, and no code of the application runs but the error's `__str__`, which may raise: a
-message must never cost more than itself.
+No source is read, and the only code of the application that runs is the error's `__str__`, which
+may raise: a message must never cost more than itself.
 
 Bound: ERRORS errors, MEMBERS of a group and FRAMES frames of each are shown, and DEEPEST frames are
-looked at. No error is shown twice, so causes may form a circle. What an error says is never cut in
-the middle of a text, since an incomplete secret is only recognized at the end of one; once LONGEST
-characters are reached, no further error is shown.
+searched. No error is shown twice, so causes may form a cycle. The text of an error is never
+truncated in the middle, since an incomplete secret is only recognized at the end of a text; once
+LONGEST characters are reached, no further error is shown.
 
-Not done: notes. In a traceback that is text already, only the place is looked for.
+Not done: notes. In a traceback that is text already, only the place is searched.
 
 **Groups.** Exceptions are also stored as records of their own: see recording/exceptions.py. An
 Origin is what groups them: the type, and the functions of the application that the exception came
@@ -47,14 +46,13 @@ from redmeter.recording.messages.coalesce import LONGEST
 from redmeter.recording.messages.fingerprint import Place
 from redmeter.recording.messages.library_code import in_library
 
-#: Frames of the application that are shown, the innermost ones; of the libraries, where there is
-#: none of the application.
+#: Most frames that are shown, the innermost of the application; of libraries if it has none.
 FRAMES = 8
-#: Frames of one error that are looked at.
+#: Most frames of one error that are searched.
 DEEPEST = 10_000
-#: Errors that are shown: the one that was raised, causes, members of groups. And members of each.
+#: Most errors that are shown: the one that was raised, causes, members of groups; members of each.
 ERRORS, MEMBERS = 8, 4
-#: Characters of one part of a place.
+#: Longest part of a place, characters.
 PART_LIMIT = 40
 
 #: Characters of the type and of each function of an Origin.
@@ -63,7 +61,7 @@ NAME_LIMIT = 150
 #: A frame, and the class of an error, in a traceback as Python writes it.
 _FRAME = late(r'^ *File "([^"\n]*)", line (\d+), in (\S+)', re.MULTILINE)
 _KIND = late(r"(?:[\w.]*\.)?(\w+)(?::|\Z)")
-#: What begins a traceback, and that of a group, whose lines have a margin.
+#: The first line of a traceback, and of that of a group, whose lines have a margin.
 _HEADER, _GROUP_HEADER = "Traceback (most recent call last):", "  + Exception Group Traceback"
 _MARGIN = "  | "
 
@@ -73,11 +71,11 @@ F = TypeVar("F")
 
 
 def describe_error(error: BaseException) -> tuple[str, str]:
-    """Return what an error adds to a message: to its pattern, and to its text. Never raises.
+    """Return the additions of an error to the pattern and to the text of a message. Never raises.
 
     Returns:
-        A Place, `[ValueError at app.py:12 in handler]`, or `[ValueError]` where there is no
-        traceback; and frames, what the error says, its members and its cause.
+        A Place, `[ValueError at app.py:12 in handler]`, or `[ValueError]` if there is no
+        traceback; and its frames, text, members and cause.
     """
     place, lines, size = "", list[str](), 0
     for heading, each in _related(error):
@@ -85,12 +83,12 @@ def describe_error(error: BaseException) -> tuple[str, str]:
             lines.append("…")
             break
         kind = type(each).__name__
-        found = _chosen(_tracebacks(each), _is_own, 1 if place else FRAMES)
-        frames = [(before, _frame(traceback)) for before, traceback in found[0]]
-        place = place or _place(kind, frames[found[1]][1] if frames else None)
-        told = _told(heading, kind, _said(each), frames)
-        lines += told
-        size += sum(map(len, told))
+        chosen, at = _chosen(_tracebacks(each), _is_own, 1 if place else FRAMES)
+        frames = [(before, _frame(traceback)) for before, traceback in chosen]
+        place = place or _place(kind, frames[at][1] if frames else None)
+        block = _lines_of(heading, kind, _text_of(each), frames)
+        lines += block
+        size += sum(map(len, block))
     return place, "\n".join(lines)
 
 
@@ -131,7 +129,7 @@ def origin_of(error: BaseException) -> Origin:
     kind = type(error).__name__
     return Origin(
         _cut(_qualified(type(error))),
-        _said(error),
+        _text_of(error),
         "" if frame is None else _location(frame),
         _place(kind, frame),
         tuple([_function(one) for one in frames.values()][-FRAMES:]),
@@ -168,37 +166,37 @@ def _cut(name: str) -> str:
 
 
 def describe_parsed_error(stacks: object) -> tuple[str, str] | None:
-    """Return what an error adds to a message that was taken apart, as by dict_tracebacks.
+    """Return the same for an error that was parsed already, as by structlog's dict_tracebacks.
 
     Args:
         stacks: mappings, the first of the error that was raised, the others of its causes, with
             exc_type, exc_value, is_cause, and frames of filename, lineno and name.
 
     Returns:
-        As described(), without the members of groups; None where it is of another form.
+        As describe_error(), without the members of groups; None if the form is unknown.
     """
     place, lines = "", list[str]()
     try:
         for error in islice(stacks, ERRORS):  # type: ignore[call-overload]
-            kind, said = str(error["exc_type"]), str(error["exc_value"])
-            given = [
+            kind, text = str(error["exc_type"]), str(error["exc_value"])
+            all_frames = [
                 (str(f["filename"]), int(f["lineno"]), str(f["name"])) for f in error["frames"]
             ]
-            frames, at = _chosen(given, lambda frame: not in_library(frame[0]), FRAMES)
+            frames, at = _chosen(all_frames, lambda frame: not in_library(frame[0]), FRAMES)
             heading = "" if not place else _CAUSE if error.get("is_cause") else _CONTEXT
             place = place or _place(kind, frames[at][1] if frames else None)
-            lines += _told(heading, kind, said, frames)
+            lines += _lines_of(heading, kind, text, frames)
     except (LookupError, TypeError, ValueError, AttributeError):
         return None
     return (place, "\n".join(lines)) if place else None
 
 
 def place_of(traceback: str) -> str:
-    """Return type and place of an error whose traceback is text; "" where none can be found."""
+    """Return type and place of an error whose traceback is text; "" if there is none."""
     lines = _last_of(traceback.rstrip().splitlines())
-    # The frames, and the source that may be shown below each, are indented.
-    said = next((line for line in lines if line and not line[0].isspace()), "")
-    kind = _KIND.match(said)
+    # Frames, and the source lines below them, are indented.
+    last = next((line for line in lines if line and not line[0].isspace()), "")
+    kind = _KIND.match(last)
     if kind is None:
         return ""
     frames, at = _chosen(_FRAME.findall("\n".join(lines)), _is_own_file, FRAMES)
@@ -206,7 +204,7 @@ def place_of(traceback: str) -> str:
 
 
 def _last_of(lines: list[str]) -> list[str]:
-    """Return what follows the header of the last traceback: causes are written before it."""
+    """Return the lines after the header of the last traceback: causes precede it."""
     for at in range(len(lines) - 1, -1, -1):
         if lines[at] == _HEADER:
             return lines[at + 1 :]
@@ -215,13 +213,13 @@ def _last_of(lines: list[str]) -> list[str]:
     return lines
 
 
-# Errors, and those behind them
+# Errors and their causes
 
 _CAUSE, _CONTEXT = "caused by:", "while handling:"
 
 
 def _related(error: BaseException) -> Iterator[tuple[str, BaseException | None]]:
-    """Yield an error and those behind it, each with a heading; None where some are left out."""
+    """Yield an error, its members and causes, each with a heading; None if some are omitted."""
     seen: set[int] = set()
     waiting: list[tuple[str, BaseException | None]] = [("", error)]
     while waiting:
@@ -237,26 +235,26 @@ def _related(error: BaseException) -> Iterator[tuple[str, BaseException | None]]
 
 
 def _behind(error: BaseException) -> list[tuple[str, BaseException]]:
-    """Return the members of a group, and what an error was raised from, or while handling."""
-    found: list[tuple[str, Any]] = []
+    """Return the members of a group, and the cause or context of an error."""
+    errors: list[tuple[str, Any]] = []
     try:
         if isinstance(error, BaseExceptionGroup):
             members = error.exceptions
             of = len(members)
-            found += ((f"member {n} of {of}:", e) for n, e in enumerate(members[:MEMBERS], 1))
+            errors += ((f"member {n} of {of}:", e) for n, e in enumerate(members[:MEMBERS], 1))
         if error.__cause__ is not None:
-            found.append((_CAUSE, error.__cause__))
+            errors.append((_CAUSE, error.__cause__))
         elif not error.__suppress_context__:
-            found.append((_CONTEXT, error.__context__))
+            errors.append((_CONTEXT, error.__context__))
     except Exception:  # noqa: BLE001, S110 - of a class that computes these attributes
         pass
-    return [(heading, each) for heading, each in found if isinstance(each, BaseException)]
+    return [(heading, each) for heading, each in errors if isinstance(each, BaseException)]
 
 
-def _said(error: BaseException) -> str:
+def _text_of(error: BaseException) -> str:
     try:
         return str.__str__(str(error))
-    except Exception:  # noqa: BLE001 - whatever an application's __str__ raises
+    except Exception:  # noqa: BLE001 - raised by an application's __str__
         return "(its text cannot be made)"
 
 
@@ -270,10 +268,10 @@ def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
 
 
 def _is_own(traceback: TracebackType) -> bool:
-    """Return whether a frame is one of the application."""
+    """Return whether a frame is the application's."""
     frame = traceback.tb_frame
     file = frame.f_code.co_filename
-    if file.startswith("<"):  # made from text, which is as good as a part of the module
+    if file.startswith("<"):  # compiled from text: its module decides
         file = frame.f_globals.get("__file__", file)
     return type(file) is not str or not in_library(file)
 
@@ -287,31 +285,31 @@ def _frame(traceback: TracebackType) -> _Frame:
     return code.co_filename, traceback.tb_lineno or 0, code.co_name
 
 
-# Frames, and what is told of them
+# Frames and their lines
 
 
 def _chosen(
     frames: Iterable[F], is_own: Callable[[F], bool], others: int
 ) -> tuple[list[tuple[int, F]], int]:
-    """Choose the frames that are shown: those of the application, and the one that raised.
+    """Choose the frames to show: those of the application, and the one that raised.
 
     Args:
         frames: of one error, the innermost last.
-        is_own: whether a frame is one of the application.
-        others: how many to show where none is.
+        is_own: whether a frame is the application's.
+        others: how many to show if there are none.
 
     Returns:
-        The frames, each with how many were left out before it; and the index of the place.
+        The frames, each with the number omitted before it; and the index of the place.
     """
-    own: deque[tuple[int, F]] = deque(maxlen=FRAMES)
+    ours: deque[tuple[int, F]] = deque(maxlen=FRAMES)
     last: deque[tuple[int, F]] = deque(maxlen=others)
     for numbered in enumerate(frames):
         last.append(numbered)
         if is_own(numbered[1]):
-            own.append(numbered)
-    chosen = list(own or last)
+            ours.append(numbered)
+    chosen = list(ours or last)
     place = len(chosen) - 1
-    if own and own[-1][0] != last[-1][0]:
+    if ours and ours[-1][0] != last[-1][0]:
         chosen.append(last[-1])
     before = [-1, *(number for number, _ in chosen)]
     return [
@@ -319,7 +317,9 @@ def _chosen(
     ], place
 
 
-def _told(heading: str, kind: str, said: str, frames: Sequence[tuple[int, _Frame]]) -> list[str]:
+def _lines_of(
+    heading: str, kind: str, text: str, frames: Sequence[tuple[int, _Frame]]
+) -> list[str]:
     """Return the lines of one error."""
     lines = [heading] if heading else []
     for left_out, (file, line, name) in frames:
@@ -327,7 +327,7 @@ def _told(heading: str, kind: str, said: str, frames: Sequence[tuple[int, _Frame
             lines.append(f"… ({left_out} more)")
         lines.append(f"  {file}:{line} in {name}")
     kind = _part(kind)
-    lines.append(f"{kind}: {said}" if said else kind)
+    lines.append(f"{kind}: {text}" if text else kind)
     return lines
 
 
