@@ -26,6 +26,13 @@ from redmeter.errors import (
     UnknownPrecision,
 )
 from redmeter.meter import Meter
+from redmeter.reading.query_results import (
+    QueryBucket,
+    QueryHistogram,
+    QueryResult,
+    QuerySample,
+    QuerySeries,
+)
 from redmeter.reading.spread import Spread, Summary, SummaryGroup
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.scopes import CountedExceptions, InProgress
@@ -109,6 +116,11 @@ __all__ = [
     "MissingExtra",
     "Part",
     "PatternChanges",
+    "QueryBucket",
+    "QueryHistogram",
+    "QueryResult",
+    "QuerySample",
+    "QuerySeries",
     "Ranked",
     "Ranking",
     "RecorderHealth",

@@ -6,6 +6,7 @@ the rest.
 # ruff: noqa: ARG002 - the empty backend ignores its arguments
 
 from collections.abc import Callable
+from math import ceil
 from typing import TypeVar
 
 from redmeter.analysis.explanation import Explanation
@@ -23,8 +24,10 @@ from redmeter.reading import (
     top,
 )
 from redmeter.reading.comparison import ExplainRequest
+from redmeter.reading.exports import ExportList
 from redmeter.reading.forecasts import either
 from redmeter.reading.names import read_names
+from redmeter.reading.query_results import QueryResult
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.reading.spread import Summary
 from redmeter.store import Store
@@ -49,6 +52,8 @@ T = TypeVar("T")
 #: The answer of a meter that is off to questions that have one.
 OFF = "Redmeter is off: nothing is recorded."
 
+#: A range query: its start, or minus its length; its end, or None for now; its step, or None.
+QueryWindow = tuple[float, float | None, float | None]
 #: A result for each group of a selector.
 Groups = list[tuple[GroupKey, T]]
 
@@ -87,6 +92,10 @@ class Backend:
 
     def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
         return {name: self.summary(Selector(name), period)[0][1] for name in names}
+
+    def query(self, promql: str, at: float | None, window: QueryWindow | None) -> QueryResult:
+        """Return the result of a PromQL query; a window is start or length, end, step."""
+        return QueryResult("vector" if window is None else "matrix")
 
     def statistics(self, name: str) -> Statistics:
         return Statistics(name, None, None)
@@ -128,6 +137,7 @@ class StoreBackend(Backend):
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._exports = ExportList(store, seconds=0)
 
     def series(self, selector: Selector, period: Period) -> Groups[Series[int]]:
         return self._run(lambda keys: aggregates.read_counter(keys, selector, period))
@@ -155,6 +165,17 @@ class StoreBackend(Backend):
 
     def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:
         return distributions.read_summaries(self._store, names, **period._asdict())
+
+    def query(self, promql: str, at: float | None, window: QueryWindow | None) -> QueryResult:
+        from redmeter.reading import promql as evaluation  # needs an extra
+
+        if window is None:
+            return evaluation.query(self._exports, promql, at, None)
+        start, end, step = window
+        until = self._exports.read().time() if end is None else end
+        begin = start if start >= 0 else until + start
+        width = step or max(1.0, ceil((until - begin) / 100))
+        return evaluation.query(self._exports, promql, None, (begin, until, width))
 
     def _run(self, query: Callable[[Keys], Query[T]]) -> T:
         return run(self._store, lambda _: query(self._store.keys))[1]

@@ -15,6 +15,7 @@ from redmeter.errors import InvalidValue
 from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.keys import MAX_TIME, check_times
 from redmeter.names import canonical, check_text, parse_name
+from redmeter.reading.query_results import QueryResult
 from redmeter.reading.spread import Summary, SummaryGroup
 from redmeter.store import Store
 from redmeter.types import (
@@ -365,6 +366,47 @@ class Queries:
         period = _period(precision, since, until, slices, last)
         return self._backend.summaries(spellings(names), period)
 
+    def query(
+        self,
+        promql: str,
+        *,
+        at: Time | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+        step: float | str | None = None,
+    ) -> QueryResult:
+        """Answer a PromQL query, as the page's address answers Grafana.
+
+            meter.query("sum by (route) (rate(http_requests_total[5m]))")
+            meter.query("histogram_quantile(0.95, rate(checkout_seconds[5m]))", last="2h", step=60)
+
+        A counter `x` is `x_total` in a query, a histogram `x` is `x` and `x_bucket`, `x_sum`,
+        `x_count`. The page "PromQL and Prometheus" of the docs has the names and the differences
+        from Prometheus. Needs the extra `redmeter[prometheus]`.
+
+        Args:
+            promql: the query.
+            at: evaluate it at this time; Unix seconds, or a datetime with a time zone. Default:
+                now.
+            since, until: evaluate it over time, at each `step` from `since` to `until` (default:
+                now).
+            last: the same for a time that ends now: seconds, or text such as "2h".
+            step: seconds, or text such as "1m". Default: a hundredth of the time, at least 1 s.
+
+        Returns:
+            A QueryResult, with a series for each label set.
+
+        Raises:
+            QueryError: the query is invalid, or exceeds a limit.
+            MissingExtra: the extra is not installed.
+            InvalidValue, LimitExceeded, StoreError: see series().
+        """
+        _check_text("a query", promql)
+        start, end, moment = _time(since), _time(until), _time(at)
+        check_times(start, end, moment)
+        return self._backend.query(promql, moment, _window(start, end, last, step, moment))
+
     def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
         """Return count, ends, mean and spread of what was observed, by the hour.
 
@@ -637,11 +679,7 @@ def _length(last: float | str, *others: Time | None) -> float:
     """Read the length of a window."""
     if any(other is not None for other in others):
         raise InvalidValue(last, "last is the whole window: leave out since, until and slices")
-    length = seconds_of(last) if isinstance(last, str) else last
-    number = isinstance(length, int | float) and not isinstance(length, bool)
-    if length is None or not number or not 0 < length < MAX_TIME:
-        raise InvalidValue(last, 'last is a number of seconds above 0, or text as "2h"')
-    return length
+    return _duration("last", last)
 
 
 def select(
@@ -721,6 +759,34 @@ def _period(
     if last is None:
         return Period(_seconds(precision), start, end, slices)
     return Period(_seconds(precision), last=_length(last, since, until, slices))
+
+
+def _window(
+    since: float | None,
+    until: float | None,
+    last: float | str | None,
+    step: float | str | None,
+    at: float | None,
+) -> tuple[float, float | None, float | None] | None:
+    """Return the start of a range query, or minus its length; its end and its step."""
+    width = None if step is None else _duration("step", step)
+    if last is not None:
+        return -_length(last, since, until, at), None, width
+    if since is not None:
+        if at is not None:
+            raise InvalidValue(at, "at is one time: leave out since and until")
+        return since, until, width
+    if until is not None or step is not None:
+        raise InvalidValue(until or step, "a query over time needs since or last")
+    return None
+
+
+def _duration(what: str, text: float | str) -> float:
+    length = seconds_of(text) if isinstance(text, str) else text
+    number = isinstance(length, int | float) and not isinstance(length, bool)
+    if length is None or not number or not 0 < length < MAX_TIME:
+        raise InvalidValue(text, f'{what} is a number of seconds above 0, or text as "2h"')
+    return length
 
 
 def _check_text(what: str, given: object) -> None:

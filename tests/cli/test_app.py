@@ -25,6 +25,7 @@ COMMANDS = [
         "summary",
         "forecast",
         "top",
+        "query",
         "names",
         "logs",
         "mark",

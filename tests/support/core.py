@@ -9,6 +9,8 @@ PACKAGE = Path(redmeter.__file__).parent
 
 #: Folders whose modules need an extra.
 EXTRA = {"cli", "dashboard", "demo", "promql"}
+#: Modules of the core that need the PromQL evaluator.
+PROMQL = {"reading.promql", "reading.promql_source"}
 #: Modules of integrations -> the framework that they import.
 FRAMEWORKS = {
     "integrations.celery": "celery",
@@ -30,7 +32,7 @@ def modules(of: str | None = None) -> list[str]:
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__").removesuffix("__init__")
-        if parts[0] not in EXTRA and parts[-1] != "__main__":
+        if parts[0] not in EXTRA and name not in PROMQL and parts[-1] != "__main__":
             own = [each for each in FRAMEWORKS if f"{name}.".startswith(f"{each}.")]
             if own == ([of] if of else []):
                 found.append(f"redmeter.{name}".removesuffix("."))

@@ -8,6 +8,7 @@ from redmeter.cli import (  # noqa: F401
     maintenance,
     marks,
     migrate,
+    query,
     replay,
     series,
     summary,

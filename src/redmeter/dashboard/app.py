@@ -2,6 +2,7 @@
 
     /               the page           /api/…     JSON, see openapi.json
     /assets/…       its files          /healthz   whether the store answers, for everybody
+    /api/v1/…       Prometheus' HTTP API, see prometheus.py
 
 All paths are relative to where it is mounted, and so is whatever the page asks for.
 """
@@ -11,6 +12,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -21,13 +23,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from redmeter import store as stores
-from redmeter.dashboard import api
+from redmeter.dashboard import api, prometheus
 from redmeter.dashboard.access import Given, check_access
 from redmeter.dashboard.cache import MAX_BYTES, AnswerCache, Body
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint, check_order_of_times, parse
 from redmeter.dashboard.errors import HTTPError, http_error_of
 from redmeter.dashboard.files import Files, no_such
-from redmeter.dashboard.guard import Guard, Hosts, error_response, route_path
+from redmeter.dashboard.guard import Guard, Hosts, error_response, refusal, route_path
+from redmeter.dashboard.prometheus import PrometheusAPI
 from redmeter.dashboard.serialize import as_json
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
@@ -85,6 +88,8 @@ class Dashboard(Starlette):
         # One ranking at a time, whatever lists wait for theirs.
         rank = partial(self._shared.run, "ranking")
         self._answers = None if store is None else api.API(store, rank)
+        self._prometheus = None if store is None else PrometheusAPI(store.reader)
+        self._queries = AnswerCache(threads=prometheus.THREADS)
         #: Whether the store is alive is told though all threads are busy.
         self._vital = AnswerCache()
         self._files = Files()
@@ -95,6 +100,10 @@ class Dashboard(Starlette):
             Route("/healthz", self._alive),
             Route("/api/openapi.json", self._openapi),
             *(Route(one.path, partial(self._api, one)) for one in ENDPOINTS),
+            *(
+                Route(prometheus.ROOT + name, partial(self._query, name), methods=["GET", "POST"])
+                for name in prometheus.NAMES
+            ),
         ]
         super().__init__(
             routes=routes,
@@ -149,6 +158,21 @@ class Dashboard(Starlette):
         )
         return body.response(request)
 
+    async def _query(self, name: str, request: Request) -> Response:
+        parameters = await prometheus.parameters_of(request)
+        pairs = (*parameters.pairs, *request.path_params.items())
+        parameters = prometheus.Parameters(pairs)
+        arrived, served = monotonic(), self._prometheus
+
+        def make() -> Body:
+            if served is None:
+                raise _switched_off()
+            return served.body(name, parameters, arrived)
+
+        keep = prometheus.shared_seconds(name, parameters)
+        body = await self._answered(self._queries, (name, pairs), make, keep)
+        return body.response(request)
+
     async def _alive(self, request: Request) -> Response:
         def make() -> Body:
             api.check_alive(_there(self._answers).reader)
@@ -196,9 +220,13 @@ def _made(endpoint: Endpoint, answers: api.API | None, values: dict[str, Any]) -
 
 def _there(answers: api.API | None) -> api.API:
     if answers is None:
-        fix = "set REDMETER_URL to a store, or give one to Dashboard()"
-        raise HTTPError(503, "switched-off", "redmeter is switched off here", fix)
+        raise _switched_off()
     return answers
+
+
+def _switched_off() -> HTTPError:
+    fix = "set REDMETER_URL to a store, or give one to Dashboard()"
+    return HTTPError(503, "switched-off", "redmeter is switched off here", fix)
 
 
 def _store_of(source: Any, prefix: str | None) -> tuple[Store | None, bool]:
@@ -219,12 +247,15 @@ async def _within(future: "Future[Body]", seconds: float) -> Body:
 
 async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return error_response(no_such(route_path(request.scope)))
+    path = route_path(request.scope)
+    if path.startswith(prometheus.ROOT):
+        return prometheus.not_found(path)
+    return error_response(no_such(path))
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPError)
-    return error_response(error)
+    return refusal(request.scope, error)
 
 
 @contextlib.asynccontextmanager

@@ -129,10 +129,14 @@ class AnswerCache:
 
     Args:
         monotonic: a clock, for tests.
+        threads: how many answers are made at once.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float] = time.monotonic, threads: int = THREADS
+    ) -> None:
         self._monotonic = monotonic
+        self._most = threads
         self._start()
 
     def _start(self) -> None:
@@ -161,7 +165,7 @@ class AnswerCache:
             found = self._kept.get(key)
             if found is not None and found.until > now:
                 return found.future
-            if self._threads >= THREADS and len(self._queue) >= WAITING:
+            if self._threads >= self._most and len(self._queue) >= WAITING:
                 raise HTTPError(
                     503, "busy", "too much is asked at once", "ask again", {"Retry-After": "1"}
                 )
@@ -170,7 +174,7 @@ class AnswerCache:
             one = self._kept[key] = _Kept()
             self._trim(now)
             self._queue.append((one, make, seconds))
-            if self._threads < THREADS:
+            if self._threads < self._most:
                 self._threads += 1
                 # Not to be waited for at the end of the process: it may wait for the network.
                 threading.Thread(target=self._work, name="redmeter-page", daemon=True).start()

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from redmeter.dashboard import access
+from redmeter.dashboard import access, prometheus
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.login import Login
 from redmeter.dashboard.serialize import as_json
@@ -184,7 +184,7 @@ class Guard:
                 await self._app(scope, receive, guarded)
                 return
         except HTTPError as error:
-            answer = error_response(error)
+            answer = refusal(scope, error)
         except Exception:
             logger.exception(
                 "redmeter: the dashboard failed to answer %s", ascii(scope.get("path"))
@@ -192,7 +192,8 @@ class Guard:
             if began:
                 raise
             fix = "look at the log of the process that serves it"
-            answer = error_response(HTTPError(500, "internal-error", "the dashboard failed", fix))
+            failed = HTTPError(500, "internal-error", "the dashboard failed", fix)
+            answer = refusal(scope, failed)
         await answer(scope, receive, guarded)
 
     async def _checked(self, request: Request, authority: str | None) -> Response | None:
@@ -215,7 +216,8 @@ class Guard:
         login = self._access if isinstance(self._access, Login) else None
         if request.method == "POST" and login and login.has_form and route_path(scope) == "/":
             return await login.sign_in(request)
-        if request.method not in METHODS:
+        form = request.method == "POST" and route_path(scope) in prometheus.FORMS
+        if request.method not in METHODS and not form:
             allow = ", ".join(METHODS)
             raise HTTPError(
                 405, "method-not-allowed", "nothing here can be changed", "GET", {"Allow": allow}
@@ -274,6 +276,13 @@ def _add(headers: MutableHeaders, message: Message) -> None:
         headers.setdefault(name, value)
     headers.setdefault("Cache-Control", "no-store")
     message["headers"] = headers.raw
+
+
+def refusal(scope: Scope, error: HTTPError) -> Response:
+    """Return the answer to a request that is refused, in the form of the API it is for."""
+    if route_path(scope).startswith(prometheus.ROOT):
+        return prometheus.error_response(error)
+    return error_response(error)
 
 
 def error_response(error: HTTPError) -> Response:

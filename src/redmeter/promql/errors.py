@@ -20,6 +20,12 @@ class BadQuery(QueryError):
     kind = "bad_data"
 
 
+class QueryTimeout(QueryError):
+    """The evaluation of a query took too long."""
+
+    kind = "timeout"
+
+
 class UnsupportedQuery(BadQuery):
     """The query uses a feature that is experimental in Prometheus.
 

@@ -60,6 +60,10 @@ class CounterTable:
         """Return their values at some times."""
         return self.grid.at(self.values, times)
 
+    def newest(self, times: Times) -> Floats:
+        """Return their values; those of the newest two seconds are the grand totals."""
+        return self.at(np.where(times >= self.grid.horizon, self.grid.now, times))
+
     def row(self, number: int) -> "CounterTable":
         """Return the table of one row."""
         part = slice(number, number + 1)
@@ -173,14 +177,14 @@ class Intervals:
         vectors, stamps = [], []
         for table in stored.counters:
             limits.check_cells(len(table.labels), len(times))
-            vectors.append(Vector(table.labels, table.at(times), table.present(times)))
+            vectors.append(Vector(table.labels, table.newest(times), table.present(times)))
             known = np.minimum(times, table.grid.horizon) / 1000
             stamps.append(np.broadcast_to(known, vectors[-1].values.shape))
         limits.check_cells(len(stored.natives), len(times))
         for native in stored.natives:
             limits.interrupt()
             present = native.table.row(0).present(times)
-            histograms = native.histograms(native.table.at(times), present[0], gauge=False)
+            histograms = native.histograms(native.table.newest(times), present[0], gauge=False)
             zeros = np.zeros(present.shape)
             vectors.append(Vector([native.labels], zeros, present, histograms[None]))
             known = np.minimum(times, native.table.grid.horizon) / 1000

@@ -56,7 +56,7 @@ def read_names_now(store: Store, pattern: str, kind: str) -> tuple[View, list[st
     reads = [_matching_range(keys, index, precision, pattern) for precision in kept]
     found: set[str] = set()
     for precision, reply in zip(kept, store.ask(reads), strict=True):
-        found.update(_names_of(reply, precision))
+        found.update(names_in(reply, precision))
     return view, sorted(matching(found, pattern))
 
 
@@ -94,7 +94,13 @@ def _ends(start: str, *, alone: bool = False) -> tuple[bytes, bytes]:
     return b"[" + first, end
 
 
-def _names_of(reply: Reply, precision: int) -> Sequence[str]:
+def names_in(reply: Reply, precision: int) -> Sequence[str]:
+    """Return the names in the entries of an index.
+
+    Raises:
+        LimitExceeded: more than MAX_NAMES.
+        StoreError: the reply is an error.
+    """
     if len(raised(reply)) > MAX_NAMES:
         raise LimitExceeded("series", len(reply), MAX_NAMES, _NARROW_PATTERN)
     cut = len(str(precision)) + 1

@@ -8,7 +8,7 @@ from redmeter.analysis.changes import changes
 from redmeter.analysis.explanation import Explanation
 from redmeter.backends import Backend, Groups
 from redmeter.clock import ManualClock
-from redmeter.errors import LimitExceeded
+from redmeter.errors import InvalidValue, LimitExceeded
 from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
 from redmeter.names import parse_name
@@ -18,6 +18,7 @@ from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import window_of
 from redmeter.reading.messages import check_limit
 from redmeter.reading.names import matching
+from redmeter.reading.query_results import QueryResult
 from redmeter.reading.ranking import check, intervals_of, rank_counts
 from redmeter.reading.samples import check_number, window
 from redmeter.reading.selection import (
@@ -184,6 +185,14 @@ class MemoryBackend(Backend):
         now, number = self._clock.wall(), len(sources(messages))
         found = changes(frequencies(messages, now, sliding=True), now)
         return Changes(found, sources=number, compared=number)
+
+    def query(self, promql: str, *_: object) -> QueryResult:
+        """Raise InvalidValue: PromQL is evaluated over a store.
+
+        Raises:
+            InvalidValue: always.
+        """
+        raise InvalidValue(promql, "a meter in memory answers no PromQL: use series() or summary()")
 
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
         totals = Multiset[str]()

@@ -1,0 +1,364 @@
+"""Prometheus' HTTP API over a store, as Grafana's data source "Prometheus" asks it.
+
+    /api/v1/query, /api/v1/query_range, /api/v1/series, /api/v1/labels       GET and POST
+    /api/v1/label/NAME/values, /api/v1/metadata, /api/v1/rules, /api/v1/alerts,
+    /api/v1/status/buildinfo                                                 GET
+
+Answers have Prometheus' form, errors too. Every other path under /api/v1/ is `404 page not found`:
+by that, Grafana knows what to leave out. The evaluator needs an extra, and is imported with the
+first query. Functions here run in threads.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from redmeter.dashboard.cache import Body
+from redmeter.dashboard.errors import HTTPError
+from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
+from redmeter.formats.prometheus_names import COUNTER, SUFFIXES, unescaped
+from redmeter.reading.exports import ExportList
+from redmeter.store import Store
+
+#: Where the API is.
+ROOT = "/api/v1/"
+#: The paths that take POST, with a form.
+FORMS = frozenset(ROOT + name for name in ("query", "query_range", "series", "labels"))
+#: Longest query string or form, bytes.
+MAX_FORM = 256 * 1024
+#: How long a query may take, seconds.
+PATIENCE = 10.0
+#: Queries that are evaluated at once.
+THREADS = 2
+
+#: The version of Prometheus by which Grafana chooses its requests.
+VERSION = "2.55.1"
+_BUILD = ("revision", "branch", "buildUser", "buildDate", "goVersion")
+_TRUNCATED = "results truncated due to limit"
+_FORM = "application/x-www-form-urlencoded"
+
+#: Error type -> status, of those that come from queries.
+_STATUS = {"bad_data": 400, "execution": 422, "timeout": 503}
+
+
+class Parameters:
+    """The parameters of a request; repeated ones, such as match[], have several values."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.pairs = tuple(pairs)
+
+    def one(self, name: str) -> str | None:
+        """Return the first value of a parameter; None where it is missing or empty."""
+        return next((value for key, value in self.pairs if key == name and value), None)
+
+    def all(self, name: str) -> list[str]:
+        """Return all values of a parameter."""
+        return [value for key, value in self.pairs if key == name]
+
+    def limit(self) -> int | None:
+        """Return how many results are wanted at most; None for no limit.
+
+        Raises:
+            APIError: it is no number.
+        """
+        text = self.one("limit")
+        if text is None:
+            return None
+        if not text.isascii() or not text.isdigit() or len(text) > 18:
+            raise APIError(400, "bad_data", 'invalid parameter "limit": give a number, 0 for all')
+        return int(text) or None
+
+
+class APIError(HTTPError):
+    """A request is answered by an error in Prometheus' form."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(status, kind, message, "")
+
+
+class Success(NamedTuple):
+    """The data of an answer, with its notes."""
+
+    data: Any
+    warnings: Sequence[str] = ()
+    infos: Sequence[str] = ()
+
+
+def error_response(error: HTTPError) -> Response:
+    """Return an error in Prometheus' form."""
+    kind = error.kind if isinstance(error, APIError) else _kind_of(error)
+    message = f"{error.message}: {error.fix}" if error.fix else error.message
+    content = json.dumps({"status": "error", "errorType": kind, "error": message})
+    headers = {**error.headers, "Cache-Control": "no-store"}
+    return Response(content, error.status, headers, "application/json")
+
+
+def _kind_of(error: HTTPError) -> str:
+    kinds = {404: "not_found", 500: "internal", 503: "unavailable"}
+    return kinds.get(error.status, "bad_data")
+
+
+def not_found(path: str) -> Response:
+    """Return the answer of a path that Prometheus has, or not, and Redmeter has not."""
+    if path == ROOT + "query_exemplars":  # JSON, or Grafana would take it for a broken server
+        return error_response(APIError(404, "not_found", "exemplars are not stored"))
+    return Response("404 page not found\n", 404, {"Cache-Control": "no-store"}, "text/plain")
+
+
+async def parameters_of(request: Request) -> Parameters:
+    """Read the parameters of a request: of its form, then of its URL.
+
+    Raises:
+        APIError: too long, or not a form.
+    """
+    texts = []
+    if request.method == "POST":
+        media_type = request.headers.get("content-type", _FORM).partition(";")[0].strip().lower()
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_FORM:
+                raise _too_long()
+        if body and media_type != _FORM:
+            raise APIError(415, "bad_data", f"send parameters as {_FORM}")
+        texts.append(bytes(body))
+    texts.append(request.scope.get("query_string", b""))
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        if len(text) > MAX_FORM:
+            raise _too_long()
+        try:
+            pairs += parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict")
+        except (UnicodeDecodeError, ValueError):
+            raise APIError(400, "bad_data", "parameters are not URL-encoded UTF-8") from None
+    return Parameters(pairs)
+
+
+def _too_long() -> APIError:
+    return APIError(413, "bad_data", f"over {MAX_FORM:,} bytes of parameters: ask for less")
+
+
+class PrometheusAPI:
+    """Answers requests about a store. Called in threads.
+
+    Args:
+        store: the store that is read.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._exports = ExportList(store.best_effort())
+
+    def body(self, name: str, parameters: Parameters, arrived: float) -> Body:
+        """Return the body of an answer.
+
+        Args:
+            name: of the endpoint.
+            arrived: when the request arrived, by the monotonic clock.
+
+        Raises:
+            APIError: the request cannot be answered.
+        """
+        try:
+            with self._store.link.bounded(PATIENCE):
+                answer = _ENDPOINTS[name](self, parameters, arrived)
+        except HTTPError:
+            raise
+        except MissingExtra as error:
+            raise APIError(501, "unavailable", str(error)) from None
+        except LimitExceeded as error:
+            raise APIError(422, "execution", str(error)) from None
+        except RedmeterError as error:
+            kind = getattr(error, "kind", "unavailable")
+            raise APIError(_STATUS.get(kind, 503), kind, str(error)) from None
+        content: dict[str, Any] = {"status": "success", "data": answer.data}
+        warnings = [*answer.warnings, *self._exports.store.skipped()]
+        if warnings:
+            content["warnings"] = warnings
+        if answer.infos:
+            content["infos"] = list(answer.infos)
+        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        return Body(text.encode(errors="replace"), "application/json")
+
+    # Queries
+
+    def query(self, parameters: Parameters, arrived: float) -> Success:
+        """Evaluate a query at one time."""
+        from redmeter.promql.parameters import parse_time
+        from redmeter.reading import promql
+
+        moment = parameters.one("time")
+        at = None if moment is None else parse_time("time", moment) / 1000
+        limits = _limits(parameters, arrived)
+        text = _required(parameters, "query")
+        return _result(promql.answer(self._exports, text, at, None, limits), parameters)
+
+    def query_range(self, parameters: Parameters, arrived: float) -> Success:
+        """Evaluate a query over time."""
+        from redmeter.promql.parameters import parse_duration, parse_time
+        from redmeter.reading import promql
+
+        start, end = (
+            parse_time(name, _required(parameters, name)) / 1000 for name in ("start", "end")
+        )
+        step = parse_duration("step", _required(parameters, "step")) / 1000
+        limits = _limits(parameters, arrived)
+        if end < start:
+            raise APIError(
+                400,
+                "bad_data",
+                'invalid parameter "end": end timestamp must not be before start time',
+            )
+        if step <= 0:
+            raise APIError(
+                *(400, "bad_data"),
+                'invalid parameter "step": zero or negative query resolution step widths are not'
+                " accepted. Try a positive integer",
+            )
+        text = _required(parameters, "query")
+        answer = promql.answer(self._exports, text, None, (start, end, step), limits)
+        return _result(answer, parameters, instant=False)
+
+    # Names
+
+    def series(self, parameters: Parameters, _: float) -> Success:
+        """List the label sets that selectors select."""
+        if not parameters.all("match[]"):
+            raise APIError(400, "bad_data", "no match[] parameter provided")
+        rows = [dict(labels) for labels in self._label_sets(parameters)]
+        return _limited(rows, parameters)
+
+    def labels(self, parameters: Parameters, _: float) -> Success:
+        """List the names of labels."""
+        names = {label for labels in self._label_sets(parameters) for label, _ in labels}
+        return _limited(sorted(names), parameters)
+
+    def label_values(self, parameters: Parameters, _: float) -> Success:
+        """List the values of a label; its name is the parameter `label`."""
+        name = unescaped(parameters.one("label") or "")
+        if not name or "\ufffd" in name:
+            raise APIError(400, "bad_data", f'invalid label name: "{name[:80]}"')
+        if name == "__name__" and not parameters.all("match[]"):
+            return _limited(sorted(self._exports.read().views), parameters)
+        pairs = (pair for labels in self._label_sets(parameters) for pair in labels)
+        return _limited(sorted({value for label, value in pairs if label == name}), parameters)
+
+    def metadata(self, parameters: Parameters, _: float) -> Success:
+        """List the types of metrics."""
+        types: dict[str, list[dict[str, str]]] = {}
+        chosen = parameters.one("metric")
+        by_name = self._exports.read().catalog.by_name
+        for name in sorted(by_name):
+            if chosen in (None, name):
+                help_text = _help(by_name[name][0].kind, by_name[name][0].base)
+                types[name] = [{"type": by_name[name][0].kind, "help": help_text, "unit": ""}]
+        limit = parameters.limit()
+        return Success(types if limit is None else dict(list(types.items())[:limit]))
+
+    def _label_sets(self, parameters: Parameters) -> list[tuple[tuple[str, str], ...]]:
+        """Return the label sets that match[] selects, or all; buckets have the label le."""
+        from redmeter.promql.values import with_label
+        from redmeter.reading.promql_source import BUCKET, choose, selectors
+
+        exports = self._exports.read()
+        matches = parameters.all("match[]")
+        unique: dict[tuple[tuple[str, str], ...], None] = {}
+        for matchers in selectors(matches) if matches else [()]:
+            for one in choose(exports, matchers):
+                bucket = one.suffix == BUCKET
+                unique[with_label(one.labels, "le", "+Inf") if bucket else one.labels] = None
+        return list(unique)
+
+    # Constants
+
+    def buildinfo(self, _: Parameters, __: float) -> Success:
+        """Return the version of Prometheus whose API this is."""
+        return Success({"version": VERSION, **dict.fromkeys(_BUILD, "")})
+
+    def rules(self, _: Parameters, __: float) -> Success:
+        """List rules: there are none."""
+        return Success({"groups": []})
+
+    def alerts(self, _: Parameters, __: float) -> Success:
+        """List alerts: there are none."""
+        return Success({"alerts": []})
+
+
+Endpoint = Callable[[PrometheusAPI, Parameters, float], Success]
+_ENDPOINTS: Mapping[str, Endpoint] = {
+    "query": PrometheusAPI.query,
+    "query_range": PrometheusAPI.query_range,
+    "series": PrometheusAPI.series,
+    "labels": PrometheusAPI.labels,
+    "label/{label:path}/values": PrometheusAPI.label_values,
+    "metadata": PrometheusAPI.metadata,
+    "rules": PrometheusAPI.rules,
+    "alerts": PrometheusAPI.alerts,
+    "status/buildinfo": PrometheusAPI.buildinfo,
+}
+#: The endpoints, each a path below ROOT.
+NAMES: Iterable[str] = _ENDPOINTS.keys()
+
+
+def shared_seconds(name: str, parameters: Parameters) -> float:
+    """Return how long an answer is shared."""
+    moving = name == "query" and parameters.one("time") is None
+    return 0.2 if moving or name not in ("query", "query_range") else 1.0
+
+
+def _help(kind: str, base: str) -> str:
+    suffixes = ", ".join(SUFFIXES)
+    views = f", also a classic one with {suffixes}" if kind not in (COUNTER, "gauge") else ""
+    return f"{kind} {base}{views}"
+
+
+def _required(parameters: Parameters, name: str) -> str:
+    value = parameters.one(name)
+    if value is None:
+        raise APIError(400, "bad_data", f'invalid parameter "{name}": it is missing or empty')
+    return value
+
+
+def _limits(parameters: Parameters, arrived: float) -> Any:
+    """Return the limits of a query, which ends PATIENCE after it arrived, or by `timeout`."""
+    from redmeter.promql.errors import QueryTimeout
+    from redmeter.promql.limits import Limits
+    from redmeter.promql.parameters import parse_duration
+
+    text = parameters.one("timeout")
+    seconds = PATIENCE if text is None else min(PATIENCE, parse_duration("timeout", text) / 1000)
+    deadline = arrived + seconds
+
+    def interrupt() -> None:
+        if time.monotonic() > deadline:
+            raise QueryTimeout(
+                f"query timed out after {seconds:g} s. Choose fewer series or a shorter range"
+            )
+
+    return Limits(interrupt=interrupt)
+
+
+def _result(answer: Any, parameters: Parameters, *, instant: bool = True) -> Success:
+    from redmeter.promql.answers import as_data
+
+    data = as_data(answer, instant=instant)
+    warnings = list(answer.warnings)
+    limit = parameters.limit()
+    if limit is not None and data["resultType"] in ("vector", "matrix"):
+        if len(data["result"]) > limit:
+            warnings.append(_TRUNCATED)
+        data["result"] = data["result"][:limit]
+    return Success(data, warnings, answer.infos)
+
+
+def _limited(rows: list[Any], parameters: Parameters) -> Success:
+    limit = parameters.limit()
+    if limit is None or len(rows) <= limit:
+        return Success(rows)
+    return Success(rows[:limit], [_TRUNCATED])

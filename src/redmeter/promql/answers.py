@@ -1,0 +1,105 @@
+"""Answers as Prometheus' HTTP API writes them, and as series of samples."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from redmeter.promql import nodes
+from redmeter.promql.evaluator import Answer
+from redmeter.promql.histogram import Bucket, Histogram
+from redmeter.promql.values import Labels, Vector, format_float
+
+#: A sample: milliseconds, and its value.
+Sample = tuple[int, float | Histogram]
+
+
+def series_of(answer: Answer) -> Iterator[tuple[Labels, list[Sample]]]:
+    """Yield the series of an answer, which is no text, with their samples."""
+    value = answer.value
+    if isinstance(value, np.ndarray):
+        times = answer.times.tolist()
+        yield (), list(zip(times, value.tolist(), strict=True))
+    elif isinstance(value, Vector):
+        for row, labels in enumerate(value.labels):
+            histograms = None if value.histograms is None else value.histograms[row]
+            columns = np.flatnonzero(value.present[row])
+            times = answer.times[columns].tolist()
+            yield labels, _samples(times, value.values[row, columns].tolist(), columns, histograms)
+    elif isinstance(value, list):
+        for one in value:
+            columns = np.arange(len(one.times))
+            times, values = one.times.tolist(), one.values.tolist()
+            yield one.labels, _samples(times, values, columns, one.histograms)
+
+
+def _samples(times: list[int], values: list[float], columns: Any, histograms: Any) -> list[Sample]:
+    samples: list[Sample] = list(zip(times, values, strict=True))
+    if histograms is not None:
+        for place, column in enumerate(columns.tolist()):
+            if histograms[column] is not None:
+                samples[place] = times[place], histograms[column]
+    return samples
+
+
+def as_data(answer: Answer, *, instant: bool) -> dict[str, Any]:
+    """Return an answer as the `data` of Prometheus' HTTP API.
+
+    Args:
+        instant: whether the query was evaluated at one time.
+    """
+    if isinstance(answer.value, str):
+        return {"resultType": "string", "result": [seconds(int(answer.times[0])), answer.value]}
+    if instant and answer.kind is nodes.Kind.SCALAR:
+        ((_, (sample,)),) = series_of(answer)
+        return {"resultType": "scalar", "result": _pair(sample)}
+    if instant and answer.kind is nodes.Kind.VECTOR:
+        vector = [
+            {"metric": dict(labels), _key(sample): _pair(sample)}
+            for labels, (sample,) in series_of(answer)
+        ]
+        return {"resultType": "vector", "result": vector}
+    return {"resultType": "matrix", "result": [_row(*each) for each in series_of(answer)]}
+
+
+def _row(labels: Labels, samples: list[Sample]) -> dict[str, Any]:
+    row: dict[str, Any] = {"metric": dict(labels)}
+    for sample in samples:
+        row.setdefault(f"{_key(sample)}s", []).append(_pair(sample))
+    return row
+
+
+def _key(sample: Sample) -> str:
+    return "histogram" if isinstance(sample[1], Histogram) else "value"
+
+
+def _pair(sample: Sample) -> list[Any]:
+    time, value = sample
+    if isinstance(value, Histogram):
+        return [seconds(time), _histogram(value)]
+    return [seconds(time), format_float(value)]
+
+
+def seconds(milliseconds: int) -> float:
+    """Return a time in seconds, a whole number where it is one."""
+    whole, rest = divmod(milliseconds, 1000)
+    return whole if not rest else milliseconds / 1000
+
+
+def _histogram(histogram: Histogram) -> dict[str, Any]:
+    buckets = [
+        [
+            _boundaries(bucket),
+            *(format_float(n) for n in (bucket.lower, bucket.upper, bucket.count)),
+        ]
+        for bucket in histogram.buckets()
+    ]
+    numbers = {"count": format_float(histogram.count), "sum": format_float(histogram.sum)}
+    return {**numbers, "buckets": buckets} if buckets else numbers
+
+
+def _boundaries(bucket: Bucket) -> int:
+    """Return 0 if the upper bound is in the bucket, 1 if the lower is, 2 if none is, 3 if both."""
+    if bucket.lower_inclusive:
+        return 3 if bucket.upper_inclusive else 1
+    return 0 if bucket.upper_inclusive else 2

@@ -1,0 +1,185 @@
+"""PromQL over a store: counters, gauges and histograms under their names for Prometheus."""
+
+import math
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from redmeter import InvalidValue, Meter, QueryHistogram, QueryResult
+from redmeter.promql.errors import BadQuery, QueryError
+from redmeter.reading import promql_source
+from redmeter.testing import MemoryMeter
+from support.stores import OpenMeter
+
+
+def values(result: QueryResult) -> dict[tuple[tuple[str, str], ...], Any]:
+    """Return the values of an instant query by labels."""
+    assert result.kind == "vector"
+    return {tuple(sorted(one.labels.items())): one.samples[0].value for one in result.series}
+
+
+def settled(meter: Meter, query: str) -> QueryResult:
+    """Return the result for a time whose events have all arrived."""
+    return meter.query(query, at=time.time() - 5)
+
+
+@pytest.fixture
+def meter(open_meter: OpenMeter) -> Meter:
+    """A meter with events of the last minutes."""
+    meter = open_meter()
+    now = time.time()
+    meter.count("signups", 5, at=now - 200)
+    meter.count("signups", 7, at=now - 100)
+    for route, amount in (("/", 60), ("/cart", 30)):
+        meter.count("http_requests", amount, labels={"route": route}, at=now - 100)
+    meter.count("a.b-c", 1, at=now - 100)
+    for value in range(1, 101):
+        meter.observe("checkout_seconds", value / 100, labels={"shop": "eu"}, at=now - 100)
+    meter.gauge("queue", labels={"le": "x"}).set(4)
+    meter.gauge("signups").set(3)
+    return meter
+
+
+def test_counters_have_their_totals_and_exact_increases(meter: Meter) -> None:
+    """By label set; a dot is an underscore."""
+    assert values(meter.query("signups_total")) == {(("__name__", "signups_total"),): 12}
+    assert values(settled(meter, "increase(signups_total[1h])")) == {(): pytest.approx(12)}
+    by_route = settled(meter, 'sum by (route) (increase(http_requests_total{route=~"/.*"}[10m]))')
+    assert values(by_route) == {(("route", "/"),): 60, (("route", "/cart"),): 30}
+    assert values(meter.query("a_b_c_total")) == {(("__name__", "a_b_c_total"),): 1}
+
+
+def test_a_gauge_yields_its_name_to_a_counter(meter: Meter) -> None:
+    """And keeps its labels, which are reserved only in histograms."""
+    assert values(meter.query("signups_gauge")) == {(("__name__", "signups_gauge"),): 3}
+    assert meter.query("signups").series == ()
+    assert values(meter.query("max_over_time(queue[5m])")) == {(("le", "x"),): 4}
+
+
+def test_histograms_have_quantiles_counts_and_sums(meter: Meter) -> None:
+    """Native, and by classic buckets."""
+    query = "histogram_quantile(0.5, sum by (le) (increase(checkout_seconds_bucket[10m])))"
+    assert values(settled(meter, query))[()] == pytest.approx(0.5, rel=0.045)
+    assert values(settled(meter, "increase(checkout_seconds_count[10m])")) == {
+        (("shop", "eu"),): 100
+    }
+    sums = values(settled(meter, "increase(checkout_seconds_sum[10m])"))
+    assert sums == {(("shop", "eu"),): pytest.approx(50.5)}
+    # Where a histogram stores fractional amounts, its sum is a counter.
+    assert values(settled(meter, "increase(checkout_seconds_total[10m])")) == sums
+    (histogram,) = values(settled(meter, "increase(checkout_seconds[10m])")).values()
+    assert isinstance(histogram, QueryHistogram)
+    assert histogram.count == 100
+    assert sum(bucket.count for bucket in histogram.buckets) == pytest.approx(100)
+    assert all(b.lower < b.upper for b in histogram.buckets)
+    buckets = values(settled(meter, "increase(checkout_seconds_bucket[10m])"))
+    bounds = {float(dict(labels)["le"]): count for labels, count in buckets.items()}
+    assert bounds[math.inf] == 100
+    assert len(bounds) <= 66
+    infinite = settled(meter, 'increase(checkout_seconds_bucket{le="+Inf"}[10m])')
+    assert list(values(infinite).values()) == [100]
+
+
+def test_a_query_over_time_has_samples_by_step(meter: Meter) -> None:
+    """From `since` to `until`, or the time that ends now."""
+    now = math.floor(time.time())
+    result = meter.query("increase(signups_total[1h])", since=now - 65, until=now - 5, step="30s")
+    assert result.kind == "matrix"
+    assert [sample.time for sample in result.series[0].samples] == [now - 65, now - 35, now - 5]
+    assert [sample.value for sample in result.series[0].samples] == pytest.approx([12] * 3)
+    assert len(meter.query("vector(1)", last="100s").series[0].samples) in (100, 101)
+    at = datetime.now(UTC)
+    assert meter.query("time()", at=at).series[0].samples[0].value == pytest.approx(at.timestamp())
+    assert meter.query('"text"').text == "text"
+    assert meter.query("time()").kind == "scalar"
+    assert meter.query("signups_total[1h]").kind == "matrix"
+
+
+def test_selectors_find_names_by_pattern(meter: Meter) -> None:
+    """As metric browsers ask for all of them."""
+    names = {one.labels["__name__"] for one in meter.query('{__name__=~".+",}').series}
+    assert names >= {"signups_total", "queue", "checkout_seconds", "checkout_seconds_bucket"}
+    assert meter.query('{__name__=~"nothing.*"}').series == ()
+    assert meter.query("nothing").series == ()
+
+
+def test_a_series_appears_with_its_first_count(meter: Meter) -> None:
+    """Its increase is complete, and there is nothing before."""
+    now = time.time()
+    assert meter.query("increase(signups_total[10m])", at=now - 10_000).series == ()
+    assert meter.query("signups_total", at=now - 10_000).series == ()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"until": 5},
+        {"step": 5},
+        {"last": "2x"},
+        {"last": -1},
+        {"at": 5, "last": 5},
+        {"since": 5, "last": 5},
+        {"since": 0, "step": 0},
+    ],
+)
+def test_times_that_contradict_each_other_are_refused(
+    options: dict[str, Any], open_meter: OpenMeter
+) -> None:
+    """With an error that names them."""
+    with pytest.raises(InvalidValue):
+        open_meter().query("time()", **options)
+
+
+def test_errors_of_queries(open_meter: OpenMeter) -> None:
+    """Syntax, limits, and meters that answer none."""
+    meter = open_meter()
+    with pytest.raises(BadQuery):
+        meter.query("sum(")
+    with pytest.raises(QueryError, match="11,000"):
+        meter.query("time()", since=0, until=20_000, step=1)
+    with pytest.raises(TypeError):
+        meter.query(b"x")  # type: ignore[arg-type]
+    assert Meter("off").query("x").series == ()
+    with pytest.raises(InvalidValue):
+        MemoryMeter().query("x")
+
+
+def test_labels_that_prometheus_reserves_are_renamed(open_meter: OpenMeter) -> None:
+    """And series that become one are exported once."""
+    meter = open_meter()
+    meter.observe("h", 1, labels={"le": "x", "quantile": "y", "__z": "z"})
+    (labels,) = (one.labels for one in meter.query("h").series)
+    assert labels == {
+        "__name__": "h",
+        "exported_le": "x",
+        "exported_quantile": "y",
+        "exported___z": "z",
+    }
+    meter.count("c.d", 1)
+    meter.count("c_d", 2)
+    assert values(meter.query("c_d_total")) == {(("__name__", "c_d_total"),): 1}
+
+
+def test_foreign_keys_are_left_out(open_meter: OpenMeter, client: Any) -> None:
+    """A key of another type does not fail the query."""
+    meter = open_meter()
+    for name in ("x", "y"):
+        meter.count(name)
+    client.delete("redmeter:count:1:x")
+    client.set("redmeter:count:1:x", "not a hash")
+    assert len(meter.query('{__name__=~"[xy]_total"}').series) == 1
+
+
+def test_more_histograms_than_a_query_reads_are_refused(
+    open_meter: OpenMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the remedy."""
+    monkeypatch.setattr(promql_source, "MAX_HISTOGRAMS", 1)
+    meter = open_meter()
+    for shop in "ab":
+        meter.observe("h", 1, labels={"shop": shop})
+    with pytest.raises(QueryError, match="matchers"):
+        meter.query("h")
+    assert len(meter.query('h{shop="a"}').series) == 1

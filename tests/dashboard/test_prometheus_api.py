@@ -1,0 +1,237 @@
+"""Prometheus' HTTP API at the page's address, as Grafana's stock data source asks it."""
+
+import sys
+import time
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from redmeter import Meter
+from redmeter.dashboard import Dashboard, prometheus
+from support.asking import asking
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+class Client:
+    """Asks the API by GET or POST, as a data source is set to.
+
+    Args:
+        dashboard: the application.
+        method: of the requests that may be either.
+    """
+
+    def __init__(self, dashboard: Any, method: str) -> None:
+        self.dashboard, self.method = dashboard, method
+
+    def raw(self, path: str, method: str = "GET", **parameters: Any) -> httpx.Response:
+        """Make a request."""
+        text = urlencode({name.rstrip("_"): value for name, value in parameters.items()}, True)
+        text = text.replace("match%5B%5D", "match[]").replace("match=", "match[]=")
+        with asking(self.dashboard) as client:
+            if method == "POST":
+                return client.post(path, content=text.encode(), headers=FORM)
+            return client.get(f"{path}?{text}" if text else path)
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        """Return the data of a successful answer to GET."""
+        return self.success(self.raw(f"/api/v1/{path}", **parameters))
+
+    def ask(self, path: str, **parameters: Any) -> Any:
+        """Return the data of a successful answer to the chosen method."""
+        return self.success(self.raw(f"/api/v1/{path}", self.method, **parameters))
+
+    def success(self, response: httpx.Response) -> Any:
+        """Return the data of a successful answer."""
+        body = response.json()
+        assert response.status_code == 200, body
+        assert body["status"] == "success"
+        return body["data"]
+
+
+@pytest.fixture(params=["POST", "GET"])
+def client(request: pytest.FixtureRequest, dashboard: Dashboard, filled: Meter) -> Client:
+    """A client of a page whose store has something of everything."""
+    filled.flush()
+    return Client(dashboard, request.param)
+
+
+def test_save_and_test(client: Client) -> None:
+    """The requests by which Grafana checks a data source, and what it is."""
+    data = client.ask("query", query="1+1", time=4)
+    assert data == {"resultType": "scalar", "result": [4, "2"]}
+    build = client.get("status/buildinfo")
+    assert build["version"].startswith("2.")
+    assert "features" not in build
+    for path in ("status/flags", "rules/test/test", "nothing", "format_query"):
+        response = client.raw(f"/api/v1/{path}")
+        assert response.status_code == 404
+        assert "page not found" in response.text
+    assert client.get("rules") == {"groups": []}
+    assert client.get("alerts") == {"alerts": []}
+    exemplars = client.raw("/api/v1/query_exemplars", query="test", start=0, end=1)
+    assert (exemplars.status_code, exemplars.json()["status"]) == (404, "error")
+
+
+def test_explore_and_metrics_browser(client: Client) -> None:
+    """Names, labels and values, all of them and of one metric."""
+    end = time.time()
+    window = {"start": end - 3600, "end": end}
+    names = client.get("label/__name__/values", **window, limit=40000)
+    assert names == sorted(names)
+    assert {"hits_total", "queue_length", "cart_value", "cart_value_bucket"} <= set(names)
+    assert set(client.ask("labels", **window, limit=0)) >= {"__name__", "route", "status", "le"}
+    match = 'http_requests_total{route="/"}'
+    assert client.ask("labels", **window, match=match) == [
+        *("__name__", "method", "route", "status")
+    ]
+    everything = '{__name__=~".+",}'
+    chosen = client.get("label/__name__/values", **window, match=everything)
+    assert chosen == names
+    metadata = client.get("metadata", limit=40000)
+    assert metadata["hits_total"][0]["type"] == "counter"
+    assert metadata["queue_length"][0]["type"] == "gauge"
+    assert metadata["cart_value"][0]["type"] == "histogram"
+    assert set(metadata["cart_value"][0]) == {"type", "help", "unit"}
+    assert list(client.get("metadata", metric="hits_total")) == ["hits_total"]
+
+
+def test_variables(client: Client) -> None:
+    """label_values(), of the new style and of the old, and query_result()."""
+    values = client.get("label/status/values", match="http_requests_total")
+    assert values == ["2xx", "5xx"]
+    rows = client.ask("series", match=['http_requests_total{status="2xx"}', "hits_total"])
+    assert {row["__name__"] for row in rows} == {"http_requests_total", "hits_total"}
+    assert {"__name__": "cart_value_bucket", "le": "+Inf"} in client.ask(
+        "series", match="cart_value_bucket"
+    )
+    assert client.get("label/U__a_2e_b/values") == []
+    assert client.ask("query", query="count(http_requests_total)")["result"][0]["value"][1] == "8"
+
+
+def test_panels(client: Client) -> None:
+    """Ranges with decimals, matrices of texts."""
+    end = time.time() - 3
+    end -= end % 15
+    data = client.ask(
+        *("query_range",),
+        query="sum by (status) (increase(http_requests_total[1h]))",
+        start=f"{end - 60:.3f}",
+        end=f"{end + 60:.3f}",
+        step="15",
+    )
+    assert data["resultType"] == "matrix"
+    assert {row["metric"]["status"] for row in data["result"]} == {"2xx", "5xx"}
+    for row in data["result"]:
+        for at, value in row["values"]:
+            assert at % 15 == 0
+            float(value)
+    (native,) = client.ask("query", query="cart_value")["result"]
+    _, histogram = native["histogram"]
+    assert float(histogram["count"]) >= 2
+    assert all(len(bucket) == 4 and bucket[0] == 0 for bucket in histogram["buckets"])
+    matrix = client.ask("query", query="queue_length[5m]")
+    assert matrix["resultType"] == "matrix"
+
+
+def test_answers_that_are_cut_carry_a_warning(client: Client) -> None:
+    """By the parameter limit."""
+    for path, parameters in (
+        ("labels", {}),
+        ("series", {"match": '{__name__=~".+"}'}),
+        ("query", {"query": "http_requests_total"}),
+    ):
+        body = client.raw(f"/api/v1/{path}", client.method, **parameters, limit=1).json()
+        rows = body["data"]["result"] if path == "query" else body["data"]
+        assert len(rows) == 1
+        assert body["warnings"] == ["results truncated due to limit"]
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "status", "kind", "text"),
+    [
+        ("query", {}, 400, "bad_data", "query"),
+        ("query", {"query": "sum("}, 400, "bad_data", "parse error"),
+        ("query", {"query": "1", "time": "x"}, 400, "bad_data", "timestamp"),
+        ("query", {"query": "1", "timeout": "x"}, 400, "bad_data", "duration"),
+        ("query", {"query": "1", "limit": "x"}, 400, "bad_data", "limit"),
+        ("query", {"query": "x" * 70_000}, 400, "bad_data", "65,536"),
+        ("query", {"query": "x" * 300_000}, 413, "bad_data", "bytes"),
+        ("query", {"query": 'label_replace(up, "~", "$1"'}, 400, "bad_data", ""),
+        ("query", {"query": "vector(1)", "timeout": "0"}, 503, "timeout", "shorter range"),
+        (
+            *("query", {"query": 'label_replace(vector(1), "", "$1", "x", ".*")'}),
+            *(422, "execution", "label name"),
+        ),
+        ("series", {}, 400, "bad_data", "no match[]"),
+        ("series", {"match": "rate(x[5m])"}, 400, "bad_data", "selector"),
+        ("labels", {"match": "{}"}, 400, "bad_data", ""),
+    ],
+)
+def test_refusals_have_prometheus_form(
+    client: Client, path: str, parameters: dict[str, Any], status: int, kind: str, text: str
+) -> None:
+    """With a type, and a text that names the remedy."""
+    long = len(str(parameters)) > 10_000
+    response = client.raw(f"/api/v1/{path}", "POST" if long else client.method, **parameters)
+    body = response.json()
+    assert (response.status_code, body["status"], body["errorType"]) == (status, "error", kind)
+    assert text in body["error"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "text"),
+    [
+        (0, 20_000, 1, "exceeded maximum resolution of 11,000 points"),
+        (10, 0, 1, "end timestamp must not be before start time"),
+        (0, 10, 0, "zero or negative query resolution step widths are not accepted"),
+        (0, 10, "", "step"),
+        ("2026-11-23T12:00:00Z", "2026-11-23", "1m", "timestamp"),
+    ],
+)
+def test_ranges_that_are_refused(
+    dashboard: Dashboard, start: Any, end: Any, step: Any, text: str
+) -> None:
+    """In the words that Grafana's users know."""
+    client = Client(dashboard, "POST")
+    response = client.raw(
+        "/api/v1/query_range", "POST", query="time()", start=start, end=end, step=step
+    )
+    assert response.status_code in (400, 422)
+    assert text in response.json()["error"]
+
+
+def test_the_access_rules_of_the_page_hold(server: Any) -> None:
+    """Refused in Prometheus' form; POST is for queries alone."""
+    closed = Dashboard(server.url, access=lambda _: False)
+    response = Client(closed, "POST").raw("/api/v1/query", "POST", query="1")
+    assert (response.status_code, response.json()["status"]) == (403, "error")
+    closed.close()
+    opened = Dashboard(server.url, access="open")
+    for path in ("rules", "metadata", "label/x/values", "nothing"):
+        assert Client(opened, "POST").raw(f"/api/v1/{path}", "POST").status_code == 405
+    with asking(opened) as client:
+        assert client.post("/api/v1/query", json={}).status_code == 415
+    opened.close()
+    off = Dashboard("off", access="open")
+    assert Client(off, "POST").raw("/api/v1/query", query="1").status_code == 503
+
+
+def test_a_missing_extra_is_named(dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs it."""
+    for name in [name for name in sys.modules if name.startswith("redmeter.promql")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("redmeter.reading.promql", "redmeter.reading.promql_source"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "promql_parser", None)
+    response = Client(dashboard, "GET").raw("/api/v1/query", query="1")
+    assert response.status_code == 501
+    assert 'pip install "redmeter[prometheus]"' in response.json()["error"]
+
+
+def test_at_most_so_many_queries_run_at_once(dashboard: Dashboard) -> None:
+    """The others wait, and the page has threads of its own."""
+    assert dashboard._queries is not dashboard._shared
+    assert dashboard._queries._most == prometheus.THREADS
