@@ -16,8 +16,8 @@ from redmeter.reading import (
     aggregates,
     distributions,
     explain,
+    logs,
     marks,
-    messages,
     ranking,
     samples,
     statistics,
@@ -104,7 +104,7 @@ class Backend:
         return []
 
     def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
-        messages.check_limit(limit)
+        logs.check_limit(limit)
         return []
 
     def common(self, logger: str, severity: str | None) -> list[Frequency]:
@@ -187,16 +187,16 @@ class StoreBackend(Backend):
         return marks.read_marks(self._store, since=since, until=until)
 
     def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
-        return messages.read_recent(self._store, logger, severity=severity, limit=limit)
+        return logs.read_recent(self._store, logger, severity=severity, limit=limit)
 
     def common(self, logger: str, severity: str | None) -> list[Frequency]:
-        return messages.read_common(self._store, logger, severity=severity)
+        return logs.read_common(self._store, logger, severity=severity)
 
     def loggers(self) -> list[LogSource]:
-        return messages.read_loggers(self._store)
+        return logs.read_loggers(self._store)
 
     def changes(self, logger: str | None) -> Changes:
-        return messages.read_changes(self._store, logger)
+        return logs.read_changes(self._store, logger)
 
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
         return self._run(lambda keys: aggregates.read_total(keys, selector))

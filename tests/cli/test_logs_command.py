@@ -9,7 +9,7 @@ import pytest
 
 from redmeter import Meter
 from redmeter.keys import HOUR, slice_start
-from redmeter.reading import messages as reading
+from redmeter.reading import logs as reading
 from support.commands import Done, is_clean, plain
 from support.listings import log_common
 

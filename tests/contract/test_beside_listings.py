@@ -9,11 +9,11 @@ from redmeter import Meter, book
 from redmeter.forgetting import forget
 from redmeter.format.message import LIFE
 from redmeter.keys import HOUR
-from redmeter.reading.messages import read_common
+from redmeter.reading.logs import read_common
 from redmeter.reading.statistics import read_statistics
-from redmeter.reading.talk import read_talk
 from redmeter.store import Store
 from support import listings
+from support.logs import read_log_overview
 from support.servers import Server
 from support.stores import SetTime
 
@@ -151,7 +151,7 @@ def test_the_page_reads_hours_of_both(conn: Any, bare: Store) -> None:
     """Of all loggers, by the index, and of one."""
     book.log_common(conn, "app", "hello")
     listings.log_common(conn, "app", "hello", hour=int(texts(conn, f"{KEY}:start")[0] or 0))
-    for talk in (read_talk(bare), read_talk(bare, logger="app")):
+    for talk in (read_log_overview(bare), read_log_overview(bare, logger="app")):
         assert [f.count for f in talk.frequent] == [2]
 
 

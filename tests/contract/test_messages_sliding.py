@@ -15,13 +15,13 @@ from redmeter.format import message
 from redmeter.format.message import OTHER, Group, LogHour
 from redmeter.format.steps import ALL, STEPS, is_complete, parse, windows
 from redmeter.keys import HOUR, STEP, slice_start
-from redmeter.reading.messages import read_changes
-from redmeter.reading.talk import read_talk
+from redmeter.reading.logs import read_changes
 from redmeter.shards import ShardedKeys
 from redmeter.store import Store
 from redmeter.testing import MemoryMeter
 from redmeter.types import Batch, Outcome
 from support.fixed_time import FixedTime
+from support.logs import read_log_overview
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, send, server_time
 
@@ -276,7 +276,7 @@ def test_the_minute_of_the_hour_makes_no_difference(
         clock.now = event[0]
         write(store, event, name="app:error")
     clock.now = now
-    found = read_talk(store)
+    found = read_log_overview(store)
     wanted = {"gone": ("gone", 0, 60, True), "spiking": ("spiking", 30, 3, True)}
     assert told(found.changes) == told(read_changes(store)) == wanted
     passed = minute % 5
@@ -319,12 +319,12 @@ def test_changes_are_those_of_sliding_hours(open_meter: OpenMeter, client: Any, 
         *[(now - n * 60.0, "steady") for n in range(1, 120)],
         *[(now - 60.0, f"often {n} {'long ' * 20}") for n in range(more)] * 99,
     )
-    for found in (meter.changes("app"), meter.changes(), read_talk(store).changes):
+    for found in (meter.changes("app"), meter.changes(), read_log_overview(store).changes):
         by_pattern = told(found)
         assert by_pattern["gone"] == ("gone", 0, 60, True)
         assert by_pattern["spiking"] == ("spiking", 30, 3, True)
     assert meter.changes().clock_hours == 0
-    assert read_talk(store).clock_hours == 0
+    assert read_log_overview(store).clock_hours == 0
 
 
 def test_what_other_programs_count_is_compared_by_clock_hours(
@@ -336,11 +336,11 @@ def test_what_other_programs_count_is_compared_by_clock_hours(
     book.log_common(client, "theirs", "b")
     meter.log("both", "c")
     book.log_common(client, "both", "c")
-    for found in (meter.changes(), read_talk(meter._store)):  # type: ignore[arg-type]
+    for found in (meter.changes(), read_log_overview(meter._store)):  # type: ignore[arg-type]
         assert found.clock_hours == 2
     sliding = {
         f.pattern: (f.count, f.sliding)
-        for f in read_talk(meter._store).frequent  # type: ignore[arg-type]
+        for f in read_log_overview(meter._store).frequent  # type: ignore[arg-type]
     }
     assert sliding == {"a": (1, True), "b": (1, False), "c": (2, False)}
     assert [f.sliding for f in meter.common("ours")] == [False]  # which is of clock hours
@@ -356,11 +356,11 @@ def test_errors_are_counted_by_sliding_hours_where_all_are(
     now = server_time(client)
     events = [*[(now - 30 * 60, "a")] * 3, *[(now - 70 * 60, "b")] * 12]
     write(store, *events, name="app:error")
-    found = read_talk(store)
+    found = read_log_overview(store)
     assert (found.errors, found.errors_before, found.errors_sliding) == (3, 12, True)
     assert 12 <= found.errors_expected <= 13
     client.zadd("redmeter:messages:", {"db:error": now})
     client.zadd("redmeter:common:db:error", {"x": 5})
-    found = read_talk(store)
+    found = read_log_overview(store)
     assert not found.errors_sliding
     assert found.errors >= 5

@@ -18,10 +18,10 @@ from redmeter.reading.label_sets import MAX_MERGED
 from redmeter.reading.listing import MAX_LISTED, Listing, listing
 from redmeter.reading.overview import PANELS_SECONDS, Watch, read_overview
 from redmeter.reading.routes import MAX_READ
-from redmeter.reading.talk import read_talk
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run
+from support.logs import read_log_overview
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time
 
@@ -232,17 +232,17 @@ def test_errors_of_this_hour_and_of_the_one_before(
     store = open_store()
     number = read_overview(store, 60).numbers.logged
     assert (number.value, number.before) == (4, 0)
-    found = read_talk(store)
+    found = read_log_overview(store)
     assert found.frequent[0].pattern == "one"
     assert found.frequent[0].count == 2
     assert {change.what for change in found.changes} == {"new"}
     assert [message.text for message in found.recent][:2] == ["fine", "lost 3"]
     assert len(found.recent) == 5
-    only = read_talk(store, logger="jobs")
+    only = read_log_overview(store, logger="jobs")
     assert {f.logger for f in only.frequent} == {"jobs"}
     assert [message.text for message in only.recent] == ["fine", "lost 3"]
-    assert [m.text for m in read_talk(store, severities=["critical"]).recent] == ["lost 3"]
-    failures = read_talk(store, severities=["critical", "error"])
+    assert [m.text for m in read_log_overview(store, severities=["critical"]).recent] == ["lost 3"]
+    failures = read_log_overview(store, severities=["critical", "error"])
     assert [m.text for m in failures.recent] == ["lost 3", "one", "two", "one"]
     assert failures.errors == 4
 
@@ -278,7 +278,7 @@ def test_two_round_trips_whatever_is_shown(
         assert len(seen) == 6
         read_detail(store, "http_request_seconds", precision)
         assert len(seen) == 8
-        read_talk(store)
+        read_log_overview(store)
         assert len(seen) <= 10
     assert found.pages.examined == found.pages.of == 300
     assert (pages.timed_read, pages.timed) == (MAX_READ, 100)

@@ -20,9 +20,8 @@ from redmeter.format.packed_text import parse_moments
 from redmeter.format.statistics import MEMBERS, merged
 from redmeter.health.writers import parse_writers
 from redmeter.keys import MAX_TIME
-from redmeter.reading.messages import frequencies_of, seen_of, sources_of
+from redmeter.reading.log_counts import hourly, sliding, sources_of, times
 from redmeter.reading.samples import Grid, counts_of, number_of, value_of
-from redmeter.reading.sliding import slid
 from redmeter.store.config import read_meta
 from redmeter.types import Frequency
 from support.fuzzing import (
@@ -148,7 +147,7 @@ def test_a_mark_has_a_time_in_reach_and_a_label_or_is_none(member: bytes) -> Non
 @given(mutated_bytes(SEEN))
 def test_what_is_known_of_a_pattern_has_finite_times_or_none(value: bytes) -> None:
     """Both, or neither."""
-    first, last, _ = seen_of(value)
+    first, last, _ = times(value)
     assert (first is None) is (last is None)
     assert first is None or (math.isfinite(first) and math.isfinite(last or 0.0))
 
@@ -169,8 +168,8 @@ def test_frequencies_fit_a_number(
 ) -> None:
     """Whatever the scores are, and whichever hours they are said to be of."""
     flat = [part for pair in scored for part in pair]
-    for one in frequencies_of(("shop", "error"), [flat, flat, start, before], NOW):
-        known = one.known(*seen_of(seen))
+    for one in hourly(("shop", "error"), [flat, flat, start, before], NOW):
+        known = one.known(*times(seen))
         assert 0 <= known.count <= MOST
         assert 0 <= known.before <= MOST
     for source in sources_of(flat):
@@ -186,7 +185,7 @@ def test_frequencies_fit_a_number(
 def test_sliding_frequencies_fit_a_number(steps: dict[str, bytes], counts: tuple[int, int]) -> None:
     """Whatever the counts by five minutes are."""
     hourly = [Frequency("shop", "error", "a", *counts, None, None, "")]
-    for one in slid(("shop", "error"), hourly, steps, NOW):
+    for one in sliding(("shop", "error"), hourly, steps, NOW):
         assert 0 <= one.count <= MOST
         assert 0 <= one.before <= MOST
 
@@ -260,7 +259,7 @@ def work_on_all(text: str) -> None:
     hour_of(data, NOW)
     parse_entry(data)
     mark.parse(data)
-    seen_of(data)
+    times(data)
     with contextlib.suppress(IncompatibleStore):
         read_meta({b"format": b"1", b"partitions": b"1", b"retention": data, b"version": data}, 1)
     parse_writers(NOW, [[b"a", b"1699999999"], [b"a", data], [b"a", data]])

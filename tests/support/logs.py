@@ -1,6 +1,11 @@
 """What a meter has of a log, and a value that cannot be logged."""
 
+from typing import Any
+
 from redmeter import Meter
+from redmeter.reading.log_overview import LogOverview, log_overview
+from redmeter.store import Store
+from redmeter.store.query import run
 
 
 class Raising:
@@ -22,3 +27,8 @@ def texts(meter: Meter, logger: str = "app.jobs") -> list[str]:
     """Return the newest messages of a logger, the newest first."""
     meter.flush()
     return [message.text for message in meter.recent(logger)]
+
+
+def read_log_overview(store: Store, **options: Any) -> LogOverview:
+    """Return the log at a glance, as the page reads it."""
+    return run(store, lambda _: log_overview(store.keys, **options))[1]

@@ -26,7 +26,7 @@ from redmeter.cli.app import (
 )
 from redmeter.errors import InvalidSetting, InvalidValue
 from redmeter.format.message import SEVERITY, check_logger, severity_of
-from redmeter.reading import messages as reading
+from redmeter.reading import logs as reading
 from redmeter.store import Store
 from redmeter.types import Change, Frequency, LogSource, Message
 

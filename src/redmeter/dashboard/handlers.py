@@ -20,12 +20,12 @@ from redmeter.reading import curves, http, listing
 from redmeter.reading import detail as reading_detail
 from redmeter.reading import overview as reading_overview
 from redmeter.reading.aggregates import read_counter, read_forecast, read_gauge, read_summary
+from redmeter.reading.log_overview import log_overview
 from redmeter.reading.marks import read_marks_now
 from redmeter.reading.names import read_names_now
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row
 from redmeter.reading.samples import window
-from redmeter.reading.talk import talk
 from redmeter.reading.top import top as rank
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
 from redmeter.store import Store
@@ -170,7 +170,7 @@ def summary(store: Store, values: Values) -> schemas.SummaryAnswer:
 def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
     """Answer /api/messages."""
     logger, severities, limit = values["logger"], values["severity"], values["limit"]
-    view, found = run(store, lambda _: talk(store.keys, logger, severities, limit))
+    view, found = run(store, lambda _: log_overview(store.keys, logger, severities, limit))
     return convert(
         schemas.MessagesAnswer,
         found,

@@ -4,7 +4,7 @@
     samples.py     samples of counters and gauges on a grid of intervals, grand totals
     distributions.py  distributions of histograms, as a Spread (spread.py)
     statistics.py  histograms by hour
-    messages.py    logs: the newest messages, patterns, and changes
+    logs.py        the newest messages, patterns, and changes of logs (log_counts.py)
     marks.py       marks, such as deploys
     forecasts.py   expected ranges
     names.py       the names of all series
@@ -15,12 +15,12 @@ Each reads the time and the retention from the store, in the same round trip as 
 A view of the page is a query of several parts that takes two round trips; see store/query.py,
 join.py and windows.py.
 
-    overview.py    the first page: http.py, listing.py and talk.py together
+    overview.py    the first page: http.py, listing.py and log_overview.py together
     http.py        requests and response times by route (routes.py), with their totals (totals.py)
     listing.py     series of one kind as rows (rows.py), each with a small curve (rowcurves.py);
                    very many are ranked in the background (rowrankings.py)
     detail.py      one series, at every precision, and its label sets
-    talk.py        logs at a glance
+    log_overview.py  logs at a glance
     curves.py      the series of a chart
     label_sets.py  the label sets of a name
 """

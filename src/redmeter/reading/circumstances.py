@@ -21,7 +21,7 @@ from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.label_events import moments_ask, moments_of
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.marks import answered, asked
-from redmeter.reading.messages import seen_of, texts_of
+from redmeter.reading.log_counts import texts_of, times
 from redmeter.store.query import Query, Read
 from redmeter.types import Mark
 
@@ -140,7 +140,7 @@ def _patterns(joined: Joined, comparison: Comparison) -> tuple[PatternChanges, s
         partial += cursor not in (b"0", "0", 0)
         steps = {pattern: parse_steps(text) for pattern, text in texts_of(steps_reply).items()}
         for pattern, value in texts_of(seen).items():
-            first, last, sample = seen_of(value)
+            first, last, sample = times(value)
             if first is None or last is None or pattern == _OTHER:
                 continue
             counts = steps.get(pattern)

@@ -1,7 +1,7 @@
 """Everything that the first page shows, in two round trips.
 
-The panels are questions of their own: http.py, listing.py, talk.py. Here they are put together,
-with five numbers that sum them up and the curves of the main chart.
+The panels are queries of their own: http.py, listing.py, log_overview.py. Here they are combined,
+with five numbers that summarize them and the curves of the main chart.
 """
 
 import math
@@ -17,10 +17,10 @@ from redmeter.reading.curves import Curve, curves
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.http import requests
 from redmeter.reading.listing import Listing, listing, redrawn
+from redmeter.reading.log_overview import LogOverview, log_overview
 from redmeter.reading.routes import Route, RouteTable
 from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row, RowRanking
-from redmeter.reading.talk import Talk, talk
 from redmeter.reading.totals import Totals
 from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
 from redmeter.store import Store, View
@@ -220,7 +220,7 @@ class _Panels(NamedTuple):
     """What changes slowly."""
 
     counters: Listing
-    talk: Talk
+    logs: LogOverview
     marks: list[Mark]
     health: Any
 
@@ -267,7 +267,7 @@ def overview(
                 needed=False,
                 ranked=ranked,
             ),
-            talk(keys, limit=0),
+            log_overview(keys, limit=0),
             _marks(keys),
             health,
         ]
@@ -279,7 +279,7 @@ def overview(
         busiest = panels.counters.curves
     else:
         (busiest,) = asked
-    counters, said = panels.counters, panels.talk
+    counters, said = panels.counters, panels.logs
     began = pages.hits_name and pages.hits_before is None
     for row in counters.rows:
         if row.name == REQUESTS and pages.examined >= row.series:  # of which more is known
@@ -324,7 +324,7 @@ def _with_slowest(table: RouteTable) -> list[Route]:
     return [*table.routes, slowest]
 
 
-def _numbers(all_requests: Totals, pages: RouteTable, said: Talk, window: Window) -> Numbers:
+def _numbers(all_requests: Totals, pages: RouteTable, said: LogOverview, window: Window) -> Numbers:
     numbers = Numbers()
     seconds = max(window.before, 1)
     if pages.hits_name:

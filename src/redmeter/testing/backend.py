@@ -16,7 +16,7 @@ from redmeter.reading.aggregates import aggregated, summed_up
 from redmeter.reading.comparison import ExplainRequest
 from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import window_of
-from redmeter.reading.messages import check_limit
+from redmeter.reading.logs import check_limit
 from redmeter.reading.names import matching
 from redmeter.reading.query_results import QueryResult
 from redmeter.reading.ranking import check, intervals_of, rank_counts

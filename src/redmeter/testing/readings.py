@@ -7,7 +7,7 @@ from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.moments import Sums
 from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.reading.label_sets import has_labels
-from redmeter.reading.messages import ordered
+from redmeter.reading.log_counts import ordered
 from redmeter.reading.ranking import Order, grouped_sums, rank_values
 from redmeter.reading.spread import Spread, Summary
 from redmeter.testing.recorder import Event, Logged
