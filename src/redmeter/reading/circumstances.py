@@ -20,8 +20,8 @@ from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.label_events import moments_ask, moments_of
 from redmeter.reading.label_sets import LabelSets
-from redmeter.reading.marks import answered, asked
 from redmeter.reading.log_counts import texts_of, times
+from redmeter.reading.marks import answered, asked
 from redmeter.store.query import Query, Read
 from redmeter.types import Mark
 
