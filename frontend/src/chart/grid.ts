@@ -27,15 +27,22 @@ export function days(series: Series): Day[] {
   return [...found.values()].sort((a, b) => b.start - a.start);
 }
 
-/** The least and the most of the hours that have ended; none where there are none. A counter's zero is
+/** The ends of the scale of colors, of the hours that have ended; none where there are none. A counter's zero is
  * nothing, which has a colour of its own. */
 export function extent(series: Series): [number, number] | null {
   const ended = series.partial ? series.values.slice(0, -1) : series.values;
   const known = ended.filter(
     (each) => each !== null && (each !== 0 || series.kind !== "counter"),
   ) as number[];
-  return known.length > 0 ? [Math.min(...known), Math.max(...known)] : null;
+  if (known.length === 0) return null;
+  known.sort((a, b) => a - b);
+  // One outlier would take the color from all others: the scale ends where all but one in fifty are.
+  const most = known[Math.ceil(known.length * SCALED) - 1] ?? 0;
+  return [known[0] ?? 0, most];
 }
+
+/** The part of the hours that the scale of colors covers; higher values have its last color. */
+const SCALED = 0.98;
 
 /** How many steps of colour there are. */
 export const LEVELS = 9;

@@ -4,6 +4,7 @@ import { hourBefore } from "../lib/hours";
 import { ago, momentOf } from "../lib/time";
 import { number } from "../lib/units";
 import { Empty } from "../parts/empty";
+import { follow, Go } from "../parts/go";
 import { Pill } from "../parts/pill";
 import { T } from "../parts/text";
 import { state } from "../state/page";
@@ -66,11 +67,13 @@ export function Changed({
   return (
     <ul class="messages">
       {changes.map((row) => (
-        <li key={`${row.what} ${row.logger} ${row.severity} ${row.pattern}`}>
+        <li key={`${row.what} ${row.logger} ${row.severity} ${row.pattern}`} class="to-row" onClick={follow}>
           <span class={`what ${row.what}`}>{row.what}</span>
           <div class="grow">
             <p class="pattern">
-              <T text={row.pattern} most={brief ? 160 : 1000} />
+              <Go view="messages" more={{ logger: row.logger, severity: row.severity }}>
+                <T text={row.pattern} most={brief ? 160 : 1000} />
+              </Go>
             </p>
             <About row={row} now={now} />
           </div>

@@ -135,7 +135,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
   const faint = referenceLine(traffic.lines[0], answer.window, state.value);
   return (
     <>
-      <Tiles numbers={numbers} window={window} now={now} />
+      <Tiles numbers={numbers} window={window} now={now} rows={counters.rows} />
       <ChartGroup
         title={titleOf(chart)}
         id="traffic"

@@ -1,7 +1,7 @@
 // The five numbers, each against the window before, each a way to what explains it.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { Numbers, Window } from "../api/types";
+import type { CounterRow, Numbers, Window } from "../api/types";
 import { ERRORS } from "../lib/severity";
 import { hourBefore } from "../lib/hours";
 import { coverage, durationLabel } from "../lib/ranges";
@@ -107,9 +107,40 @@ export function roughly(count: number): string {
   return number(Number(count.toFixed(count < 10 ? 1 : 0)));
 }
 
-export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Window; now: number }) {
+/** Without a web application: the busiest counters, and the errors logged. */
+function MetricTiles({ rows, logged }: { rows: readonly CounterRow[]; logged: Numbers["logged"] }) {
+  return (
+    <ul class="tiles" aria-label="Key figures">
+      {rows.slice(0, 4).map((row) => (
+        <Tile
+          key={row.name}
+          title={row.name}
+          value={row.count}
+          before={row.before}
+          written={number}
+          meaning="neutral"
+          to="series"
+          more={{ name: row.name }}
+          none=""
+        />
+      ))}
+      <LoggedTile logged={logged} />
+    </ul>
+  );
+}
+
+interface TilesProps {
+  numbers: Numbers;
+  window: Window;
+  now: number;
+  rows: readonly CounterRow[];
+}
+
+export function Tiles({ numbers, window, now, rows }: TilesProps) {
   const { hits, errors, p95, slowest, logged } = numbers;
   compared.value = window.before;
+  if (hits.name === null && rows.length > 0 && link.value.missing.length === 0)
+    return <MetricTiles rows={rows} logged={logged} />;
   const [often = "", ...per] = rate(hits.value ?? 0).split(" ");
   const since = (at: number | null) => (at === null ? "" : `since ${momentOf(at, state.value.clock)}`);
   const zoomed = state.value.since !== null;
@@ -168,19 +199,25 @@ export function Tiles({ numbers, window, now }: { numbers: Numbers; window: Wind
         said={slowest.value === null ? "" : apart}
         note={slowest.route !== null && slowest.value !== null && <T text={slowest.route} most={80} />}
       />
-      <Tile
-        title={logged.sliding ? "Errors logged, last 60 min" : "Errors logged this hour"}
-        value={logged.value}
-        before={logged.expected}
-        counts={logged.value === null || logged.expected === null ? null : [logged.value, logged.expected]}
-        written={number}
-        meaning="lower-is-better"
-        against={hourBefore(logged.sliding)}
-        to="messages"
-        more={{ severity: ERRORS }}
-        none="nothing logged in two hours"
-        said={logged.expected ? `${roughly(logged.expected)} in ${hourBefore(logged.sliding)}` : ""}
-      />
+      <LoggedTile logged={logged} />
     </ul>
+  );
+}
+
+function LoggedTile({ logged }: { logged: Numbers["logged"] }) {
+  return (
+    <Tile
+      title={logged.sliding ? "Errors logged, last 60 min" : "Errors logged this hour"}
+      value={logged.value}
+      before={logged.expected}
+      counts={logged.value === null || logged.expected === null ? null : [logged.value, logged.expected]}
+      written={number}
+      meaning="lower-is-better"
+      against={hourBefore(logged.sliding)}
+      to="messages"
+      more={{ severity: ERRORS }}
+      none="nothing logged in two hours"
+      said={logged.expected ? `${roughly(logged.expected)} in ${hourBefore(logged.sliding)}` : ""}
+    />
   );
 }

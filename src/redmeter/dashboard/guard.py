@@ -43,6 +43,7 @@ HEADERS = {
             "base-uri 'none'",
             "form-action 'none'",
             "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
         )
     ),
     "X-Content-Type-Options": "nosniff",
