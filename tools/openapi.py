@@ -19,6 +19,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from redmeter.analysis import explanation
 from redmeter.dashboard import rows
 from redmeter.dashboard import schemas as answers
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
@@ -28,6 +29,8 @@ ROOT = Path(__file__).parents[1]
 PATH = ROOT / "src" / "redmeter" / "dashboard" / "openapi.json"
 FIX = "python tools/openapi.py writes it anew (so does make format)"
 _SCHEMAS = "#/components/schemas/{model}"
+#: Answers whose fields are those of a result.
+_BASES = {"ExplainAnswer": "Explanation", "StatusAnswer": "Status", "CheckRow": "Check"}
 _ABOUT = (
     "Everything that the page shows, as JSON. All is asked by GET and changes nothing. Times are "
     "Unix seconds by the store's clock, durations seconds, shares 0 to 1. null: not known."
@@ -120,20 +123,25 @@ def _json(text: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     types = [
         each
-        for module in (answers, rows)
+        for module in (answers, rows, explanation)
         for each in vars(module).values()
         if isinstance(each, type) and each.__module__ == module.__name__
+        if each not in (explanation.Explanation, explanation.Status, explanation.Check)
     ]
     adapters: list[Any] = [(each.__name__, "serialization", TypeAdapter(each)) for each in types]
     _, found = TypeAdapter.json_schemas(adapters, ref_template=_SCHEMAS)
-    comments = _comments(answers) | _comments(rows)
+    comments = _comments(answers) | _comments(rows) | _comments(explanation)
+    for name, base in _BASES.items():
+        comments |= {(name, key): text for (of, key), text in comments.items() if of == base}
     documented = {each.__name__: each for each in types}
     schemas: dict[str, Any] = found["$defs"]
     for name, schema in schemas.items():
         schema.pop("title", None)
+        schema["required"] = list(schema["properties"])  # no field is ever left out
         schema["description"] = inspect.cleandoc(documented[name].__doc__ or "")
         for key, own in schema["properties"].items():
             own.pop("title", None)
+            own.pop("default", None)
             if (name, key) in comments:
                 own["description"] = comments[name, key]
     return dict(sorted(schemas.items()))

@@ -23,6 +23,7 @@ COMMANDS = [
         "replay",
         "series",
         "summary",
+        "explain",
         "forecast",
         "top",
         "query",

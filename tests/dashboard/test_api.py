@@ -59,6 +59,12 @@ QUESTIONS = {
         '?name=http_requests{method="GET",route="/cart",status="5xx"}',
     ],
     "/api/forecast": ["?name=hits", "?name=nothing"],
+    "/api/explain": [
+        "?name=hits&since=1700000000",
+        "?name=http_requests&failing=status=5xx&label=method=GET",
+        "?name=cart_value&precision=60&baseline=yesterday",
+        "?name=nothing",
+    ],
     "/api/health": [""],
 }
 ASKED = [path + query for path, queries in QUESTIONS.items() for query in queries]

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from redmeter.dashboard import handlers
+from redmeter.dashboard import diagnoses, handlers
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.endpoints import Endpoint
 from redmeter.dashboard.schemas import Answer
@@ -29,6 +29,7 @@ _HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/forecast": handlers.forecast,
     "/api/pages": handlers.pages,
     "/api/detail": handlers.detail,
+    "/api/explain": diagnoses.explain,
 }
 
 

@@ -148,7 +148,7 @@ class Dashboard(Starlette):
     async def _api(self, endpoint: Endpoint, request: Request) -> Response:
         values = parse(endpoint, request.scope.get("query_string", b""))
         check_order_of_times(values)
-        fine = values.get("precision", 60) < 60
+        fine = (values.get("precision") or 60) < 60
         keep = KEEP_FINE if fine else KEEP
         if values.get("kind") == "histograms" and endpoint.path == "/api/counters":
             keep *= PERCENTILES_FINE if fine else PERCENTILES

@@ -237,6 +237,33 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         schemas.ForecastAnswer,
         (_NAME, _precision(3600), _LABEL, _EXACT),
     ),
+    Endpoint(
+        "/api/explain",
+        "What accounts for a rise or a fall",
+        schemas.ExplainAnswer,
+        (
+            Parameter("name", NAME, "A counter or a histogram; labels filter.", required=True),
+            Parameter("since", MOMENT, "Start of the window, Unix seconds; else 15 min."),
+            Parameter("until", MOMENT, "End of the window, Unix seconds; else now."),
+            Parameter(
+                "baseline",
+                choice("before", "yesterday", "week"),
+                "Compare with as long right before (default), or the same time a day or week ago.",
+            ),
+            Parameter("baseline_since", MOMENT, "Start of another baseline, Unix seconds."),
+            Parameter("baseline_until", MOMENT, "End of another baseline, Unix seconds."),
+            Parameter(
+                "precision", WIDTH, "Width of an interval; else the finest that keeps the window."
+            ),
+            _LABEL,
+            Parameter(
+                "failing",
+                PAIR,
+                "Explain the share of events with this label, e.g. status=5xx.",
+                most=MAX_PAIRS,
+            ),
+        ),
+    ),
     Endpoint("/api/health", "Health of the store", schemas.HealthAnswer),
 )
 

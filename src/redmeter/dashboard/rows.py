@@ -7,6 +7,8 @@ unknown, because JSON has no NaN.
 from dataclasses import dataclass
 from typing import Literal
 
+from redmeter.analysis.explanation import Check
+
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
@@ -139,6 +141,13 @@ class Mark:
 
     time: float
     label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRow(Check):
+    """One measure of the last five complete minutes, and its expected range."""
+
+    mark: Mark | None  # type: ignore[assignment]  # as the API writes it
 
 
 @dataclass(frozen=True, kw_only=True)

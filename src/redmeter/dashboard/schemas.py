@@ -7,8 +7,10 @@ schema in openapi.json, and the page derives its TypeScript types from that file
 from dataclasses import dataclass
 from typing import Literal
 
+from redmeter.analysis.explanation import Explanation, Status
 from redmeter.dashboard.rows import (
     Change,
+    CheckRow,
     Cleaner,
     CounterRow,
     Curve,
@@ -178,6 +180,20 @@ class DetailAnswer(Answer):
     forecast: Forecast | None
     #: Hourly samples, for the matrix of days and hours.
     hours: Curve | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainAnswer(Explanation, Answer):
+    """/api/explain."""
+
+    marks: list[Mark]  # type: ignore[assignment]  # as the API writes them
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusAnswer(Status, Answer):
+    """/api/status."""
+
+    checks: list[CheckRow]  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,43 @@
+"""The handlers of /api/explain and, in time, of other diagnoses: see handlers.py."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redmeter.dashboard import schemas
+from redmeter.dashboard.errors import HTTPError
+from redmeter.dashboard.serialize import convert
+from redmeter.errors import InvalidName, InvalidValue
+from redmeter.queries import select
+from redmeter.reading.comparison import request_of
+from redmeter.reading.explain import read_explanation_now
+from redmeter.store import Store
+
+Values = Mapping[str, Any]
+
+
+def explain(store: Store, values: Values) -> schemas.ExplainAnswer:
+    """Answer /api/explain."""
+    custom = values["baseline_since"], values["baseline_until"]
+    if (custom[0] is None) != (custom[1] is None):
+        raise _bad("a baseline has a start and an end", "give both")
+    if custom[0] is not None and values["baseline"] is not None:
+        raise _bad("baseline and baseline_since exclude each other", "leave out one of them")
+    try:
+        request = request_of(
+            select(values["name"], dict(values["label"])),
+            since=values["since"],
+            until=values["until"],
+            baseline=values["baseline"] or "before" if custom[0] is None else custom,
+            precision=values["precision"],
+            failing=dict(values["failing"]),
+        )
+    except InvalidName as error:
+        raise _bad(str(error), "give a name without this label") from None
+    except InvalidValue as error:
+        raise _bad(error.reason, "swap them") from None
+    now, explanation = read_explanation_now(store, request)
+    return convert(schemas.ExplainAnswer, explanation, now=now, missing=store.skipped())
+
+
+def _bad(message: str, fix: str) -> HTTPError:
+    return HTTPError(400, "bad-combination", message, fix)
