@@ -187,6 +187,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What accounts for a rise or a fall */
+        get: operations["explain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/health": {
         parameters: {
             query?: never;
@@ -242,6 +259,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A precision that keeps both the window and its baseline. */
+        Alternative: {
+            precision: number;
+            /** @description Start of the oldest interval that it keeps, Unix seconds. */
+            reaches: number;
+        };
         /** @description The fields of every answer. */
         Answer: {
             now: number;
@@ -262,6 +285,66 @@ export interface components {
             sample: string;
             /** @enum {string} */
             what: "new" | "spiking" | "gone";
+        };
+        /** @description The series that have one value of a label, before and after. */
+        ChangedGroup: {
+            label: string;
+            /** @description None: without this label. */
+            value: string | null;
+            /** @description Its count, error rate or p95. `before` is that of the baseline, a count scaled to the length of the window. None if there were no events. */
+            before: number | null;
+            after: number | null;
+            /** @description Its part of the total's change: for counts `after - before`; for an error rate the sum of both effects; for a p95 the total's p95 less the same with this group as in the baseline. */
+            change: number;
+            /** @description The same as a share of the total's change; None where that is 0, and of a p95. */
+            share: number | null;
+            /** @description For an error rate: the effect of the group's own error rate, and of its share of requests. */
+            rate_effect: number | null;
+            mix_effect: number | null;
+            /** @description Events (requests of an error rate, values of a p95) in the baseline, unscaled, and in the window. */
+            count_before: number;
+            count: number;
+            /** @description Whether the change is beyond noise, and not that of another named group. */
+            named: boolean;
+        };
+        /** @description The groups of one label. Changes of different labels must not be added. */
+        ChangedLabel: {
+            label: string;
+            /** @description The largest changes first, named ones before all others. */
+            groups: components["schemas"]["ChangedGroup"][];
+            /** @description How many groups there are, and the summed change of those that are not listed; None of a p95. */
+            of: number;
+            rest: number | null;
+        };
+        /** @description One measure of the last five complete minutes, and its expected range. */
+        CheckRow: {
+            /** @enum {string} */
+            measure: "requests" | "error rate" | "p95" | "count";
+            name: string;
+            explain: components["schemas"]["ExplainLink"];
+            unit: string;
+            /** @enum {string} */
+            state: "usual" | "high" | "low" | "unknown";
+            /** @description Why it is unknown. */
+            reason: string;
+            value: number | null;
+            /** @description The expected range, and the usual value. */
+            low: number | null;
+            mid: number | null;
+            high: number | null;
+            /** @description Events within the window. */
+            count: number;
+            /** @description The baseline: its interval width, its window, and how many intervals it has. */
+            precision: number;
+            baseline_since: number;
+            baseline_until: number;
+            intervals: number;
+            /** @description Since when the value has been out of its range, Unix seconds. */
+            began: number | null;
+            /** @description The newest mark from five minutes before that moment on. */
+            mark: components["schemas"]["Mark"] | null;
+            /** @description The groups that account for it: see Explanation.causes. */
+            causes: components["schemas"]["ChangedGroup"][];
         };
         /** @description The cleaner. */
         Cleaner: {
@@ -318,6 +401,16 @@ export interface components {
             examined: number;
             of: number;
         };
+        /** @description Mean time per request that is spent in the database, seconds. */
+        DatabaseTime: {
+            name: string;
+            before: number | null;
+            after: number | null;
+            change: number | null;
+            /** @description As a share of the response time, 0 to 1. */
+            share_before: number | null;
+            share: number | null;
+        };
         /** @description /api/detail. */
         DetailAnswer: {
             now: number;
@@ -350,6 +443,63 @@ export interface components {
         /** @description Every answer other than 2xx. */
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
+        };
+        /** @description /api/explain. */
+        ExplainAnswer: {
+            now: number;
+            missing: string[];
+            name: string;
+            labels: {
+                [key: string]: string;
+            };
+            /** @enum {string} */
+            measure: "count" | "error rate" | "p95";
+            unit: string;
+            /**
+             * @description `not kept`: no precision keeps both windows; `no data`: there are no events to compare.
+             * @enum {string}
+             */
+            state: "compared" | "not kept" | "no data";
+            reason: string;
+            sentence: string;
+            parts: components["schemas"]["Part"][];
+            /** @description Interval width of both windows, and the start of the oldest interval that is kept. */
+            precision: number | null;
+            reaches: number | null;
+            /** @description The windows that were compared, [since, until), on the edges of intervals. */
+            since: number;
+            until: number;
+            asked_since: number;
+            asked_until: number;
+            /** @enum {string} */
+            baseline: "before" | "yesterday" | "week" | "custom";
+            baseline_since: number;
+            baseline_until: number;
+            /** @description If `not kept`: precisions that keep both windows, with edges rounded to their intervals. */
+            alternatives: components["schemas"]["Alternative"][];
+            /** @description The total; of counts the baseline's is scaled to the length of the window. */
+            before: number | null;
+            after: number | null;
+            change: number | null;
+            count_before: number;
+            count: number;
+            /** @description Whether the total changed and no group is named. */
+            even: boolean;
+            /** @description Whether there were enough intervals to estimate noise; if not, there are no causes. */
+            judged: boolean;
+            judged_reason: string;
+            /** @description Groups whose change is beyond noise, the main one first. Each change is named once, by the label that fits it best. */
+            causes: components["schemas"]["ChangedGroup"][];
+            dimensions: components["schemas"]["ChangedLabel"][];
+            messages: components["schemas"]["PatternChanges"];
+            marks: components["schemas"]["Mark"][];
+            database: components["schemas"]["DatabaseTime"] | null;
+            not_compared: string[];
+        };
+        /** @description The arguments of explain() that explain a check's value. */
+        ExplainLink: {
+            name: string;
+            failing: string[];
         };
         /** @description A finding of a check. */
         Finding: {
@@ -523,6 +673,18 @@ export interface components {
             /** @enum {string} */
             status: "ok" | "unavailable";
         };
+        /** @description A pattern of log messages that is new, or has vanished. */
+        LogPattern: {
+            logger: string;
+            severity: string;
+            pattern: string;
+            sample: string;
+            /** @description When it was seen first and last, Unix seconds. */
+            first: number;
+            last: number;
+            /** @description Messages in the window if it is new, in the baseline if it has vanished; None if unknown. */
+            count: number | null;
+        };
         /** @description Errors of the last hour, and of the hour before; of how many loggers, of how many. */
         Logged: {
             value: number | null;
@@ -692,6 +854,26 @@ export interface components {
             values_start: number;
             values_precision: number;
         };
+        /** @description A piece of a sentence. The texts of all pieces, joined, are the sentence. */
+        Part: {
+            /** @enum {string} */
+            kind: "text" | "metric" | "value" | "usual" | "group" | "mark" | "time" | "baseline";
+            text: string;
+            /** @description The metric, for `metric` and `group`. */
+            name: string | null;
+            /** @description The label and its value, for `group`; a value of None means "without this label". */
+            label: string | null;
+            value: string | null;
+            /** @description Unix seconds, for `mark` and `time`. */
+            time: number | null;
+        };
+        /** @description Log patterns of the window that the baseline lacks, and the reverse. */
+        PatternChanges: {
+            new: components["schemas"]["LogPattern"][];
+            vanished: components["schemas"]["LogPattern"][];
+            /** @description Why they were not compared; "" if they were. */
+            reason: string;
+        };
         /** @description The p95 response time of all requests. */
         Percentile: {
             value: number | null;
@@ -761,6 +943,18 @@ export interface components {
             value: number | null;
             before: number | null;
             route: string | null;
+        };
+        /** @description /api/status. */
+        StatusAnswer: {
+            now: number;
+            missing: string[];
+            /** @enum {string} */
+            state: "usual" | "unusual" | "unknown";
+            sentence: string;
+            parts: components["schemas"]["Part"][];
+            since: number;
+            until: number;
+            checks: components["schemas"]["CheckRow"][];
         };
         /** @description The store and its retention. */
         StoreInfo: {
@@ -1769,6 +1963,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ForecastAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    explain: {
+        parameters: {
+            query: {
+                /** @description A counter or a histogram; labels filter. */
+                name: string;
+                /** @description Start of the window, Unix seconds; else 15 min. */
+                since?: number;
+                /** @description End of the window, Unix seconds; else now. */
+                until?: number;
+                /** @description Compare with as long right before (default), or the same time a day or week ago. */
+                baseline?: "before" | "yesterday" | "week";
+                /** @description Start of another baseline, Unix seconds. */
+                baseline_since?: number;
+                /** @description End of another baseline, Unix seconds. */
+                baseline_until?: number;
+                /** @description Width of an interval; else the finest that keeps the window. */
+                precision?: number;
+                /** @description Only label sets with this label, LABEL=VALUE. */
+                label?: string[];
+                /** @description Explain the share of events with this label, e.g. status=5xx. */
+                failing?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplainAnswer"];
                 };
             };
             /** @description A parameter cannot be used. */
