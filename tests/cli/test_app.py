@@ -30,6 +30,7 @@ COMMANDS = [
         "names",
         "logs",
         "mark",
+        "alerts",
     ),
     *("clean", "retention", "doctor", "migrate"),
 ]
