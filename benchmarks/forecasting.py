@@ -43,7 +43,7 @@ from redmeter.analysis.horizons import LEVEL
 from redmeter.demo import shape
 from redmeter.demo.past import PAGES
 from redmeter.formats import access_log
-from redmeter.types import Series
+from redmeter.results import Series
 from support.realdata import REAL_LOG
 from table import Row, sized
 

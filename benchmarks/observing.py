@@ -232,7 +232,7 @@ def ranking(conn: redis.Redis, url: str) -> Iterator[Row]:
 
         def run(order: str = order) -> object:
             return read_top(
-                store, Top("http_seconds", 60, by="route", slices=120, limit=20, order=order)
+                store, Top("http_seconds", 60, by="route", intervals=120, limit=20, order=order)
             )
 
         trips = _round_trips(run)

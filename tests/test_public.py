@@ -9,7 +9,7 @@ from redmeter import Meter
 from redmeter.analysis import explanation
 
 #: Modules of values, whose fields are public as well.
-VALUES = ("redmeter.types", "redmeter.analysis.explanation")
+VALUES = ("redmeter.results", "redmeter.reading.spread", "redmeter.analysis.explanation")
 
 
 def ours(hint: object) -> Iterator[type]:

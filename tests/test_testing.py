@@ -105,7 +105,7 @@ def test_what_was_logged_comes_the_newest_first(meter: MemoryMeter) -> None:
         (lambda meter: meter.gauge("a").set(float("inf")), InvalidValue),
         (lambda meter: meter.series("a", precision=7), UnknownPrecision),
         (lambda meter: meter.top(precision=7), UnknownPrecision),
-        (lambda meter: meter.top(precision=60, slices=0), LimitExceeded),
+        (lambda meter: meter.top(precision=60, intervals=0), LimitExceeded),
         (lambda meter: meter.top(precision=60, limit=-1), LimitExceeded),
         (lambda meter: meter.series_of(["a"] * 5001, precision=60), LimitExceeded),
         (lambda meter: meter.series("a", precision=60, since=1e300), InvalidValue),
@@ -178,9 +178,9 @@ def test_nothing_is_started_and_nothing_is_waited_for(meter: MemoryMeter) -> Non
         (lambda m: m.recent("a", severity=1.5), TypeError),
         (lambda m: m.changes(7), InvalidName),
         (lambda m: m.top("x", precision=60, limit=1001), LimitExceeded),
-        (lambda m: m.top("x", precision=60, slices=121), LimitExceeded),
+        (lambda m: m.top("x", precision=60, intervals=121), LimitExceeded),
         (lambda m: m.top("x", precision=60, order="p95", limit=1001), LimitExceeded),
-        (lambda m: m.top("x", precision=60, slices="5"), TypeError),
+        (lambda m: m.top("x", precision=60, intervals="5"), TypeError),
         (lambda m: m.top("x", precision=60, labels=["a"]), TypeError),
         (lambda m: m.mark(), InvalidValue),
     ],
@@ -234,7 +234,7 @@ def test_what_is_logged_is_of_the_time_that_the_clock_shows(meter: MemoryMeter) 
     finally:
         log.removeHandler(handler)
     assert meter.common("shop.memory")[0].count == 1
-    assert [change.what for change in meter.changes()] == ["new", "new"]
+    assert [change.kind for change in meter.changes()] == ["new", "new"]
     late, now = meter.recent("shop.memory")[::-1]
     assert (now.time, now.text) == (THEN, "retrying 7")
     assert late.time == pytest.approx(THEN - 30, abs=5)

@@ -33,11 +33,11 @@ from redmeter.reading.query_results import (
     QuerySample,
     QuerySeries,
 )
-from redmeter.reading.spread import Spread, Summary, SummaryGroup
+from redmeter.reading.spread import Bucket, Spread, Summary, SummaryGroup
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.scopes import CountedExceptions, InProgress
 from redmeter.recording.timer import Timer
-from redmeter.types import (
+from redmeter.results import (
     Anomaly,
     Change,
     Changes,
@@ -81,6 +81,7 @@ __all__ = [
     "AccessDenied",
     "Alternative",
     "Anomaly",
+    "Bucket",
     "Change",
     "ChangedGroup",
     "ChangedLabel",

@@ -29,23 +29,21 @@ from redmeter.reading.forecasts import either
 from redmeter.reading.names import read_names
 from redmeter.reading.query_results import QueryResult
 from redmeter.reading.selection import GroupKey, name_of
-from redmeter.reading.spread import Summary
-from redmeter.store import Store
-from redmeter.store.query import Query, run
-from redmeter.types import (
+from redmeter.reading.spread import Summary, summary_of
+from redmeter.results import (
     Changes,
     Forecast,
     Frequency,
     LogSource,
     Mark,
     Message,
-    Period,
     Ranking,
-    Selector,
     Series,
     Statistics,
-    Top,
 )
+from redmeter.store import Store
+from redmeter.store.query import Query, run
+from redmeter.types import Period, Selector, Top
 
 T = TypeVar("T")
 
@@ -87,7 +85,7 @@ class Backend:
 
     def summary(self, selector: Selector, period: Period) -> Groups[Summary]:
         """Return the distribution of the selected histograms by group."""
-        empty = Summary(Distribution(), name_of(selector), period.precision, 0, 0, partial=False)
+        empty = summary_of(Distribution(), name_of(selector), period.precision, 0, 0, partial=False)
         return [] if selector.by else [((), empty)]
 
     def summaries(self, names: list[str], period: Period) -> dict[str, Summary]:

@@ -24,8 +24,8 @@ from redmeter.recording.recorder import Recorder
 from redmeter.recording.scopes import CountedExceptions
 from redmeter.recording.sync import SyncRecorder
 from redmeter.recording.timer import Timer
+from redmeter.results import RecorderHealth
 from redmeter.store import Store, urls
-from redmeter.types import RecorderHealth
 
 if TYPE_CHECKING:
     import redis

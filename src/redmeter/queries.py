@@ -17,9 +17,7 @@ from redmeter.keys import MAX_TIME, check_times
 from redmeter.names import canonical, check_text, parse_name
 from redmeter.reading.query_results import QueryResult
 from redmeter.reading.spread import Summary, SummaryGroup
-from redmeter.store import Store
-from redmeter.types import (
-    RANKED_ROWS,
+from redmeter.results import (
     Changes,
     Forecast,
     Frequency,
@@ -27,14 +25,13 @@ from redmeter.types import (
     LogSource,
     Mark,
     Message,
-    Period,
     Ranking,
-    Selector,
     Series,
     Statistics,
-    Top,
     TotalGroup,
 )
+from redmeter.store import Store
+from redmeter.types import RANKED_ROWS, Period, Selector, Top
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import Explanation
@@ -288,7 +285,7 @@ class Queries:
         since: Time | None = ...,
         until: Time | None = ...,
         last: float | str | None = ...,
-        slices: int | None = ...,
+        intervals: int | None = ...,
     ) -> Summary: ...
     @overload
     def summary(
@@ -301,7 +298,7 @@ class Queries:
         since: Time | None = ...,
         until: Time | None = ...,
         last: float | str | None = ...,
-        slices: int | None = ...,
+        intervals: int | None = ...,
     ) -> list[SummaryGroup]: ...
     def summary(
         self,
@@ -314,7 +311,7 @@ class Queries:
         since: Time | None = None,
         until: Time | None = None,
         last: float | str | None = None,
-        slices: int | None = None,
+        intervals: int | None = None,
     ) -> Summary | list[SummaryGroup]:
         """Return the distribution of a histogram's values: count, mean, percentiles, over time.
 
@@ -324,7 +321,7 @@ class Queries:
         Args:
             name, labels, by, exact, since, until, last: see series().
             precision: interval width, one that is kept of histograms; see series().
-            slices: no more than so many of the newest intervals, the current one included.
+            intervals: no more than so many of the newest intervals, the current one included.
 
         Returns:
             A Summary; with `by` a list of SummaryGroup, the one with the most values first.
@@ -332,11 +329,11 @@ class Queries:
         Raises:
             UnknownPrecision: not kept of histograms; the error lists those that are.
             LimitExceeded: over 500 label sets, or more intervals than are kept.
-            TypeError: `slices` is not an int.
+            TypeError: `intervals` is not an int.
             InvalidName, InvalidValue, StoreError: see series().
         """
         selector = select(name, labels, by, exact=exact)
-        period = _period(precision, since, until, slices, last)
+        period = _period(precision, since, until, intervals, last)
         found = self._backend.summary(selector, period)
         if by is None:
             return found[0][1]
@@ -350,20 +347,20 @@ class Queries:
         since: Time | None = None,
         until: Time | None = None,
         last: float | str | None = None,
-        slices: int | None = None,
+        intervals: int | None = None,
     ) -> dict[str, Summary]:
         """Return the summaries of many histograms, each read exactly, in one round trip.
 
         Args:
             names: see series_of(), also for names that cannot be read.
-            precision, since, until, last, slices: see summary().
+            precision, since, until, last, intervals: see summary().
 
         Raises:
             LimitExceeded: over 500 names, or more intervals than are kept.
             TypeError: the names are a str.
             UnknownPrecision, InvalidName, InvalidValue, StoreError: see summary().
         """
-        period = _period(precision, since, until, slices, last)
+        period = _period(precision, since, until, intervals, last)
         return self._backend.summaries(spellings(names), period)
 
     def query(
@@ -550,7 +547,7 @@ class Queries:
         *,
         precision: int | str,
         by: str | None = None,
-        slices: int | None = None,
+        intervals: int | None = None,
         limit: int = RANKED_ROWS,
         order: str = "count",
         labels: Mapping[str, object] | None = None,
@@ -569,8 +566,8 @@ class Queries:
             name: with `by`, a name without labels; without, a pattern of names.
             precision: slice width, seconds; one of those kept.
             by: a label, by whose values to add up: `top("http_requests", by="route", …)`.
-            slices: at most this many of the newest slices, the running one included. Default: 60,
-                or all that are kept if fewer; with `since` or `until`, all slices in that window.
+            intervals: at most this many of the newest intervals, the current one included. Default:
+                60, or all that are kept if fewer; with `since` or `until`, all of that window.
             limit: how many rows, at most 1,000.
             order: `count`; of observed values also `total` (count x mean: what takes most time in
                 all), `mean`, or a percentile: `p95`, `p99.9`; of counters also `failing`.
@@ -585,15 +582,15 @@ class Queries:
         _check_text("a name or a pattern", name)
         if by is not None:
             _check_text("a label", by)
-        period = _period(precision, since, until, slices, last)
+        period = _period(precision, since, until, intervals, last)
         if period.last is not None:
-            slices = max(1, ceil(period.last / period.precision))
+            intervals = max(1, ceil(period.last / period.precision))
         return self._backend.top(
             Top(
                 name,
                 period.precision,
                 by,
-                slices,
+                intervals,
                 limit,
                 order,
                 _filter("labels", labels),
@@ -678,7 +675,7 @@ def _baseline(given: "str | tuple[Time, Time] | None") -> str | tuple[float, flo
 def _length(last: float | str, *others: Time | None) -> float:
     """Read the length of a window."""
     if any(other is not None for other in others):
-        raise InvalidValue(last, "last is the whole window: leave out since, until and slices")
+        raise InvalidValue(last, "last is the whole window: leave out since, until and intervals")
     return _duration("last", last)
 
 
@@ -751,14 +748,14 @@ def _period(
     precision: int | str,
     since: Time | None,
     until: Time | None,
-    slices: int | None = None,
+    intervals: int | None = None,
     last: float | str | None = None,
 ) -> Period:
     start, end = _time(since), _time(until)
     check_times(start, end)
     if last is None:
-        return Period(_seconds(precision), start, end, slices)
-    return Period(_seconds(precision), last=_length(last, since, until, slices))
+        return Period(_seconds(precision), start, end, intervals)
+    return Period(_seconds(precision), last=_length(last, since, until, intervals))
 
 
 def _window(

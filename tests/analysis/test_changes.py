@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from redmeter.analysis.changes import KINDS, SETTLED, SPIKE_FACTOR, SPIKE_MESSAGES, changes
 from redmeter.keys import HOUR
-from redmeter.types import Frequency
+from redmeter.results import Frequency
 
 #: The start of an hour.
 NOON = 1700000000 - 1700000000 % HOUR
@@ -23,7 +23,7 @@ def frequency(
 def change(count: int, before: int, minutes: float, first: float | None = LONG_AGO) -> str:
     """What is found so many minutes into the hour; "" for nothing."""
     found = changes([frequency(count, before, first)], NOON + 60 * minutes)
-    return found[0].what if found else ""
+    return found[0].kind if found else ""
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_changes_come_by_severity_before_anything_else() -> None:
     ]
     rows += [Frequency("app", "critical", "q", 0, 60, LONG_AGO, None, "")]
     found = changes(rows, NOON + 1800)
-    assert [(c.frequency.severity, c.what) for c in found] == [
+    assert [(c.severity, c.kind) for c in found] == [
         ("alert", "new"),
         ("critical", "new"),
         ("critical", "gone"),
@@ -153,7 +153,7 @@ def test_changes_come_by_kind_and_then_by_number() -> None:
         ],
         NOON + HOUR - 1,
     )
-    assert [(c.what, c.frequency.pattern) for c in found] == [
+    assert [(c.kind, c.pattern) for c in found] == [
         ("new", "new"),
         ("spiking", "many more"),
         ("spiking", "some more"),
@@ -166,7 +166,7 @@ def test_a_change_is_one_of_three_and_never_two(count: int, before: int, passed:
     """The same rate is no change, and more messages never make a spike go away."""
     found = changes([frequency(count, before)], NOON + passed)
     assert len(found) <= 1
-    assert all(c.what in KINDS for c in found)
+    assert all(c.kind in KINDS for c in found)
     expected = before * max(passed, SETTLED) / HOUR
     spikes = count >= SPIKE_MESSAGES and count >= SPIKE_FACTOR * expected
-    assert spikes == any(c.what == "spiking" for c in found)
+    assert spikes == any(c.kind == "spiking" for c in found)

@@ -9,7 +9,7 @@ import pytest
 
 from redmeter.analysis.changes import GONE, KINDS, NEW, SPIKING, changes
 from redmeter.keys import HOUR, STEP, slice_start
-from redmeter.types import Frequency
+from redmeter.results import Frequency
 
 #: The start of an hour.
 NOON = 1700000000 - 1700000000 % HOUR
@@ -67,7 +67,7 @@ def found(logs: dict[str, Times], minutes: tuple[int, ...], *, sliding: bool) ->
         for now in (NOON + hour * HOUR + m * 60.0 for hour in hours for m in minutes):
             if times[0] <= now:
                 one = frequency(name, times, now, sliding=sliding)
-                kinds.update(change.what for change in changes([one], now))
+                kinds.update(change.kind for change in changes([one], now))
     return kinds
 
 

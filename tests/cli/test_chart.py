@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redmeter.cli import chart
-from redmeter.types import Series
+from redmeter.results import Series
 
 
 def lines(values: tuple[int, ...], columns: int, precision: int = 60, start: int = 0) -> list[str]:

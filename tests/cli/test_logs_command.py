@@ -193,7 +193,7 @@ def test_logs_is_json_for_programs(redmeter: Run, meter: Meter) -> None:
     assert (message["logger"], message["severity"]) == ("worker", "error")
     assert abs(message["time"] - time.time()) < 60
     (change,) = found["changes"]
-    assert change["what"] == "new"
+    assert change["kind"] == "new"
     assert change["pattern"] == "order <n> failed [ValueError]"
     assert found["common"][0]["count"] + found["common"][0]["before"] == 1
     assert found["common"][0]["sample"].startswith("order 17 failed")

@@ -11,6 +11,7 @@ import pytest
 from redmeter import Meter
 from redmeter.cli import chart, units
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.reading.spread import spread_of
 from support.commands import is_clean, plain
 from support.observed import put_observed
 
@@ -30,11 +31,11 @@ def test_a_summary_is_columns_in_a_pipe(redmeter: Run, client: Any) -> None:
     done = redmeter("summary", "took_seconds", "--above", "0.9")
     assert (done.code, done.err) == (0, "")
     names, row = (line.split("\t") for line in done.out.splitlines())
-    assert names[:6] == ["NAME", "COUNT", "TOTAL", "MEAN", "STDDEV", "MIN"]
-    assert names[6:] == ["P50", "P90", "P95", "P99", "MAX", "ABOVE"]
+    assert names[:6] == ["NAME", "COUNT", "TOTAL", "MEAN", "STDDEV", "LOW"]
+    assert names[6:] == ["P50", "P90", "P95", "P99", "HIGH", "ABOVE"]
     found = dict(zip(names, row, strict=True))
     assert (found["NAME"], found["COUNT"]) == ("took_seconds", "100")
-    assert (float(found["MIN"]), float(found["MAX"])) == (0.01, 1.0)
+    assert (float(found["LOW"]), float(found["HIGH"])) == (0.01, 1.0)
     assert math.isclose(float(found["TOTAL"]), sum(values))
     assert math.isclose(float(found["P95"]), 0.95, rel_tol=0.0217)
     assert math.isclose(float(found["ABOVE"]), 0.1, abs_tol=0.04)
@@ -47,9 +48,9 @@ def test_a_summary_is_json_for_programs(redmeter: Run, client: Any) -> None:
     done = redmeter("summary", "x", "-p", "1h", "--above", "1.5", "--json")
     found = json.loads(done.out)
     assert (found["name"], found["precision"], found["partial"]) == ("x", 3600, True)
-    assert (found["count"], found["total"], found["min"], found["max"]) == (3, 7.0, 1.0, 4.0)
+    assert (found["count"], found["total"], found["low"], found["high"]) == (3, 7.0, 1.0, 4.0)
     assert found["above"] == {"threshold": 1.5, "share": pytest.approx(2 / 3)}
-    assert [count for _, _, count in found["buckets"]] == [1, 1, 1]
+    assert [bucket["count"] for bucket in found["buckets"]] == [1, 1, 1]
     gap = {"start": now - 3600, "count": 0, "mean": None, "p50": None, "p95": None, "p99": None}
     assert [one["count"] for one in found["intervals"]] == [1, 0, 2]
     assert found["intervals"][1] == gap
@@ -68,8 +69,8 @@ def test_a_summary_is_drawn_on_a_terminal(screen: Run, client: Any, meter: Meter
     assert shown.startswith("took_seconds · every 1min · 100 values in 5")
     for line in (
         r"count +100",
-        r"min +10 ms",
-        r"max +1 s",
+        r"low +10 ms",
+        r"high +1 s",
         r"mean +505 ms",
         r"above 500 ms +5\d\.",
     ):
@@ -215,7 +216,7 @@ def drawn(values: list[float], most: int = 20) -> list[tuple[str, int]]:
     """Return the rows of a histogram."""
     one = Distribution()
     one.add_all(values)
-    return chart.rows(one, lambda value: f"{value:g}", most)
+    return chart.rows(spread_of(one).buckets, lambda value: f"{value:g}", most)
 
 
 def test_a_histogram_has_rows_of_equal_width() -> None:

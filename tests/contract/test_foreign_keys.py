@@ -46,12 +46,12 @@ CASES: dict[str, Case] = {
         ["2"],
     ),
     "changes": (
-        lambda m: {c.frequency.logger for c in m.changes()},
+        lambda m: {c.logger for c in m.changes()},
         "common:app:info",
         {"web"},
     ),
     "changes and patterns": (
-        lambda m: {c.frequency.logger for c in m.changes()},
+        lambda m: {c.logger for c in m.changes()},
         "patterns:app:info",
         {"web"},  # nobody knows whether it is new
     ),

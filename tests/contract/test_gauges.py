@@ -23,10 +23,11 @@ from redmeter.format import counter, gauge
 from redmeter.keys import DEFAULT_RETENTION, Kept, slice_start
 from redmeter.reading import names as reading_names
 from redmeter.reading.aggregates import read_gauge
+from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.query import run, together
 from redmeter.testing import MemoryMeter
-from redmeter.types import Batch, Operations, Outcome, Period, Rejection, Selector, Series
+from redmeter.types import Batch, Operations, Outcome, Period, Rejection, Selector
 from support.servers import Server
 from support.stores import (
     HastyClock,

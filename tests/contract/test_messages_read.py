@@ -10,7 +10,7 @@ from redmeter import Meter, book
 from redmeter.keys import HOUR, slice_start
 from redmeter.reading import logs
 from redmeter.reading.logs import read_frequencies, read_recent
-from redmeter.types import Message
+from redmeter.results import Message
 from support.stores import OpenMeter, OpenStore, exchanges, server_time
 
 
@@ -33,9 +33,9 @@ def test_what_changed_is_told_of_all_loggers(client: Any, open_meter: OpenMeter)
     put(client, [f"other{n}:info" for n in range(350)], last=now - 4)
     found = open_meter().changes()
     assert len(found) == 351
-    assert {change.what for change in found} == {"new"}
+    assert {change.kind for change in found} == {"new"}
     assert (found.sources, found.compared) == (351, 351)
-    (payment,) = (c.frequency for c in found if c.frequency.logger == "payment")
+    (payment,) = (c for c in found if c.logger == "payment")
     assert (payment.count, payment.sample) == (2, "hello you")
     assert payment.first == pytest.approx(now - 5, abs=1e-3)
 

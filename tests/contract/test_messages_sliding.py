@@ -252,10 +252,7 @@ def test_a_hash_is_in_the_shard_of_its_logger() -> None:
 
 def told(changes: Any) -> dict[str, tuple[str, int, int, bool]]:
     """What is found: pattern -> kind, counts, and whether these are of sliding hours."""
-    return {
-        c.frequency.pattern: (c.what, c.frequency.count, c.frequency.before, c.frequency.sliding)
-        for c in changes
-    }
+    return {c.pattern: (c.kind, c.count, c.before, c.sliding) for c in changes}
 
 
 @pytest.mark.parametrize("minute", [0, 3, 30, 59])

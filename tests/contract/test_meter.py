@@ -153,7 +153,7 @@ def test_off_does_nothing_and_answers_nothing() -> None:
         meter.count("x", 3, labels={"a": "b"}, at=5)
         assert meter.total("x", exact=True) == 0
         assert meter.names() == []
-        assert meter.top(precision=60) == []
+        assert list(meter.top(precision=60)) == []
         assert meter.series("x", precision=60).values == ()
         assert meter.series_of(["x", "y"], precision=60).keys() == {"x", "y"}
         assert repr(meter) == "<Meter off>"

@@ -235,7 +235,7 @@ def test_errors_of_this_hour_and_of_the_one_before(
     found = read_log_overview(store)
     assert found.frequent[0].pattern == "one"
     assert found.frequent[0].count == 2
-    assert {change.what for change in found.changes} == {"new"}
+    assert {change.kind for change in found.changes} == {"new"}
     assert [message.text for message in found.recent][:2] == ["fine", "lost 3"]
     assert len(found.recent) == 5
     only = read_log_overview(store, logger="jobs")
@@ -258,7 +258,7 @@ def test_new_info_patterns_hide_no_critical_messages(
     for word in "vwxyz":
         meter.log("jobs", f"lost {word} {word}", severity="critical")
     found = read_overview(open_store(), 60).messages.changes
-    assert [change.frequency.severity for change in found][:5] == ["critical"] * 5
+    assert [change.severity for change in found][:5] == ["critical"] * 5
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -228,8 +228,8 @@ def test_one_request_has_its_limits(client: Any, open_meter: OpenMeter) -> None:
         (lambda: meter.series_of(many, precision=60), 5000),
         (lambda: meter.top(precision=60, limit=1001), 1000),
         (lambda: meter.top(precision=60, limit=0), 1000),
-        (lambda: meter.top(precision=60, slices=121), 120),
-        (lambda: meter.top(precision=60, slices=0), 120),
+        (lambda: meter.top(precision=60, intervals=121), 120),
+        (lambda: meter.top(precision=60, intervals=0), 120),
     ):
         with pytest.raises(LimitExceeded) as caught:
             call()
@@ -256,7 +256,7 @@ def test_nothing_is_read_from_an_empty_store(client: Any, open_meter: OpenMeter)
     """And asking writes nothing."""
     meter = open_meter()
     assert meter.names() == []
-    assert meter.top(precision=60) == []
+    assert list(meter.top(precision=60)) == []
     assert meter.total("x") == 0
     series = meter.series("x", precision=60)
     assert (len(series), series.total, list(series)) == (0, 0, [])
@@ -491,5 +491,5 @@ def test_a_ranking_counts_the_newest_slices_alone(client: Any, open_meter: OpenM
     slices = {newest: 1, f"{newest - DAY}.0": 10, newest - 2 * DAY: 100, newest + DAY: 1000}
     put(client, DAY, slices)
     meter = open_meter()
-    assert [_rows(meter, precision=DAY, slices=n)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
-    assert _rows(meter, precision=DAY, slices=120) == [("x", 111)]
+    assert [_rows(meter, precision=DAY, intervals=n)[0][1] for n in (1, 2, 3)] == [1, 11, 111]
+    assert _rows(meter, precision=DAY, intervals=120) == [("x", 111)]

@@ -4,6 +4,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def test_a_summary_tells_what_all_values_would(
     assert math.isclose(found.stddev, statistics.stdev(values), rel_tol=1e-6, abs_tol=1e-12)
     assert all(near(found.quantile(q), exact_quantile(values, q)) for q in QS)
     assert [found.p50, found.p90, found.p95, found.p99] == found.quantiles((0.5, 0.9, 0.95, 0.99))
-    assert sum(count for _, _, count in found.buckets()) == 3_000
+    assert sum(bucket.count for bucket in found.buckets) == 3_000
     for start, one in found.over_time():
         some = within(observed, start, start + 60)
         assert (one.count if one else 0) == len(some)
@@ -105,7 +106,7 @@ def test_a_summary_of_nothing_says_so(client: Any, open_meter: OpenMeter) -> Non
     ):
         assert (found.count, found.total, found.mean, found.stddev) == (0, 0.0, None, None)
         assert (found.low, found.high, found.p99, found.share_above(1)) == (None,) * 4
-        assert (found.buckets(), list(found.over_time())) == ([], [])
+        assert (found.buckets, list(found.over_time())) == ((), [])
     assert client.dbsize() == 0
 
 
@@ -119,12 +120,12 @@ def test_a_window_is_cut_by_times_and_by_slices(client: Any, open_meter: OpenMet
         found = meter.summary("x", precision=3600, **options).over_time()
         return [s.value.total for s in found if s.value]
 
-    assert seen(slices=3) == [2.0, 1.0, 0.0]
+    assert seen(intervals=3) == [2.0, 1.0, 0.0]
     assert seen(since=newest - 3601, until=newest - 1) == [2.0, 1.0]
-    assert seen(since=newest - 9 * 3600, slices=2) == [1.0, 0.0]
-    assert seen(until=newest - 3600, slices=2) == [1.0]
-    assert seen(until=newest - 7200, slices=1) == []
-    assert seen(since=newest, slices=3) == [0.0]
+    assert seen(since=newest - 9 * 3600, intervals=2) == [1.0, 0.0]
+    assert seen(until=newest - 3600, intervals=2) == [1.0]
+    assert seen(until=newest - 7200, intervals=1) == []
+    assert seen(since=newest, intervals=3) == [0.0]
     cut = meter.summary("x", precision=3600, until=newest - 1)
     assert (cut.partial, cut.over_time().partial, cut.end) == (False, False, newest)
 
@@ -197,8 +198,8 @@ def test_requests_have_their_limits(
     monkeypatch.setattr(selection, "JOINED", 3)
     for call in (
         lambda: meter.summaries([f"s{n}" for n in range(501)], precision=60),
-        lambda: meter.summary("x", precision=60, slices=0),
-        lambda: meter.summary("x", precision=60, slices=121),
+        lambda: meter.summary("x", precision=60, intervals=0),
+        lambda: meter.summary("x", precision=60, intervals=121),
         lambda: meter.summary("x", precision=3600),
     ):
         with pytest.raises(LimitExceeded):
@@ -287,7 +288,7 @@ def test_statistics_tell_this_hour_and_the_one_before(
     assert (found.this.count, found.this.low, found.this.high) == (
         *(len(values), min(values), max(values)),
     )
-    assert None not in found.this
+    assert None not in astuple(found.this)
     assert math.isclose(found.this.total or 0.0, math.fsum(values))
     assert math.isclose(found.this.mean or 0.0, statistics.fmean(values))
     assert math.isclose(found.this.stddev or 0.0, statistics.stdev(values), rel_tol=1e-6)

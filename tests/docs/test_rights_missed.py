@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from redmeter import AccessDenied, Meter, StoreRefused
-from redmeter.types import RecorderHealth
+from redmeter.results import RecorderHealth
 from support.rights import USERS
 from support.servers import Server
 

@@ -27,8 +27,8 @@ from redmeter import store as stores
 from redmeter.cleaning import MAX_CLOCK_DIFFERENCE, clean
 from redmeter.clock import ManualClock
 from redmeter.errors import ClockDisagreement
+from redmeter.results import RecorderHealth
 from redmeter.store import Store
-from redmeter.types import RecorderHealth
 from support.proxy import Proxy
 from support.recorder_model import Event, Hash, Life, Retention, Stored, is_refused
 from support.servers import Server

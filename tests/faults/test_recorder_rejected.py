@@ -10,7 +10,7 @@ import pytest
 from redmeter import InvalidName, InvalidValue, Meter
 from redmeter.clock import ManualClock, SystemClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
-from redmeter.types import Loss
+from redmeter.results import Loss
 from support.proxy import Proxy
 from support.recorders import (
     TOTAL,

@@ -13,7 +13,7 @@ from typing import Any, Self
 import pytest
 
 from redmeter import Meter
-from redmeter.types import RecorderHealth
+from redmeter.results import RecorderHealth
 from support.recorders import INTERVAL, TOTAL, check_sums, lost, stored
 from support.sentinels import Watched
 from support.servers import Server

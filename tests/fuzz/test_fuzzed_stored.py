@@ -20,10 +20,10 @@ from redmeter.format.packed_text import parse_moments
 from redmeter.format.statistics import MEMBERS, merged
 from redmeter.health.writers import parse_writers
 from redmeter.keys import MAX_TIME
-from redmeter.reading.log_counts import hourly, sliding, sources_of, times
+from redmeter.reading.log_counts import hourly, place_of, sliding, sources_of, times, with_times
 from redmeter.reading.samples import Grid, counts_of, number_of, value_of
+from redmeter.results import Frequency
 from redmeter.store.config import read_meta
-from redmeter.types import Frequency
 from support.fuzzing import (
     HOSTILE,
     assert_work_is_linear,
@@ -169,7 +169,7 @@ def test_frequencies_fit_a_number(
     """Whatever the scores are, and whichever hours they are said to be of."""
     flat = [part for pair in scored for part in pair]
     for one in hourly(("shop", "error"), [flat, flat, start, before], NOW):
-        known = one.known(*times(seen))
+        known = with_times([one], {place_of(one): seen})[0]
         assert 0 <= known.count <= MOST
         assert 0 <= known.before <= MOST
     for source in sources_of(flat):

@@ -18,8 +18,8 @@ from redmeter.health.doctor import examine
 from redmeter.health.findings import Finding
 from redmeter.health.writers import Writer, parse_writers, read_writers
 from redmeter.losses import LOSS_REASONS
+from redmeter.results import Loss, RecorderHealth
 from redmeter.store import Store
-from redmeter.types import Loss, RecorderHealth
 from support.servers import Server
 from support.stores import opened_store
 from support.waiting import eventually

@@ -11,8 +11,8 @@ from typing import Any
 
 from redmeter import Meter
 from redmeter.integrations.logging import RedmeterHandler, install
+from redmeter.results import Frequency
 from redmeter.testing import MemoryMeter
-from redmeter.types import Frequency
 from support.logs import patterns, texts
 from support.programs import Programs
 from support.servers import Server
@@ -111,7 +111,7 @@ def test_what_a_program_logs_is_there_when_it_has_ended(programs: Programs, serv
         assert billed.count + billed.before == 80
         assert "<n> orders done, token=***" in found
         assert len(meter.recent("shop.jobs", severity="error")) == 20
-        new = {c.frequency.pattern for c in meter.changes() if c.what == "new"}
+        new = {c.pattern for c in meter.changes() if c.kind == "new"}
         assert place in new
         assert meter.recent("shop.jobs", severity="warning")[0].text.endswith("token=***")
 

@@ -15,8 +15,8 @@ from redmeter.recording.marks import PendingMarks
 from redmeter.recording.messages.pending import PendingLog
 from redmeter.recording.pending import GaugeSample, PendingCounter, PendingGauge, PendingSeries
 from redmeter.recording.stats import RecorderStats
+from redmeter.results import Mark
 from redmeter.shards import SHARDS, shard_of
-from redmeter.types import Mark
 
 KEYS = Keys()
 NOW = 1_700_000_000.0

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from redmeter.keys import HOUR
-from redmeter.types import RecorderHealth
+from redmeter.results import RecorderHealth
 
 ENDING = ".journal"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from redmeter import Meter
-from redmeter.types import Loss
+from redmeter.results import Loss
 from soak import asked, explained, readings
 from soak.checks import Ledger, Window
 from soak.crew import Seen

@@ -1,13 +1,14 @@
 """What the soak lets pass, and that it finds the one event, key or answer that is wrong."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redmeter import Meter, cleaning
-from redmeter.types import RecorderHealth
+from redmeter.results import RecorderHealth
 from soak import checks, report
 from soak.checks import Ledger, Window
 from soak.crew import Seen
@@ -26,7 +27,7 @@ COUNTED, SEEN = "load", "seen.load"
 
 def health(stored: int, **numbers: Any) -> RecorderHealth:
     """Return what a recorder says that has stored so much."""
-    none: dict[str, Any] = dict.fromkeys(RecorderHealth._fields, 0)
+    none: dict[str, Any] = dict.fromkeys((field.name for field in fields(RecorderHealth)), 0)
     none |= {"losses": (), "troubles": {}, "recorded": stored, "stored": stored}
     return RecorderHealth(**(none | numbers))
 

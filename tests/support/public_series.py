@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from redmeter.analysis.forecast import UNMARKED, forecast
-from redmeter.types import Series
+from redmeter.results import Series
 from support.realdata import FOLDER
 
 #: Where the series are, which may not exist.

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from redmeter import Meter
-from redmeter.types import Operations, RecorderHealth
+from redmeter.results import RecorderHealth
+from redmeter.types import Operations
 from support.waiting import eventually
 
 #: Seconds from one flush to the next, where a test is not to wait.

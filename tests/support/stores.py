@@ -12,12 +12,13 @@ from redmeter.keys import Kept, slice_start
 from redmeter.reading.top import read_top
 from redmeter.recording.bulk_writer import BulkWriter
 from redmeter.recording.recorder import Recorder
+from redmeter.results import Ranking, RecorderHealth
 from redmeter.store import Store
 from redmeter.store.cluster import ClusterLink
 from redmeter.store.connection import ServerLink
 from redmeter.store.fan_out import FanOut
 from redmeter.store.scripts import run_steps
-from redmeter.types import Batch, Operations, Outcome, Ranking, RecorderHealth, Top
+from redmeter.types import Batch, Operations, Outcome, Top
 from support.servers import Server
 
 #: What the fixtures `open_store` and `open_meter` give: call them with the options of either.

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from redmeter import Meter
-from redmeter.types import RecorderHealth
+from redmeter.results import RecorderHealth
 from support.history import OBSERVED, Event, Ledger
 from support.names import one_in_each
 from support.recorders import check_sums

@@ -284,7 +284,7 @@ export interface components {
             last: number | null;
             sample: string;
             /** @enum {string} */
-            what: "new" | "spiking" | "gone";
+            kind: "new" | "spiking" | "gone";
         };
         /** @description The series that have one value of a label, before and after. */
         ChangedGroup: {
@@ -1012,6 +1012,7 @@ export interface components {
             missing: string[];
             rows: components["schemas"]["RankedRow"][];
             groups: number;
+            /** @description The number of groups that were compared. */
             examined: number;
             complete: boolean;
             left_out: (string | null)[];

@@ -67,8 +67,8 @@ export function Changed({
   return (
     <ul class="messages">
       {changes.map((row) => (
-        <li key={`${row.what} ${row.logger} ${row.severity} ${row.pattern}`} class="to-row" onClick={follow}>
-          <span class={`what ${row.what}`}>{row.what}</span>
+        <li key={`${row.kind} ${row.logger} ${row.severity} ${row.pattern}`} class="to-row" onClick={follow}>
+          <span class={`what ${row.kind}`}>{row.kind}</span>
           <div class="grow">
             <p class="pattern">
               <Go view="messages" more={{ logger: row.logger, severity: row.severity }}>

@@ -164,9 +164,9 @@ class Conditions:
             return Reading(None, detail="new patterns are only known for now")
         changes = self._queries.changes(rule.logger or None)
         names = [
-            change.frequency.pattern
+            change.pattern
             for change in changes
-            if change.what == "new" and change.frequency.severity in rule.severities
+            if change.kind == "new" and change.severity in rule.severities
         ]
         detail = f"{len(names)} new: {names[0]}" if names else "no new patterns"
         return Reading(bool(names), len(names), detail)

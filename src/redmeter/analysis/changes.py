@@ -37,7 +37,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from redmeter.keys import HOUR, STEP
-from redmeter.types import Change, Frequency
+from redmeter.results import Change, Frequency
 
 NEW: Final = "new"
 SPIKING: Final = "spiking"
@@ -84,10 +84,17 @@ def changes(frequencies: Iterable[Frequency], now: float) -> list[Change]:
     """
     found = []
     for frequency in frequencies:
-        what = _change(frequency, now)
-        if what is not None:
-            found.append(Change(what, frequency))
+        kind = _change(frequency, now)
+        if kind is not None:
+            found.append(_as_change(frequency, kind))
     return sorted(found, key=_order)
+
+
+def _as_change(f: Frequency, kind: str) -> Change:
+    return Change(
+        *(f.logger, f.severity, f.pattern, f.count, f.before, f.first, f.last, f.sample, f.sliding),
+        kind=kind,
+    )
 
 
 def passed_of(frequency: Frequency, now: float) -> float:
@@ -112,6 +119,6 @@ def _change(frequency: Frequency, now: float) -> str | None:
 
 
 def _order(change: Change) -> tuple[int, int, int, str, str, str]:
-    f = change.frequency
-    kind, count = KINDS.index(change.what), f.count + f.before
-    return severity_rank(f.severity), kind, -count, f.logger, f.severity, f.pattern
+    kind, count = KINDS.index(change.kind), change.count + change.before
+    rank = severity_rank(change.severity)
+    return rank, kind, -count, change.logger, change.severity, change.pattern

@@ -36,6 +36,7 @@ benchmarks/forecasting.py compares it with "as the last interval" and "as yester
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from redmeter.analysis.horizons import LEVEL
@@ -43,7 +44,7 @@ from redmeter.analysis.seasons import Season
 from redmeter.analysis.smoothing import Smoothing
 from redmeter.analysis.ticks import Ticks
 from redmeter.keys import span
-from redmeter.types import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series, Unmarked
+from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint, Series
 
 #: Finished slices that a forecast needs.
 FEWEST_SLICES: Final = 12
@@ -75,7 +76,7 @@ def forecast(
     """
     finished = series.values[:-1] if series.partial else series.values
     season = Season(series.precision, factors=counts)
-    told = Forecast(
+    empty = Forecast(
         series.name,
         "counter" if counts else "gauge",
         series.precision,
@@ -84,8 +85,8 @@ def forecast(
         running=series.values[-1] if series.partial and series.values else None,
         reason=_too_little(finished, series.precision),
     )
-    if told.reason:
-        return told
+    if empty.reason:
+        return empty
     scale = _Counts() if counts else _Measures(finished)
     state = Smoothing(
         season,
@@ -103,10 +104,11 @@ def forecast(
         band = scale.out(*found) if found is not None else None
         if band is not None and value is not None:
             usual = ticks.widen(band, learned=season.known) if counts else band
-            kind = ForecastCheck if len(before) >= UNMARKED else Unmarked
-            past.append(kind(start, value, *usual))
-            if past[-1].outside:
-                anomalies.append(Anomaly(*past[-1], _strength(value, before)))
+            low, mid, high = usual
+            outside = len(before) >= UNMARKED and not low <= value <= high
+            past.append(ForecastCheck(start, value, low, mid, high, outside))
+            if outside:
+                anomalies.append(Anomaly(start, value, low, mid, high, _strength(value, before)))
         if value is not None:
             before.append(value)
             ticks.take(value, band[2] if band is not None and season.known else None)
@@ -120,7 +122,7 @@ def forecast(
         usual = ticks.widen(band, learned=season.known) if counts else band
         coming.append(ForecastPoint(end + step * series.precision, *usual))
     anomalies.sort(key=lambda one: -one.strength)
-    return told._replace(past=tuple(past), ahead=tuple(coming), anomalies=tuple(anomalies))
+    return replace(empty, past=tuple(past), ahead=tuple(coming), anomalies=tuple(anomalies))
 
 
 def _strength(value: float, before: Sequence[float]) -> float:

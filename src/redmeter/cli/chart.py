@@ -3,7 +3,7 @@
 A chart library was looked for; docs/design.md says why none is used.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from rich.cells import cell_len, set_cell_size
@@ -11,7 +11,8 @@ from rich.text import Text
 
 from redmeter.cli import output
 from redmeter.format.exponential_histogram import Distribution, upper_edge
-from redmeter.types import Mark, Series
+from redmeter.reading.spread import Bucket
+from redmeter.results import Mark, Series
 
 V = TypeVar("V")
 
@@ -123,7 +124,7 @@ def _marked(
     """Return the marks within a series, the oldest first, and a line with a sign for each."""
     line, shown, longer = [" "] * drawn, [], len(series) % group
     sign = output.signs("▼")
-    for mark in sorted(marks):
+    for mark in sorted(marks, key=lambda mark: mark.time):
         at = int((mark.time - series.start) // series.precision)
         if 0 <= at < len(series):  # only the oldest column may stand for fewer intervals
             column = at // group if not longer else (at - longer) // group + 1
@@ -208,32 +209,33 @@ def bar(share: float, width: int = 20) -> Text:
 
 
 def rows(
-    distribution: Distribution, write: Callable[[float], str], most: int = 20
+    buckets: Iterable[Bucket], write: Callable[[float], str], most: int = 20
 ) -> list[tuple[str, int]]:
     """Merge buckets into rows of equal width on a scale of powers of two, ascending.
 
     Args:
-        distribution: with at least one value.
+        buckets: those of a histogram with at least one value.
         most: how many rows, about; those between two others that are empty are among them.
 
     Returns:
         The edges of each row, and how many values are in it.
     """
-    sides = [(distribution.negative, True), (distribution.positive, False)]
+    whole = Distribution.of_buckets(((one.low, one.high, one.count) for one in buckets), 0, 0)
+    sides = [(whole.negative, True), (whole.positive, False)]
     width = 1
-    while sum(_span(buckets, width) for buckets, _ in sides) > most:
+    while sum(_span(side, width) for side, _ in sides) > most:
         width *= 2
     found: list[tuple[str, int]] = []
-    for buckets, negative in sides:
+    for side, negative in sides:
         lines = []
-        for first in range(*_ends(buckets, width), width):
-            count = sum(buckets.get(index, 0) for index in range(first, first + width))
+        for first in range(*_ends(side, width), width):
+            count = sum(side.get(index, 0) for index in range(first, first + width))
             low, high = upper_edge(first - 1), upper_edge(first + width - 1)
             ends = (-high, -low) if negative else (low, high)
             lines.append((f" {output.signs('…')} ".join(map(write, ends)), count))
         found += lines[::-1] if negative else lines
-        if negative and distribution.zeros:
-            found.append((write(0.0), distribution.zeros))
+        if negative and whole.zeros:
+            found.append((write(0.0), whole.zeros))
     return found
 
 

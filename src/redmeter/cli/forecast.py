@@ -3,6 +3,7 @@
 import glob
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -26,9 +27,10 @@ from redmeter.reading.aggregates import check_aggregate, read_forecast, read_tot
 from redmeter.reading.forecasts import check_ahead
 from redmeter.reading.names import read_names
 from redmeter.reading.selection import selects
+from redmeter.results import Anomaly, Forecast, ForecastCheck, ForecastPoint
 from redmeter.store import Store
 from redmeter.store.query import run
-from redmeter.types import Forecast, ForecastCheck, ForecastPoint, Selector
+from redmeter.types import Selector
 
 #: Lines that the chart takes.
 _HEIGHT = 12
@@ -78,7 +80,7 @@ def forecast(
             store, lambda _: read_forecast(store.keys, selector, width, ahead, aggregate)
         )
         if json:
-            output.as_json(_as_dict(found))
+            output.as_json(asdict(found))
         elif not found.reason and output.is_terminal():
             _draw(found)
         elif not found.reason:
@@ -105,17 +107,15 @@ def _why(store: Store, found: Forecast, selector: Selector) -> tuple[str, int, s
 
 
 def _columns(found: Forecast) -> tuple[list[str], list[list[output.Cell]]]:
-    rows: list[list[output.Cell]] = [[*one, int(one.outside)] for one in found.past]
-    rows += [[start, "", *expected, ""] for start, *expected in found.ahead]
+    rows: list[list[output.Cell]] = [
+        [one.start, one.value, *_range(one), int(one.outside)] for one in found.past
+    ]
+    rows += [[one.start, "", *_range(one), ""] for one in found.ahead]
     return ["START", "VALUE", "LOW", "MID", "HIGH", "OUTSIDE"], rows
 
 
-def _as_dict(found: Forecast) -> dict[str, object]:
-    return found._asdict() | {
-        "past": [one._asdict() | {"outside": one.outside} for one in found.past],
-        "ahead": [one._asdict() for one in found.ahead],
-        "anomalies": [one._asdict() for one in found.anomalies],
-    }
+def _range(one: ForecastCheck | ForecastPoint | Anomaly) -> tuple[float, float, float]:
+    return one.low, one.mid, one.high
 
 
 def _draw(found: Forecast) -> None:
@@ -125,14 +125,14 @@ def _draw(found: Forecast) -> None:
     output.block(_chart(found, write, output.width()))
     output.line()
     rows: list[list[output.Cell]] = [
-        [output.moment(one.start, found.precision), *map(write, one[1:])] for one in found.ahead
+        [output.moment(one.start, found.precision), *map(write, _range(one))] for one in found.ahead
     ]
     _list(["EXPECTED (UTC)", "LOW", "MID", "HIGH"], rows)
     if found.anomalies:
         rows = [
             [
                 output.moment(one.start, found.precision),
-                *map(write, one[1:5]),
+                *map(write, (one.value, *_range(one))),
                 f"{one.strength:.1f}",
             ]
             for one in found.anomalies
@@ -190,8 +190,10 @@ def _chart(found: Forecast, write: units.Writer, columns: int) -> Text:
 def _ends(past: Sequence[ForecastCheck], found: Forecast) -> tuple[float, float]:
     """Return the lowest and the highest value of a chart; 0 is always in it."""
     ends = [0.0, found.running or 0.0]
-    for *rest, low, _, high in (*past, *found.ahead):
-        ends += [*rest[1:], low, high]
+    for one in past:
+        ends += [one.value, one.low, one.high]
+    for point in found.ahead:
+        ends += [point.low, point.high]
     return min(ends), max(ends)
 
 

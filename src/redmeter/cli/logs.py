@@ -5,6 +5,7 @@ import difflib
 import shlex
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -27,8 +28,8 @@ from redmeter.cli.app import (
 from redmeter.errors import InvalidSetting, InvalidValue
 from redmeter.format.message import SEVERITY, check_logger, severity_of
 from redmeter.reading import logs as reading
+from redmeter.results import Change, Frequency, LogSource, Message
 from redmeter.store import Store
-from redmeter.types import Change, Frequency, LogSource, Message
 
 _HOW_TO_LOG = "redmeter.integrations.logging records what an application logs"
 #: Messages that are shown where nobody says how many.
@@ -102,6 +103,10 @@ def logs(
             output.note(_nothing(store, logger, severity))
 
 
+def _place(one: Frequency) -> tuple[str, str, str]:
+    return one.logger, one.severity, one.pattern
+
+
 def _severity(text: str) -> str:
     """Read a severity: its name, in any case, or a level of logging."""
     if not text.strip():
@@ -160,13 +165,13 @@ class _Found:
         """Return the parts that were asked for, in types that JSON has."""
         made: dict[str, Any] = {}
         if self._asked["changes"]:
-            made["changes"] = [{"what": c.what, **c.frequency._asdict()} for c in self.changes]
+            made["changes"] = [asdict(change) for change in self.changes]
         if self._asked["common"]:
-            made["common"] = [f._asdict() for f in self.common]
+            made["common"] = [asdict(f) for f in self.common]
         if self._overview:
-            made["loggers"] = [s._asdict() for s in self.loggers]
+            made["loggers"] = [asdict(s) for s in self.loggers]
         if self._asked["recent"]:
-            made["recent"] = [m._asdict() for m in self.recent]
+            made["recent"] = [asdict(m) for m in self.recent]
         if self._asked["common"] or self._asked["changes"]:
             made |= {"sources": self._sources, "compared": self._compared}
             made["clock_hours"] = self._clock_hours
@@ -194,7 +199,7 @@ class _Found:
                 f"compared: {self._compared:,} of {self._sources:,} loggers and severities, those "
                 "that logged last; name a logger to compare it"
             )
-        if any(not f.sliding for f in (*self.common, *(c.frequency for c in self.changes))):
+        if any(not f.sliding for f in (*self.common, *self.changes)):
             output.note(
                 f"compared by clock hours: {self._clock_hours:,} loggers and severities, not "
                 "counted by five minutes yet or counted by another program"
@@ -203,22 +208,21 @@ class _Found:
     def _show_changes(self) -> None:
         rows: list[list[output.Cell]] = []
         for change in self.changes:
-            f = change.frequency
-            what = Text(change.what, style=_KINDS.get(change.what, ""))
-            first: output.Cell = what if output.is_terminal() else change.what
-            rows.append([first, f.count, f.before, *self._source(f)])
+            kind = Text(change.kind, style=_KINDS.get(change.kind, ""))
+            first: output.Cell = kind if output.is_terminal() else change.kind
+            rows.append([first, change.count, change.before, *self._source(change)])
         columns = ["CHANGE", "COUNT", "BEFORE", *self._source_columns()]
-        _with_patterns(columns, rows, [(change.frequency, True) for change in self.changes])
+        _with_patterns(columns, rows, [(change, True) for change in self.changes])
         self._tell_more("changes")
 
     def _show_common(self) -> None:
-        changed = [change.frequency for change in self.changes]
+        changed = {_place(change) for change in self.changes}
         rows: list[list[output.Cell]] = [
             [f.count, f.before, self._moment(f.first), self._moment(f.last), *self._source(f)]
             for f in self.common
         ]
         columns = ["COUNT", "BEFORE", "FIRST", "LAST", *self._source_columns()]
-        sampled = [(f, self._one and f not in changed) for f in self.common]
+        sampled = [(f, self._one and _place(f) not in changed) for f in self.common]
         _with_patterns(columns, rows, sampled)
         self._tell_more("common")
 

@@ -30,9 +30,10 @@ from redmeter.reading.marks import read_marks
 from redmeter.reading.names import read_names
 from redmeter.reading.samples import read_totals
 from redmeter.reading.selection import GroupKey, name_of, selects
+from redmeter.results import Mark, Series
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
-from redmeter.types import Mark, Period, Selector, Series
+from redmeter.types import Period, Selector
 
 #: Samples listed below a chart.
 _LISTED = 10

@@ -3,6 +3,7 @@
 import glob
 import math
 import shlex
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -27,9 +28,10 @@ from redmeter.reading.marks import read_marks
 from redmeter.reading.names import read_names
 from redmeter.reading.selection import name_of, selects
 from redmeter.reading.spread import Spread, Summary
+from redmeter.results import Mark, Series
 from redmeter.store import Store
 from redmeter.store.query import run
-from redmeter.types import Mark, Period, Selector, Series
+from redmeter.types import Period, Selector
 
 #: Intervals listed below a chart.
 _LISTED = 10
@@ -73,7 +75,7 @@ def summary(
         raise InvalidSetting("--above", "give a finite number, e.g. 0.5")
     with opened(url, prefix, reading=True) as store:
         selector = selector_of(store, name, label, by, exact=exact)
-        period = Period(width, slices=intervals)
+        period = Period(width, intervals=intervals)
         _, groups = run(store, lambda _: read_summary(store.keys, selector, period))
         rows = [(named(selector, key), one) for key, one in groups if one.count or not by]
         count = sum(one.count for _, one in rows)
@@ -114,18 +116,17 @@ def _hint(store: Store, selector: Selector) -> str:
 
 def _numbers(found: Spread, above: float | None) -> dict[str, float | None]:
     """Return the statistics of a window, in order."""
-    p50, p90, p95, p99 = found.quantiles((0.5, 0.9, 0.95, 0.99))
     numbers = {
         "count": found.count,
         "total": found.total,
         "mean": found.mean,
         "stddev": found.stddev,
-        "min": found.low,
-        "p50": p50,
-        "p90": p90,
-        "p95": p95,
-        "p99": p99,
-        "max": found.high,
+        "low": found.low,
+        "p50": found.p50,
+        "p90": found.p90,
+        "p95": found.p95,
+        "p99": found.p99,
+        "high": found.high,
     }
     return numbers if above is None else numbers | {"above": found.share_above(above)}
 
@@ -163,7 +164,7 @@ def _draw(
     output.table(["", "VALUE"], rows, right=[1])
     output.line()
     _draw_histogram(found, write)
-    series = _of(over_time, 0.95)
+    series = _p95(over_time)
     output.line(f"p95 over time · {every}")
     output.block(chart.draw_gauge(series, output.width(), marks, write=write, highest=True))
     output.line()
@@ -171,7 +172,7 @@ def _draw(
 
 
 def _draw_histogram(found: Summary, write: units.Writer) -> None:
-    drawn = chart.rows(found.distribution, write)
+    drawn = chart.rows(found.buckets, write)
     most = max(count for _, count in drawn)
     lines: list[list[output.Cell]] = [
         [edges, count, f"{count / found.count:.1%}"] for edges, count in drawn
@@ -185,8 +186,8 @@ def _draw_histogram(found: Summary, write: units.Writer) -> None:
     output.line()
 
 
-def _of(over_time: Series[Spread | None], q: float) -> Series[float | None]:
-    values = tuple(None if one is None else one.quantile(q) for one in over_time.values)
+def _p95(over_time: Series[Spread | None]) -> Series[float | None]:
+    values = tuple(None if one is None else one.p95 for one in over_time.values)
     return Series(
         over_time.name, over_time.precision, over_time.start, values, partial=over_time.partial
     )
@@ -212,7 +213,7 @@ def _list(over_time: Series[Spread | None], write: units.Writer) -> None:
 def _statistics(one: Spread | None) -> list[float | None]:
     if one is None:
         return [0, *[None] * (len(_OVER_TIME) - 1)]
-    return [one.count, one.mean, *one.quantiles((0.5, 0.95, 0.99))]
+    return [one.count, one.mean, one.p50, one.p95, one.p99]
 
 
 def _as_dict(found: Summary, above: float | None) -> dict[str, object]:
@@ -227,7 +228,7 @@ def _as_dict(found: Summary, above: float | None) -> dict[str, object]:
         "end": found.end,
         "partial": found.partial,
         **numbers,
-        "buckets": [list(bucket) for bucket in found.buckets()],
+        "buckets": [asdict(bucket) for bucket in found.buckets],
         "intervals": [
             {"start": start, **dict(zip(_OVER_TIME, _statistics(one), strict=True))}
             for start, one in over_time

@@ -5,6 +5,7 @@ import glob
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -29,8 +30,9 @@ from redmeter.errors import InvalidSetting, InvalidValue, LimitExceeded
 from redmeter.reading.names import read_names
 from redmeter.reading.ranking import CANDIDATES, MAX_GROUPS, MAX_HISTOGRAMS, ORDERS, Order
 from redmeter.reading.top import read_top
+from redmeter.results import Ranked, Ranking
 from redmeter.store import Store
-from redmeter.types import RANKED_ROWS, RANKED_SLICES, Ranked, Ranking, Top
+from redmeter.types import RANKED_INTERVALS, RANKED_ROWS, Top
 
 #: Columns of a terminal that a ranking with bars needs.
 _ROOM_FOR_BARS = 60
@@ -81,8 +83,8 @@ def top(
         typer.Option(
             "--intervals",
             "-n",
-            help=f"Number of newest intervals. Default: {RANKED_SLICES}, or all that are kept if "
-            "fewer; with --since or --until, the whole window.",
+            help=f"Number of newest intervals. Default: {RANKED_INTERVALS}, or all that are kept "
+            "if fewer; with --since or --until, the whole window.",
         ),
     ] = None,
     since: Since = None,
@@ -126,16 +128,16 @@ def top(
             output.as_json(_as_dict(rows, width, shown, store.skipped()))
         elif shown:
             if output.is_terminal():
-                output.line(_title(name, label, rows.slices, width, first, last))
+                output.line(_title(name, label, rows.intervals, width, first, last))
                 output.line()
             _show(rows, name, label, order, limit)
         if not shown:
             fail_where_left_out(store)
             if why:
                 fail(why, NOT_FOUND)
-            window = _window(rows.slices, width, first, last)
+            window = _window(rows.intervals, width, first, last)
             observed = order not in ("count", "failing")
-            farther = _farther(store, width, rows.slices, observed=observed)
+            farther = _farther(store, width, rows.intervals, observed=observed)
             if wrong:
                 output.note(_nothing_failed(store, name, wrong, window, farther, rows.groups))
                 return
@@ -282,7 +284,7 @@ def _farther(store: Store, width: int, intervals: int, *, observed: bool) -> lis
     """Return which coarser precision reaches further back, if any."""
     view, _ = store.read()
     kept = view.histograms if observed else view.retention
-    reach = {p: p * min(RANKED_SLICES, samples) for p, samples in kept.items()}
+    reach = {p: p * min(RANKED_INTERVALS, samples) for p, samples in kept.items()}
     farthest = max(reach, key=lambda precision: reach[precision])
     if farthest <= width or reach[farthest] <= intervals * width:
         return []
@@ -310,12 +312,12 @@ def _as_dict(
     rows: Ranking, width: int, shown: Sequence[Ranked], missing: list[str]
 ) -> dict[str, object]:
     return {
-        "rows": [row._asdict() for row in shown],
+        "rows": [asdict(row) for row in shown],
         "groups": rows.groups,
         "examined": rows.examined,
         "complete": rows.complete and not missing,
         "left_out": rows.left_out,
-        "intervals": rows.slices,
+        "intervals": rows.intervals,
         "precision": width,
         "missing": missing,
     }

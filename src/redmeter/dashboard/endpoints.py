@@ -31,7 +31,7 @@ from redmeter.dashboard.parameters import (
     whole,
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
-from redmeter.types import MAX_RANKED_ROWS, RANKED_ROWS, RANKED_SLICES
+from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.
 MAX_SERIES, MAX_SUMMARIES, MAX_CHARTED = 200, 50, 20
@@ -135,7 +135,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter(
                 "intervals",
                 INTERVALS,
-                f"Number of newest intervals; default {RANKED_SLICES}, or all that are kept.",
+                f"Number of newest intervals; default {RANKED_INTERVALS}, or all that are kept.",
             ),
             _limit(MAX_RANKED_ROWS, RANKED_ROWS, "rows"),
             _LABEL,

@@ -6,7 +6,7 @@ Each is a function of the store and the parsed parameters; api.py maps paths to 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from redmeter import types
+from redmeter import results
 from redmeter.analysis.forecast import forecast as make_forecast
 from redmeter.dashboard import rows, schemas, serialize
 from redmeter.dashboard.errors import HTTPError
@@ -119,9 +119,7 @@ def top(store: Store, values: Values) -> schemas.TopAnswer:
         ranking,
         now=view.now,
         missing=missing,
-        rows=ranking,
         complete=ranking.complete and not missing,
-        intervals=ranking.slices,
     )
 
 
@@ -290,10 +288,10 @@ def detail(store: Store, values: Values) -> schemas.DetailAnswer:
     )
 
 
-def _expected(curve: curves.Curve) -> types.Forecast:
+def _expected(curve: curves.Curve) -> results.Forecast:
     """Return the forecast of a curve of a counter or a gauge, which is read already."""
     values: Any = tuple(curve.values)
-    series: Any = types.Series(
+    series: Any = results.Series(
         curve.name, curve.precision, curve.start, values, partial=curve.partial
     )
     return make_forecast(series, counts=curve.kind == "counter")

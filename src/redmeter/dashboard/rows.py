@@ -113,7 +113,7 @@ class Frequency:
 class Change(Frequency):
     """A pattern that is new, comes far more often than before, or stopped."""
 
-    what: Literal["new", "spiking", "gone"]
+    kind: Literal["new", "spiking", "gone"]
 
 
 @dataclass(frozen=True, kw_only=True)

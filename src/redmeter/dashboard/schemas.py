@@ -72,6 +72,7 @@ class TopAnswer(Answer):
 
     rows: list[RankedRow]
     groups: int
+    #: The number of groups that were compared.
     examined: int
     complete: bool
     left_out: list[str | None]

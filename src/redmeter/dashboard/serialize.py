@@ -13,9 +13,10 @@ from functools import cache, partial
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from redmeter import types
+from redmeter import results
 from redmeter.analysis.changes import passed_of
 from redmeter.dashboard import rows
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import HOUR
 from redmeter.reading import overview as reading_overview
 from redmeter.reading import spread as spreads
@@ -121,13 +122,13 @@ def of_summary(
         summary,
         quantiles=_quantiles(wanted, summary.quantiles(wanted)),
         share_above=None if threshold is None else summary.share_above(threshold),
-        buckets=summary.buckets(),
-        over_time=_over_time(summary.over_time(), wanted) if over_time else None,
+        buckets=[(one.low, one.high, one.count) for one in summary.buckets],
+        over_time=_over_time(spreads.distributions(summary), wanted) if over_time else None,
     )
 
 
 def _over_time(
-    series: types.Series[spreads.Spread | None], wanted: Sequence[float]
+    series: results.Series[Distribution | None], wanted: Sequence[float]
 ) -> rows.OverTime:
     columns = [
         [None] * len(wanted) if one is None else one.quantiles(wanted) for one in series.values
@@ -136,7 +137,7 @@ def _over_time(
         start=series.start,
         partial=series.partial,
         count=[0 if one is None else one.count for one in series.values],
-        mean=[None if one is None else one.mean for one in series.values],
+        mean=[None if one is None else one.moments.exact_mean for one in series.values],
         quantiles={f"{q:.15g}": [column[at] for column in columns] for at, q in enumerate(wanted)},
     )
 
@@ -147,18 +148,17 @@ def _quantiles(
     return {f"{q:.15g}": value for q, value in zip(wanted, values, strict=True)}
 
 
-def of_frequency(one: types.Frequency, now: float) -> rows.Frequency:
+def of_frequency(one: results.Frequency, now: float) -> rows.Frequency:
     """Convert the frequency of a pattern."""
     return convert(rows.Frequency, one, expected=_expected(one, now))
 
 
-def of_change(change: types.Change, now: float) -> rows.Change:
+def of_change(change: results.Change, now: float) -> rows.Change:
     """Convert a change."""
-    frequency = change.frequency
-    return convert(rows.Change, frequency, what=change.what, expected=_expected(frequency, now))
+    return convert(rows.Change, change, expected=_expected(change, now))
 
 
-def _expected(one: types.Frequency, now: float) -> float:
+def _expected(one: results.Frequency, now: float) -> float:
     return one.before * passed_of(one, now) / HOUR
 
 

@@ -124,6 +124,23 @@ class Distribution:
         self.positive: dict[int, int] = {}
         self.negative: dict[int, int] = {}
 
+    @classmethod
+    def of_buckets(
+        cls, buckets: Iterable[tuple[float, float, int]], low: float, high: float
+    ) -> "Distribution":
+        """Return a distribution of which buckets() is known; of the moments, count and extremes."""
+        made = cls()
+        for start, end, count in buckets:
+            made.moments.count += count
+            if end > 0:
+                made.positive[bucket_of(end)] = count
+            elif start < 0:
+                made.negative[bucket_of(-start)] = count
+            else:
+                made.zeros += count
+        made.moments.low, made.moments.high = low, high
+        return made
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Distribution):
             return NotImplemented

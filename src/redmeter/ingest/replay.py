@@ -206,10 +206,10 @@ def _account(bulk: BulkWriter, report: Report) -> None:
     report.stored = health.stored
     report.uncertain = health.uncertain + bulk.unacknowledged
     refused: dict[str, dict[str, int]] = {}
-    for reason, series, _, events in health.losses:
-        if reason not in (AGED, MEMORY, RETENTION, FUTURE):
-            by_series = refused.setdefault(reason, {})
-            by_series[series] = max(events, by_series.get(series, 0))
+    for loss in health.losses:
+        if loss.reason not in (AGED, MEMORY, RETENTION, FUTURE):
+            by_series = refused.setdefault(loss.reason, {})
+            by_series[loss.series] = max(loss.events, by_series.get(loss.series, 0))
     report.refused = {reason: sum(some.values()) for reason, some in refused.items()}
 
 

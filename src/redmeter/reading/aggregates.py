@@ -24,11 +24,12 @@ from redmeter.reading.selection import (
     split,
 )
 from redmeter.reading.spread import Summary
+from redmeter.results import Forecast, Series
 from redmeter.store import View, indexes
 from redmeter.store.query import Query, together
 from redmeter.store.replies import Reply, raised
 from redmeter.store.scans import escaped, scan_fields
-from redmeter.types import Forecast, Period, Selector, Series
+from redmeter.types import Period, Selector
 
 T = TypeVar("T")
 V = TypeVar("V", int, float | None)
@@ -215,8 +216,8 @@ def read_summary(
     """
     view, replies = yield from read_selected(keys, "histograms", selector, period.precision)
     found = readable(replies, needed=needed)
-    precision, since, until, slices, last = period
-    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices, last)
+    precision, since, until, intervals, last = period
+    grid = SummaryGrid(view.histograms, precision, view.now, since, until, intervals, last)
     stored = {name: hashes if any(hashes) else () for name, hashes in found.items()}
     rows = [
         (key, grid.summary(name_of(selector), list(some.values())))

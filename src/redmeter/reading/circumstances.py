@@ -22,8 +22,8 @@ from redmeter.reading.label_events import moments_ask, moments_of
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.log_counts import texts_of, times
 from redmeter.reading.marks import answered, asked
+from redmeter.results import Mark
 from redmeter.store.query import Query, Read
-from redmeter.types import Mark
 
 #: Loggers and severities whose patterns are compared, patterns of each, and those that are listed.
 MAX_SOURCES: Final = 30

@@ -7,15 +7,16 @@ series add up to one curve.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Keys, Retention
 from redmeter.reading import label_sets, samples
 from redmeter.reading.distributions import SummaryGrid
-from redmeter.reading.spread import Spread, Summary
+from redmeter.reading.spread import Summary
 from redmeter.reading.windows import Window
+from redmeter.results import Series
 from redmeter.store import View
 from redmeter.store.query import Query, Read
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
-from redmeter.types import Series
 
 #: The percentile of a curve of observed values.
 QUANTILE = 0.95
@@ -118,7 +119,7 @@ def spread(
     return percentile(found, len(replies) // 2, of)
 
 
-def percentile(found: Series[Spread | None], examined: int = 1, of: int = 1) -> Curve:
+def percentile(found: Series[Distribution | None], examined: int = 1, of: int = 1) -> Curve:
     """Return how a percentile of observed values went."""
     return Curve(
         found.name,

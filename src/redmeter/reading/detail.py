@@ -40,10 +40,10 @@ from redmeter.reading.windows import (
     whole_window,
     window_of,
 )
+from redmeter.results import Mark
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, run
 from redmeter.store.replies import Command, Reply
-from redmeter.types import Mark
 
 _KINDS = ("counter", "gauge", "histogram")
 

@@ -14,10 +14,10 @@ from redmeter.format.packed_text import merged
 from redmeter.keys import Keys, Retention, slice_start
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.samples import first_sample, window
-from redmeter.reading.spread import Spread, Summary, Texts, spread_of
+from redmeter.reading.spread import Summary, Texts, distribution_of, summary_of
+from redmeter.results import Series
 from redmeter.store import Store
 from redmeter.store.replies import Command, Reply, pairs
-from redmeter.types import Series
 
 #: Most series of one request, a summary of each.
 MAX_SERIES = 500
@@ -30,7 +30,7 @@ def read_summaries(
     *,
     since: float | None = None,
     until: float | None = None,
-    slices: int | None = None,
+    intervals: int | None = None,
     last: float | None = None,
 ) -> dict[str, Summary]:
     """Read the distributions of many series in one round trip.
@@ -39,7 +39,7 @@ def read_summaries(
         names: in their stored spelling.
         precision: interval width, seconds.
         since, until: leave out intervals that end before or start after, Unix seconds.
-        slices: only so many of the newest intervals, the running one included.
+        intervals: only so many of the newest intervals, the running one included.
 
     Returns:
         A summary for every name; an empty one if nothing is kept. Names under whose keys
@@ -53,7 +53,7 @@ def read_summaries(
     if len(names) > MAX_SERIES:
         raise LimitExceeded("summaries", len(names), MAX_SERIES, "ask for fewer at a time")
     view, replies = store.read(_whole_hashes(store, names, precision))
-    grid = SummaryGrid(view.histograms, precision, view.now, since, until, slices, last)
+    grid = SummaryGrid(view.histograms, precision, view.now, since, until, intervals, last)
     series = readable(dict(zip(names, _two(replies), strict=True)))
     return {name: grid.summary(name, [hashes]) for name, hashes in series.items()}
 
@@ -109,7 +109,7 @@ def window_of(
     now: float,
     since: float | None,
     until: float | None,
-    slices: int | None,
+    intervals: int | None,
     seconds: float | None = None,
 ) -> tuple[int, int]:
     """Return a window as [first, end), Unix seconds; empty if first >= end.
@@ -119,12 +119,14 @@ def window_of(
         LimitExceeded: none, or more intervals than are kept.
     """
     first, last = window(retention, precision, now, since, until, seconds)
-    if slices is not None:
+    if intervals is not None:
         kept = retention[precision]
-        check_whole("slices", slices)
-        if not 1 <= slices <= kept:
-            raise LimitExceeded("intervals", slices, kept, "ask for 1 or more, up to what is kept")
-        first = max(first, slice_start(now, precision) - (slices - 1) * precision)
+        check_whole("intervals", intervals)
+        if not 1 <= intervals <= kept:
+            raise LimitExceeded(
+                "intervals", intervals, kept, "ask for 1 or more, up to what is kept"
+            )
+        first = max(first, slice_start(now, precision) - (intervals - 1) * precision)
     return first, last + precision
 
 
@@ -152,8 +154,8 @@ def _two(replies: Sequence[Reply]) -> list[tuple[Reply, Reply]]:
     return list(zip(replies[::2], replies[1::2], strict=True))
 
 
-def _spreads(rows: Sequence[Sequence[Texts]]) -> list[Spread | None]:
-    return [spread_of(row) for row in rows]
+def _by_interval(rows: Sequence[Sequence[Texts]]) -> list[Distribution | None]:
+    return [distribution_of(row) for row in rows]
 
 
 class SummaryGrid:
@@ -166,10 +168,10 @@ class SummaryGrid:
         now: float,
         since: float | None,
         until: float | None,
-        slices: int | None,
+        intervals: int | None,
         last: float | None = None,
     ) -> None:
-        self._first, self._end = window_of(retention, precision, now, since, until, slices, last)
+        self._first, self._end = window_of(retention, precision, now, since, until, intervals, last)
         self._precision = precision
         starts = range(self._first, self._end, precision)
         self._fields = [b"%d" % start for start in starts]
@@ -178,19 +180,21 @@ class SummaryGrid:
     def summary(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Summary:
         """Merge the hashes of some series, two of each."""
         rows = self._rows(hashes)
-        return Summary(
+        return summary_of(
             merged(texts for row in rows for texts in row),
             name,
             self._precision,
             self._first,
             self._end,
-            self._running,
-            partial(_spreads, rows),
+            partial=self._running,
+            over_time=partial(_by_interval, rows),
         )
 
-    def over_time(self, name: str, hashes: Sequence[Sequence[Reply]]) -> Series[Spread | None]:
-        """Merge them interval by interval only: over_time() of the summary."""
-        spreads = tuple(_spreads(self._rows(hashes)))
+    def over_time(
+        self, name: str, hashes: Sequence[Sequence[Reply]]
+    ) -> Series[Distribution | None]:
+        """Merge them interval by interval only; see spread.distributions()."""
+        spreads = tuple(_by_interval(self._rows(hashes)))
         start = self._end - len(spreads) * self._precision
         running = bool(spreads) and self._running
         return Series(name, self._precision, start, spreads, partial=running)

@@ -6,7 +6,7 @@ The method is in analysis/forecast.py, the reading of all label sets in aggregat
 from redmeter.analysis.forecast import MOST_AHEAD, forecast
 from redmeter.errors import LimitExceeded
 from redmeter.reading.distributions import check_whole
-from redmeter.types import Forecast, Series
+from redmeter.results import Forecast, Series
 
 
 def either(

@@ -12,6 +12,7 @@ none, an hour of the day in `:start`, bytes that are not UTF-8. None of it is re
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from redmeter.format.hourly import hours_of
 from redmeter.format.message import parse_entry, parse_name
@@ -19,8 +20,8 @@ from redmeter.format.steps import ALL, Steps, is_complete, parse, windows
 from redmeter.keys import HOUR, Keys, slice_start
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.join import Ask
+from redmeter.results import Frequency, LogSource, Message
 from redmeter.store.replies import Command, Reply, pairs, raised, scored
-from redmeter.types import Frequency, LogSource, Message
 
 #: A logger and a severity.
 Source = tuple[str, str]
@@ -133,7 +134,7 @@ def slide(by_hour: Frequency, text: bytes | None, now: float) -> Frequency:
     ):
         return by_hour
     count, before = windows(steps, now)
-    return by_hour._replace(count=count, before=before, sliding=True)
+    return replace(by_hour, count=count, before=before, sliding=True)
 
 
 def clock_hours(frequencies: Iterable[Frequency]) -> int:
@@ -180,9 +181,14 @@ def with_times(frequencies: Iterable[Frequency], texts: Mapping[Place, bytes]) -
         texts: fields of `patterns:`.
     """
     return [
-        one.known(*times(texts[place])) if (place := place_of(one)) in texts else one
+        _with_times(one, texts[place]) if (place := place_of(one)) in texts else one
         for one in frequencies
     ]
+
+
+def _with_times(frequency: Frequency, value: bytes) -> Frequency:
+    first, last, example = times(value)
+    return replace(frequency, first=first, last=last, sample=example)
 
 
 def times(value: bytes) -> tuple[float | None, float | None, str]:

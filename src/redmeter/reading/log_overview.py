@@ -18,10 +18,10 @@ from redmeter.reading import log_counts
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.join import Ask, Joined, join_newest
 from redmeter.reading.log_counts import PatternFields, Place, Source, ordered, place_of
+from redmeter.results import Change, Frequency, LogSource, Message
 from redmeter.store import indexes
 from redmeter.store.query import Query
 from redmeter.store.replies import Command, Reply, is_misplaced, raised
-from redmeter.types import Change, Frequency, LogSource, Message
 
 #: Logs that are read, and those whose newest messages are read.
 MAX_SOURCES, MAX_RECENT_SOURCES = 100, 20

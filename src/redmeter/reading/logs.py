@@ -18,10 +18,10 @@ from redmeter.format.message import MAX_PATTERNS, SEVERITY, name_of
 from redmeter.reading import log_counts
 from redmeter.reading.foreign_keys import readable
 from redmeter.reading.log_counts import PatternFields, Source, ordered
+from redmeter.results import Changes, Frequency, LogSource, Message
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Read
 from redmeter.store.replies import Command, Reply, raised
-from redmeter.types import Changes, Frequency, LogSource, Message
 
 #: Most messages of one request.
 MAX_MESSAGES = 10_000
@@ -140,7 +140,7 @@ def read_changes(store: Store, logger: str | None = None) -> Changes:
     read = read_frequencies(store, logger)
     changed = analysis.changes(read.frequencies, read.now)
     return Changes(
-        changed, sources=read.sources, compared=read.compared, clock_hours=read.clock_hours
+        tuple(changed), sources=read.sources, compared=read.compared, clock_hours=read.clock_hours
     )
 
 

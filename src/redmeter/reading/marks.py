@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from redmeter.format.mark import MAX_MARKS, parse
 from redmeter.keys import Keys
+from redmeter.results import Mark
 from redmeter.store import Store
 from redmeter.store.replies import Command, raised
-from redmeter.types import Mark
 
 
 def read_marks(

@@ -23,9 +23,9 @@ from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row, RowRanking
 from redmeter.reading.totals import Totals
 from redmeter.reading.windows import Frame, Span, Window, histogram_window, span_of, whole_window
+from redmeter.results import Change, Frequency, Mark
 from redmeter.store import Store, View
 from redmeter.store.query import Query, run, together
-from redmeter.types import Change, Frequency, Mark
 
 #: Rows of the panels.
 PAGES, COUNTERS, CHANGES, FREQUENT = 6, 12, 6, 6

@@ -17,7 +17,7 @@ Source: Cantelli's inequality; Samuelson's for n - 1.
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from redmeter.errors import InvalidName, InvalidValue, LimitExceeded
@@ -27,7 +27,8 @@ from redmeter.keys import Retention
 from redmeter.names import format_name, parse_name
 from redmeter.reading.distributions import check_whole, window_of
 from redmeter.reading.label_sets import check_labels, has_labels, label_of
-from redmeter.types import MAX_RANKED_ROWS, RANKED_SLICES, Ranked, Ranking, Top
+from redmeter.results import Ranked, Ranking
+from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, Top
 
 #: Orders of a ranking, in addition to percentiles such as p50 and p99.9.
 ORDERS = ("count", "total", "mean", "failing")
@@ -107,11 +108,11 @@ def intervals_of(wanted: Top, retention: Retention, now: float) -> range:
         LimitExceeded: more intervals than are kept, or none.
         TypeError: their number has another type.
     """
-    precision, slices = wanted.precision, wanted.slices
+    precision, intervals = wanted.precision, wanted.intervals
     kept = retention[retention.check(precision)]
-    if slices is None and wanted.since is None and wanted.until is None:
-        slices = min(RANKED_SLICES, kept)
-    first, end = window_of(retention, precision, now, wanted.since, wanted.until, slices)
+    if intervals is None and wanted.since is None and wanted.until is None:
+        intervals = min(RANKED_INTERVALS, kept)
+    first, end = window_of(retention, precision, now, wanted.since, wanted.until, intervals)
     return range(first, end, precision)
 
 
@@ -165,7 +166,7 @@ def _grouped(counts: Mapping[str, int], group: GroupBy) -> dict[str | None, int]
 
 def _sorted(rows: Iterable[Ranked], limit: int, groups: int, examined: int = 0) -> Ranking:
     highest = sorted(rows, key=lambda row: (-row.value, row.key or ""))[:limit]
-    return Ranking(highest, groups=groups, examined=examined or groups)
+    return Ranking(tuple(highest), groups=groups, examined=examined or groups)
 
 
 # --- Observed values -----------------------------------------------------------------------
@@ -217,8 +218,7 @@ def rank_values(
             share = value / largest / total if total else 0.0
         rows.append(Ranked(key, groups[key].sums.count, share, value))
     ranking = _sorted(rows, wanted.limit, len(groups), len(known))
-    ranking.complete = len(known) == len(values)
-    return ranking
+    return replace(ranking, complete=len(known) == len(values))
 
 
 def bound(sums: Sums, q: float) -> float:
@@ -273,9 +273,8 @@ def rank_percentiles(
     wanted: Top,
 ) -> Ranking:
     """Rank groups by percentiles, and note whether the groups without one may be higher."""
-    rows = rank_values(groups, values, wanted)
+    ranking = rank_values(groups, values, wanted)
     rest = [bound(group.sums, q) for key, group in groups.items() if key not in values]
-    full = len(rows) == wanted.limit
-    rows.complete = not rest or (full and rows[-1].value > max(rest))
-    rows.left_out = tuple(left_out)
-    return rows
+    full = len(ranking) == wanted.limit
+    complete = not rest or (full and ranking[-1].value > max(rest))
+    return replace(ranking, complete=complete, left_out=tuple(left_out))

@@ -18,10 +18,10 @@ from redmeter.format import counter, gauge
 from redmeter.format.counter import MAX_COUNT, count_of
 from redmeter.keys import Retention, slice_start
 from redmeter.reading.foreign_keys import readable, warn_of
+from redmeter.results import Series
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead
 from redmeter.store.replies import Reply, is_misplaced, mapped, pairs, raised
-from redmeter.types import Series
 
 T = TypeVar("T", int, float | None)
 

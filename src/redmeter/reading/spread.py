@@ -7,79 +7,62 @@ were merged.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.packed_text import merged, parse
-from redmeter.types import Series
+from redmeter.results import Series
 
-#: Buckets and moments of a slice, as they are stored; None where there is none.
+#: Buckets and moments of an interval, as they are stored; None if there is none.
 Texts = tuple[bytes | None, bytes | None]
+#: Returns the distribution of each interval, from the oldest with a value on; None for a gap.
+OverTime = Callable[[], Sequence[Distribution | None]]
+
+_PERCENTILES = ("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket of a histogram that holds values."""
+
+    #: Its edges. The upper one is 2^(1/16) = 1.044 times the lower one; a value is in the bucket
+    #: if it is the edge farther from zero. Zeros are in a bucket whose edges are both 0.
+    low: float
+    high: float
+    count: int
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Count, mean, percentiles … of some observed values; None where there are no values."""
+    """Count, mean, percentiles … of some observed values; None if there are no values."""
 
-    distribution: Distribution = field(repr=False)
+    #: The number of values.
+    count: int
+    #: Their sum; None where the count times the largest magnitude reaches 1.8e308.
+    total: float | None
+    #: Their mean; None where the total is None, unless all values are equal.
+    mean: float | None
+    #: Their sample standard deviation; 0 of a single value, None above about 1e154.
+    stddev: float | None
+    #: The lowest and the highest value.
+    low: float | None
+    high: float | None
+    #: Percentiles by nearest rank, within 2.17 % of the exact ones; p50 is the median.
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    #: The buckets that hold values, ascending.
+    buckets: tuple[Bucket, ...]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.count}: mean {self.mean}, p95 {self.p95}>"
 
-    @property
-    def count(self) -> int:
-        """How many values."""
-        return self.distribution.count
-
-    @property
-    def total(self) -> float | None:
-        """Their sum; None where the count times the largest magnitude reaches 1.8e308."""
-        return self.distribution.moments.exact_total
-
-    @property
-    def mean(self) -> float | None:
-        """Their mean; None where the total is None, unless all values are equal."""
-        return self.distribution.moments.exact_mean
-
-    @property
-    def stddev(self) -> float | None:
-        """Their sample standard deviation; 0 of a single value, None above about 1e154."""
-        return self.distribution.moments.exact_stddev
-
-    @property
-    def low(self) -> float | None:
-        """The lowest of them."""
-        return self.distribution.moments.low if self.count else None
-
-    @property
-    def high(self) -> float | None:
-        """The highest of them."""
-        return self.distribution.moments.high if self.count else None
-
-    @property
-    def p50(self) -> float | None:
-        """The median, within 2.17 % of itself."""
-        return self.quantile(0.5)
-
-    @property
-    def p90(self) -> float | None:
-        """What nine of ten do not exceed, within 2.17 % of itself."""
-        return self.quantile(0.9)
-
-    @property
-    def p95(self) -> float | None:
-        """What 19 of 20 do not exceed, within 2.17 % of itself."""
-        return self.quantile(0.95)
-
-    @property
-    def p99(self) -> float | None:
-        """What 99 of 100 do not exceed, within 2.17 % of itself."""
-        return self.quantile(0.99)
-
     def quantile(self, q: float) -> float | None:
         """Return the value that a part q of all does not exceed, by nearest rank.
 
-        It is within 2.17 % of the exact one; those of 0 and 1 are exact.
+        It is within 2.17 % of the exact one; those of 0 and 1 are exact. None without values.
 
         Raises:
             InvalidValue: q is not 0 to 1.
@@ -89,50 +72,45 @@ class Spread:
     def quantiles(self, qs: Iterable[float]) -> list[float | None]:
         """Return several quantiles at once, which is cheaper. See quantile()."""
         wanted = list(qs)
-        return [*self.distribution.quantiles(wanted)] if self.count else [None] * len(wanted)
+        return [*self._distribution().quantiles(wanted)] if self.count else [None] * len(wanted)
 
     def share_above(self, threshold: float) -> float | None:
-        """Return which part of the values is above a threshold, 0 to 1.
+        """Return the part of the values above a threshold, 0 to 1; None without values.
 
-        It is off by less than the share of the bucket that the threshold lies in: those that
+        It is off by less than the share of the bucket that the threshold is in: of values that
         differ from it by less than 4.5 %.
         """
-        return self.distribution.share_above(threshold) if self.count else None
+        return self._distribution().share_above(threshold) if self.count else None
 
-    def buckets(self) -> list[tuple[float, float, int]]:
-        """Return the buckets that hold values, ascending: lower edge, upper edge, how many.
-
-        An edge is 2^(1/16) = 1.044 times the one before. Zeros are in (0.0, 0.0, how many).
-        """
-        return self.distribution.buckets()
+    def _distribution(self) -> Distribution:
+        assert self.low is not None, "there are values"
+        assert self.high is not None, "there are values"
+        buckets = ((bucket.low, bucket.high, bucket.count) for bucket in self.buckets)
+        return Distribution.of_buckets(buckets, self.low, self.high)
 
 
 @dataclass(frozen=True, repr=False)
 class Summary(Spread):
-    """How the values of a series were spread, over a window and slice by slice."""
+    """The distribution of the values of a series over a window, and by interval."""
 
     name: str
-    #: Width of a slice, seconds.
+    #: Interval width, seconds.
     precision: int
     #: The window, Unix seconds: [start, end).
     start: int
     end: int
-    #: Whether its newest slice is still running, so that more may come.
+    #: Whether its newest interval is the current one, so that more values may come.
     partial: bool
-    # Returns a spread, or None, for each slice from the oldest that holds something on.
-    _over_time: Callable[[], Sequence[Spread | None]] = field(
-        default=tuple, repr=False, compare=False
-    )
 
     def over_time(self) -> Series[Spread | None]:
-        """Return the same slice by slice, from the oldest with a value on; None for a gap.
+        """Return the same by interval, from the oldest with a value on; None for a gap.
 
-        Each call reads the slices anew: keep what it returns.
+        Each call reads the intervals anew: keep the result. A Summary that was made of its fields,
+        for example from JSON, has none.
         """
-        found = tuple(self._over_time())
-        start = self.end - len(found) * self.precision
-        partial = bool(found) and self.partial
-        return Series(self.name, self.precision, start, found, partial=partial)
+        found = distributions(self)
+        spreads = tuple(None if one is None else spread_of(one) for one in found.values)
+        return Series(found.name, found.precision, found.start, spreads, partial=found.partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +122,68 @@ class SummaryGroup:
     summary: Summary
 
 
-def spread_of(texts: Sequence[Texts]) -> Spread | None:
-    """Read a slice of some series; None where nothing is in it."""
+def spread_of(distribution: Distribution) -> Spread:
+    """Return the numbers of a distribution."""
+    return Spread(**_numbers(distribution))
+
+
+def summary_of(
+    distribution: Distribution,
+    name: str,
+    precision: int,
+    start: int,
+    end: int,
+    *,
+    partial: bool,
+    over_time: OverTime = tuple,
+) -> Summary:
+    """Return the summary of a distribution.
+
+    Args:
+        name, precision, start, end, partial: see Summary.
+        over_time: reads the distributions of its intervals.
+    """
+    made = Summary(
+        **_numbers(distribution),
+        name=name,
+        precision=precision,
+        start=start,
+        end=end,
+        partial=partial,
+    )
+    # No field: it is called on demand, and no serializer needs it.
+    object.__setattr__(made, "_over_time", over_time)
+    return made
+
+
+def distributions(summary: Summary) -> Series[Distribution | None]:
+    """Return the distribution of each interval; see Summary.over_time()."""
+    read: OverTime = getattr(summary, "_over_time", tuple)
+    found = tuple(read())
+    start = summary.end - len(found) * summary.precision
+    partial = bool(found) and summary.partial
+    return Series(summary.name, summary.precision, start, found, partial=partial)
+
+
+def _numbers(distribution: Distribution) -> dict[str, Any]:
+    count, moments = distribution.count, distribution.moments
+    percentiles: dict[str, float | None] = dict.fromkeys(name for name, _ in _PERCENTILES)
+    if count:
+        values = distribution.quantiles(q for _, q in _PERCENTILES)
+        percentiles = dict(zip(percentiles, values, strict=True))
+    return {
+        "count": count,
+        "total": moments.exact_total,
+        "mean": moments.exact_mean,
+        "stddev": moments.exact_stddev,
+        "low": moments.low if count else None,
+        "high": moments.high if count else None,
+        **percentiles,
+        "buckets": tuple(Bucket(*bucket) for bucket in distribution.buckets()),
+    }
+
+
+def distribution_of(texts: Sequence[Texts]) -> Distribution | None:
+    """Parse an interval of some series, merged; None if it holds no values."""
     one = parse(*texts[0]) if len(texts) == 1 else merged(texts)
-    return Spread(one) if one is not None and one.count else None
+    return one if one is not None and one.count else None

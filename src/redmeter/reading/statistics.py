@@ -7,9 +7,9 @@ written too: see format/statistics.py.
 from redmeter.format.hourly import hours_of
 from redmeter.format.statistics import merged
 from redmeter.keys import HOUR, slice_start
+from redmeter.results import HourlyStats, Statistics
 from redmeter.store import Store
 from redmeter.store.replies import Reply, raised, scored
-from redmeter.types import HourlyStats, Statistics
 
 
 def read_statistics(store: Store, name: str) -> Statistics:

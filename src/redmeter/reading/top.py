@@ -11,6 +11,7 @@ precision: windows in the past, and counters, of which another program may write
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from redmeter.errors import LimitExceeded, StoreRefused
 from redmeter.format import counter
@@ -33,10 +34,11 @@ from redmeter.reading.ranking import (
     rank_values,
 )
 from redmeter.reading.windows import Window, window_of
+from redmeter.results import Ranking
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import Query, Read, run
 from redmeter.store.replies import raised
-from redmeter.types import RANKED_SLICES, Ranking, Top
+from redmeter.types import RANKED_INTERVALS, Top
 
 #: Series of one ranking at most, and of one round trip.
 MAX_SERIES, PAGE = 20_000, 1_000
@@ -77,13 +79,11 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
         happened = {name: count for name, count in counts.items() if count > 0}
         ranking = rank_counts(happened, wanted)
         if counts or order.word == "failing":
-            ranking.slices = counters.size()
-            return ranking
+            return replace(ranking, intervals=counters.size())
     histograms = _Series(keys, wanted, kept, histograms=True)
     replies = yield from histograms.read()
     if order.counters and not replies:
-        ranking.slices = counters.size()
-        return ranking
+        return replace(ranking, intervals=counters.size())
     size = histograms.size()
     parts = {name: histograms.sums_of(reply) for name, reply in replies.items()}
     groups = grouped_sums({name: part for name, part in parts.items() if part.count}, wanted)
@@ -103,8 +103,7 @@ def top(keys: Keys, kept: Kept, wanted: Top) -> Query[Ranking]:
             if whole.count:
                 values[key] = whole.quantile(order.q)
         ranking = rank_percentiles(groups, values, left_out, order.q, wanted)
-    ranking.slices = size
-    return ranking
+    return replace(ranking, intervals=size)
 
 
 def _distributions(
@@ -213,8 +212,8 @@ class _Series:
         kept = self._kept[width]
         if self._past:
             return Window(width, kept, (width,))
-        slices = self._wanted.slices  # checked by intervals_of()
-        count = max(1, min(slices if isinstance(slices, int) else RANKED_SLICES, kept))
+        intervals = self._wanted.intervals  # checked by intervals_of()
+        count = max(1, min(intervals if isinstance(intervals, int) else RANKED_INTERVALS, kept))
         if self._histograms:
             return window_of(self._kept, width, count)
         return Window(width, count, (width,))

@@ -36,6 +36,7 @@ from redmeter.reading.distributions import slices_answered, slices_asked
 from redmeter.reading.join import Joined, series_in
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.samples import number_of
+from redmeter.reading.spread import distributions
 from redmeter.reading.windows import Window, whole_window
 from redmeter.store import indexes
 from redmeter.store.query import Query, Read
@@ -174,10 +175,10 @@ def totals(
         if earlier:
             for one in slices_answered(timed, earlier, parts[2], needed=False).values():
                 old_spread.merge(one)
-        curve = percentile(summary.over_time())
+        curve = percentile(distributions(summary))
         found.durations = Durations(
             curve,
-            summary.quantile(QUANTILE),
+            summary.p95,
             old_spread.quantile(QUANTILE) if old_spread.count else None,
             sampled=summed("", parts[1][2:], observed, view.histograms, now).count > 0,
         )

@@ -14,9 +14,9 @@ from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
 from redmeter.recording.pending import PendingCounter, PendingHistogram
 from redmeter.recording.stats import RecorderStats
+from redmeter.results import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
-from redmeter.types import RecorderHealth
 
 
 class BulkWriter:

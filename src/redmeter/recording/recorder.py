@@ -41,9 +41,9 @@ from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
 from redmeter.recording.ticket_lock import TicketLock
+from redmeter.results import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
-from redmeter.types import RecorderHealth
 
 #: Minimum time to wait for a reply when the process ends, seconds.
 SHORTEST = 0.1

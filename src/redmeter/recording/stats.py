@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from redmeter.keys import Keys
 from redmeter.losses import TOTAL
-from redmeter.types import Loss, RecorderHealth, Rejection
+from redmeter.results import Loss, RecorderHealth
+from redmeter.types import Rejection
 
 
 class RecorderStats:

@@ -10,7 +10,7 @@ from redmeter.errors import StoreError
 from redmeter.recording.delivery import Delivery, kind_of
 from redmeter.recording.instance import RENEW_SECONDS
 from redmeter.recording.stats import RecorderStats
-from redmeter.types import RecorderHealth
+from redmeter.results import RecorderHealth
 
 #: Seconds between two reports while events are recorded.
 REPORT_SECONDS = 10.0

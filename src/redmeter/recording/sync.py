@@ -51,9 +51,10 @@ from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.timer import Timer
+from redmeter.results import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.shard import Shard
-from redmeter.types import Operations, Outcome, RecorderHealth
+from redmeter.types import Operations, Outcome
 
 #: Reasons for skipping an interval that are no errors.
 _BY_TIME = (AGED, FUTURE)

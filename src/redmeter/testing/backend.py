@@ -3,6 +3,7 @@
 import math
 from collections import Counter as Multiset
 from collections.abc import Iterable
+from dataclasses import replace
 
 from redmeter.analysis.changes import changes
 from redmeter.analysis.explanation import Explanation
@@ -31,6 +32,16 @@ from redmeter.reading.selection import (
     split,
 )
 from redmeter.reading.spread import Summary
+from redmeter.results import (
+    Changes,
+    Frequency,
+    LogSource,
+    Mark,
+    Message,
+    Ranking,
+    Series,
+    Statistics,
+)
 from redmeter.testing.diagnosis import explained
 from redmeter.testing.readings import (
     Window,
@@ -43,19 +54,7 @@ from redmeter.testing.readings import (
     summed,
 )
 from redmeter.testing.recorder import MemoryRecorder
-from redmeter.types import (
-    Changes,
-    Frequency,
-    LogSource,
-    Mark,
-    Message,
-    Period,
-    Ranking,
-    Selector,
-    Series,
-    Statistics,
-    Top,
-)
+from redmeter.types import Period, Selector, Top
 
 
 class MemoryBackend(Backend):
@@ -156,9 +155,9 @@ class MemoryBackend(Backend):
         return {name: summed(events, name, [name], window, now) for name in names}
 
     def _intervals(self, period: Period) -> Window:
-        precision, since, until, slices, last = period
+        precision, since, until, intervals, last = period
         now = self._clock.wall()
-        bounds = window_of(self._histograms, precision, now, since, until, slices, last)
+        bounds = window_of(self._histograms, precision, now, since, until, intervals, last)
         return (precision, *bounds)
 
     def statistics(self, name: str) -> Statistics:
@@ -184,7 +183,7 @@ class MemoryBackend(Backend):
         messages = self._memory.messages if logger is None else self._memory.logged(logger, None)
         now, number = self._clock.wall(), len(sources(messages))
         found = changes(frequencies(messages, now, sliding=True), now)
-        return Changes(found, sources=number, compared=number)
+        return Changes(tuple(found), sources=number, compared=number)
 
     def query(self, promql: str, *_: object) -> QueryResult:
         """Raise InvalidValue: PromQL is evaluated over a store.
@@ -224,9 +223,8 @@ class MemoryBackend(Backend):
             counts = {name: total for name, total in totals.items() if total and intervals}
             found = rank_counts(counts, wanted)
         else:
-            found = ranked_observed(self._memory.events, observed, order, intervals, now, wanted)
-        found.slices = len(intervals)
-        return found
+            found = ranked_observed(self._memory.events, observed, order, intervals, wanted)
+        return replace(found, intervals=len(intervals))
 
     def explain(self, request: ExplainRequest) -> Explanation:
         return explained(self._memory, request, self._retention, self._histograms, self._clock)

@@ -10,8 +10,8 @@ from redmeter.reading.circumstances import DB_SECONDS, Circumstances, database_t
 from redmeter.reading.comparison import Comparison, ExplainRequest, compare
 from redmeter.reading.explain import WEB, compose, not_compared
 from redmeter.reading.label_events import LabelEvents
+from redmeter.results import Mark
 from redmeter.testing.recorder import MemoryRecorder
-from redmeter.types import Mark
 
 #: Log patterns have no history in memory.
 _NO_PATTERNS = "a MemoryMeter does not compare log patterns"

@@ -100,7 +100,7 @@ class MemoryMeter(Meter):
             severity: only of this one: a name, or a level of logging.
         """
         wanted = None if severity is None else severity_of(check_severity(severity))
-        return [m.text for m, _ in self._memory.logged(check_logger(logger), wanted)]
+        return [one.message.text for one in self._memory.logged(check_logger(logger), wanted)]
 
     def forget(self) -> None:
         """Forget what was recorded."""

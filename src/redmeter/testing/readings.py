@@ -9,9 +9,10 @@ from redmeter.keys import HOUR, STEP, slice_start
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.log_counts import ordered
 from redmeter.reading.ranking import Order, grouped_sums, rank_values
-from redmeter.reading.spread import Spread, Summary
+from redmeter.reading.spread import Summary, summary_of
+from redmeter.results import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
 from redmeter.testing.recorder import Event, Logged
-from redmeter.types import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics, Top
+from redmeter.types import Top
 
 #: Precision, start and end of a window, Unix seconds.
 Window = tuple[int, int, int]
@@ -20,21 +21,36 @@ Window = tuple[int, int, int]
 def summed(
     events: Iterable[Event], name: str, names: Collection[str], window: Window, now: float
 ) -> Summary:
-    """Return how observed values of some series were spread, as of one."""
+    """Return the summary of the observed values of some series, merged."""
     precision, first, end = window
     slices: dict[int, list[float]] = {}
     for event in events:
         if event.observed is not None and event.series in names and first <= event.time < end:
             slices.setdefault(slice_start(event.time, precision), []).append(event.observed)
-    whole, parts = Distribution(), dict[int, Distribution]()
-    for start, values in slices.items():
-        parts[start] = Distribution()
-        parts[start].add_all(values)
-        whole.merge(parts[start])
+    parts = {start: _distribution(values) for start, values in slices.items()}
     starts = range(min(parts, default=end), end, precision)
-    partial = first < end and end > now
-    over_time = [Spread(parts[at]) if at in parts else None for at in starts]
-    return Summary(whole, name, precision, first, end, partial, lambda: over_time)
+    return summary_of(
+        _merged(parts.values()),
+        name,
+        precision,
+        first,
+        end,
+        partial=first < end and end > now,
+        over_time=lambda: [parts.get(at) for at in starts],
+    )
+
+
+def _distribution(values: Sequence[float]) -> Distribution:
+    made = Distribution()
+    made.add_all(values)
+    return made
+
+
+def _merged(parts: Iterable[Distribution]) -> Distribution:
+    whole = Distribution()
+    for part in parts:
+        whole.merge(part)
+    return whole
 
 
 def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
@@ -43,10 +59,10 @@ def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:
     hours = {}
     observed = [e for e in events if e.series == series and e.observed is not None]
     for start in sorted({slice_start(event.time, HOUR) for event in observed}):
-        found = summed(observed, series, [series], (HOUR, start, start + HOUR), now)
-        m = found.distribution.moments
-        told = m.exact_total, m.exact_mean, m.exact_stddev
-        hours[start] = HourlyStats(start, m.count, m.low, m.high, *told)
+        values = [e.observed for e in observed if slice_start(e.time, HOUR) == start]
+        m = _distribution([value for value in values if value is not None]).moments
+        totals = m.exact_total, m.exact_mean, m.exact_stddev
+        hours[start] = HourlyStats(start, m.count, m.low, m.high, *totals)
     before = [hour for start, hour in hours.items() if start < this]
     return Statistics(series, hours.get(this), before[-1] if before else None)
 
@@ -56,7 +72,6 @@ def ranked_observed(
     names: Iterable[str],
     order: Order,
     intervals: range,
-    now: float,
     wanted: Top,
 ) -> Ranking:
     """Rank observed values; percentiles of all groups are compared.
@@ -65,8 +80,18 @@ def ranked_observed(
         names: of the series.
         intervals: starts of the intervals that count, in steps of the precision.
     """
-    window = intervals.step, intervals.start, intervals.stop
-    spreads = {name: summed(events, "", [name], window, now).distribution for name in names}
+    spreads = {
+        name: _distribution(
+            [
+                e.observed
+                for e in events
+                if e.observed is not None
+                and e.series == name
+                and intervals.start <= e.time < intervals.stop
+            ]
+        )
+        for name in names
+    }
     sums = {
         name: Sums(one.count, total=one.moments.total, m2=one.moments.m2)
         for name, one in spreads.items()
@@ -77,10 +102,7 @@ def ranked_observed(
         return rank_values(groups, {k: g.value(order) for k, g in groups.items()}, wanted)
     values = {}
     for key, group in groups.items():
-        whole = Distribution()
-        for name in group.series:
-            whole.merge(spreads[name])
-        values[key] = whole.quantile(order.q)
+        values[key] = _merged(spreads[name] for name in group.series).quantile(order.q)
     return rank_values(groups, values, wanted)
 
 
@@ -96,8 +118,10 @@ def frequencies(
     running = slice_start(now, width)
     start = running - HOUR if sliding else running
     groups: dict[tuple[str, str, str], list[Message]] = {}
-    for message, pattern in messages:
-        groups.setdefault((message.logger, message.severity, pattern), []).append(message)
+    for one in messages:
+        groups.setdefault((one.message.logger, one.message.severity, one.pattern), []).append(
+            one.message
+        )
     found = []
     for group, members in groups.items():
         times = sorted(message.time or 0.0 for message in members)
@@ -122,7 +146,7 @@ def newest(messages: Iterable[Message], keep: int) -> list[Message]:
 def sources(messages: Iterable[Logged]) -> list[LogSource]:
     """Return the loggers and severities there are, those that logged last first."""
     last: dict[tuple[str, str], float] = {}
-    for message, _ in messages:
+    for message in (one.message for one in messages):
         source = message.logger, message.severity
         last[source] = max(last.get(source, -math.inf), message.time or 0.0)
     found = [LogSource(*source, time) for source, time in last.items()]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidName
@@ -20,28 +20,30 @@ from redmeter.recording.messages.fingerprint import Fingerprint
 from redmeter.recording.messages.redact import MessageRules, redact_messages
 from redmeter.recording.registry import Labels
 from redmeter.recording.sync import SyncMessages, SyncRecorder
-from redmeter.types import Message
+from redmeter.results import Message
 
 #: A record that is not older, seconds, is of now.
 _JUST_NOW = 1.0
 
 
-class Event(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Event:
     """One call that recorded something."""
 
     #: The series' name, labels included, in its stored spelling.
     series: str
     #: Unix seconds.
     time: float
-    #: How often it happened; None of anything but a counter.
+    #: The number of events counted; None for other kinds.
     amount: int | None
-    #: What a gauge was set to; None of anything else.
+    #: The value that a gauge was set to; None for other kinds.
     value: float | None
-    #: What was observed; None of anything else.
+    #: The observed value; None for other kinds.
     observed: float | None = None
 
 
-class Logged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Logged:
     """One message, with the pattern by which it is counted; both as they would be stored."""
 
     message: Message

@@ -78,7 +78,7 @@ def test_a_memory_meter_has_what_would_be_stored() -> None:
         ("order <n> done", 1, 0),
     ]
     assert {s.logger for s in meter.loggers()} == {"app", "other"}
-    assert [c.what for c in meter.changes("app")] == ["new", "new"]
+    assert [c.kind for c in meter.changes("app")] == ["new", "new"]
     meter.forget()
     assert meter.messages == []
 

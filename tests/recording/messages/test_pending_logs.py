@@ -11,7 +11,7 @@ from redmeter.recording.buffer import Buffer
 from redmeter.recording.messages.pending import PendingLog
 from redmeter.recording.pending import PendingCounter
 from redmeter.recording.stats import RecorderStats
-from redmeter.types import Loss
+from redmeter.results import Loss
 from support.messages import NOON, digest
 
 

@@ -1,0 +1,405 @@
+"""The results of queries: frozen dataclasses of plain fields, so that every serializer takes them.
+
+`dataclasses.asdict`, `json.dumps` of its result, FastAPI and pydantic give the same field names.
+Times are Unix seconds, and widths of intervals are seconds. None stands for an unknown value or a
+gap. Summaries are in redmeter.reading.spread. Imports nothing of ours.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+#: The type of a sample: int for counters; float for gauges, or None for a gap.
+V = TypeVar("V", covariant=True)
+R = TypeVar("R")
+
+
+class Sample(NamedTuple, Generic[V]):
+    """The value of one interval, as the members of a Series: `for start, value in series`."""
+
+    #: Start of the interval, Unix seconds (UTC).
+    start: int
+    #: Of [start, start + precision): the number of events, or the newest value of a gauge.
+    value: V
+
+
+@dataclass(frozen=True, slots=True)
+class Series(Sequence[Sample[V]], Generic[V]):
+    """The stored samples of one series at one precision, oldest first, without holes.
+
+    A sequence of Sample; `values` are the bare numbers. Intervals without an event after the oldest
+    sample are 0 for a counter, and None for a gauge. Empty if nothing is stored.
+    """
+
+    name: str
+    #: Interval width, seconds.
+    precision: int
+    #: Start of the oldest interval, Unix seconds.
+    start: int
+    values: tuple[V, ...]
+    #: Whether the newest interval is the current one, so that its value may grow.
+    partial: bool
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample[V]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample[V]]: ...
+    def __getitem__(self, index: int | slice) -> Sample[V] | Sequence[Sample[V]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self.values)))]
+        value = self.values[index]
+        if index < 0:
+            index += len(self.values)
+        return Sample(self.start + index * self.precision, value)
+
+    def __iter__(self) -> Iterator[Sample[V]]:
+        starts = range(self.start, self.start + len(self.values) * self.precision, self.precision)
+        return map(Sample, starts, self.values)
+
+    @property
+    def total(self: "Series[int]") -> int:
+        """The sum of all samples of a counter."""
+        return sum(value for value in self.values if isinstance(value, int))
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Generic[V]):
+    """Series of one name that have the same values of some labels, aggregated."""
+
+    #: The labels that the query split by; None for series without the label.
+    labels: Mapping[str, str | None]
+    series: Series[V]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalGroup:
+    """The number of all events ever counted by series that have the same values of some labels."""
+
+    #: The labels that the query split by; None for series without the label.
+    labels: Mapping[str, str | None]
+    total: int
+
+
+class _Rows(Sequence[R]):
+    """A result that is also the sequence of its rows."""
+
+    __slots__ = ()
+
+    def _rows(self) -> tuple[R, ...]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._rows())
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._rows())
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[R]: ...
+    def __getitem__(self, index: int | slice) -> R | Sequence[R]:
+        return self._rows()[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One row of a ranking."""
+
+    #: A label's value, or a series' name. None stands for "without this label".
+    key: str | None
+    #: The number of events or values within the window.
+    count: int
+    #: Its part of everything ranked, 0 to 1: of the counts, or of the totals if these are ranked;
+    #: of its own count if failures are ranked.
+    share: float
+    #: The number that ranks it: the count, the failures, or a mean, total or percentile.
+    value: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(_Rows[Ranked]):
+    """A ranking; also the sequence of its rows, the highest first."""
+
+    rows: tuple[Ranked, ...] = ()
+    #: The number of groups that could be ranked.
+    groups: int = 0
+    #: The number of groups that were compared: percentiles are read of a bounded number, those
+    #: whose mean and spread allow the highest.
+    examined: int = 0
+    #: The number of intervals of the window.
+    intervals: int = 0
+    #: Whether none of the groups that were not compared can be among the rows.
+    complete: bool = True
+    #: Groups that were not compared because they have too many series.
+    left_out: tuple[str | None, ...] = ()
+
+    def _rows(self) -> tuple[Ranked, ...]:
+        return self.rows
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyStats:
+    """Count, extremes, mean and spread of the values observed within an hour of UTC."""
+
+    #: Start of the hour, Unix seconds.
+    start: int
+    count: int
+    low: float
+    high: float
+    #: The sum; None where the count times the largest magnitude reaches 1.8e308.
+    total: float | None
+    #: None where the total is None, unless all values are equal.
+    mean: float | None
+    #: Sample standard deviation; 0 of a single value, None above about 1e154.
+    stddev: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The hourly statistics of a series."""
+
+    name: str
+    #: The current hour; None if no value was observed in it.
+    this: HourlyStats | None
+    #: The last hour before it with a value; None if none is known.
+    before: HourlyStats | None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One log message."""
+
+    logger: str
+    severity: str
+    #: Unix seconds; None if it is not stored.
+    time: float | None
+    #: Without secrets; may hold newlines. Clean it before you print messages of others.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """The frequency of a log pattern."""
+
+    logger: str
+    severity: str
+    #: The part that the messages have in common; "(other)" stands for those above the limit.
+    pattern: str
+    #: Messages of the current hour, and of the hour before; if `sliding`, of the last 60 minutes
+    #: and of the 60 minutes before.
+    count: int
+    before: int
+    #: When it was seen first and last, Unix seconds; None if unknown.
+    first: float | None
+    last: float | None
+    #: The last of the messages, or its beginning; "" if unknown.
+    sample: str
+    #: Whether the hours are sliding hours; else clock hours, UTC.
+    sliding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Frequency):
+    """A log pattern that is new, comes more often, or stopped."""
+
+    #: `new`, `spiking` or `gone`.
+    kind: str = field(kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes(_Rows[Change]):
+    """The log patterns that changed; also their sequence, by severity, then kind, then count."""
+
+    changes: tuple[Change, ...] = ()
+    #: Pairs of logger and severity with messages, and how many of them were compared: of
+    #: thousands, those that logged last.
+    sources: int = 0
+    compared: int = 0
+    #: How many of those compared were compared by clock hours, because their counts by five
+    #: minutes do not cover two hours yet, or another program writes them; the others were compared
+    #: by sliding hours.
+    clock_hours: int = 0
+
+    def _rows(self) -> tuple[Change, ...]:
+        return self.changes
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource:
+    """A logger and a severity of stored messages."""
+
+    logger: str
+    severity: str
+    #: The time of the last message, Unix seconds.
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment that explains a change in the metrics: a deploy, for instance."""
+
+    #: Unix seconds.
+    time: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastPoint:
+    """The expected range of an interval that is not over."""
+
+    #: Start of the interval, Unix seconds.
+    start: int
+    #: The ends of the expected range; of a counter whole numbers, never below 0.
+    low: float
+    #: The median: the value is as likely above as below.
+    mid: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastCheck:
+    """A finished interval, and the range that was expected before it began."""
+
+    #: Start of the interval, Unix seconds.
+    start: int
+    value: float
+    low: float
+    mid: float
+    high: float
+    #: Whether the value is outside the expected range; False for the first intervals of a series.
+    outside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """A finished interval outside its expected range."""
+
+    #: Start of the interval, Unix seconds.
+    start: int
+    value: float
+    low: float
+    mid: float
+    high: float
+    #: Distance from the mean of the values before it, in standard deviations of these.
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The expected range of a series, past and future."""
+
+    name: str
+    #: `counter` or `gauge`.
+    kind: str
+    #: Interval width, seconds.
+    precision: int
+    #: A description of the method, for people.
+    method: str
+    #: The part of intervals that should be within the expected range, 0 to 1.
+    level: float
+    #: The value of the current interval so far, which is not compared; None if there is none.
+    running: float | None = None
+    #: Finished intervals, oldest first, from the first one with enough before it. Without gaps.
+    past: tuple[ForecastCheck, ...] = ()
+    #: The next intervals, the current one first.
+    ahead: tuple[ForecastPoint, ...] = ()
+    #: Why there is no expected range; "" if there is one.
+    reason: str = ""
+    #: Intervals of `past` outside their range, the strongest first.
+    anomalies: tuple[Anomaly, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Events that one precision of a series lacks."""
+
+    #: A key of losses.LOSS_REASONS (aged, memory, …), or an error code of the server.
+    reason: str
+    series: str
+    #: Interval width, seconds; 0 for the grand total.
+    precision: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderHealth:
+    """The statistics of a recorder since it started or was forked.
+
+    An event is one unit of a counter (`count("a", 3)` records three), one setting of a gauge, one
+    observed value, one message, or one mark.
+    At any moment recorded == stored + buffered + uncertain + dropped.
+    """
+
+    #: The producer that writes: 128 random bits, in hexadecimal.
+    producer: str
+    #: The instance number of this process: 0, 1, 2 …; None if none is needed.
+    instance: int | None
+    #: When the recorder started, Unix seconds.
+    started: float
+    #: Events recorded.
+    recorded: int
+    #: Events of acknowledged batches; `losses` lists those that single precisions lack.
+    stored: int
+    #: Events in memory, not stored yet.
+    buffered: int
+    #: Events whose outcome is unknown: they were sent, and the watermark is gone.
+    uncertain: int
+    #: Events that are missing everywhere: no precision and no grand total has them.
+    dropped: int
+    #: Events missing from single precisions, by reason; those that were dropped, too.
+    losses: tuple[Loss, ...]
+    #: Events that went to a series labeled overflow="true", or to (other), because their name had
+    #: too many series, or all names together; without events that are not collected yet.
+    overflowed: int
+    #: Series in memory, and an estimate of the memory of these and their events, bytes.
+    series: int
+    buffer_bytes: int
+    #: Acknowledged batches.
+    batches: int
+    #: Retries of batches that may have been applied; a batch retried twice counts as two.
+    retried: int
+    #: When a batch was last stored, Unix seconds; None if none was.
+    last_flush: float | None
+    #: Errors in the background: kind -> count; and the text of the last.
+    troubles: Mapping[str, int]
+    last_trouble: str
+    #: The part of the `aged` losses whose time (`at=`) was already too long ago when they were
+    #: recorded: precision -> events.
+    past: Mapping[int, int] = field(default_factory=dict)
+
+    def lost(self) -> dict[str, dict[int, int]]:
+        """Return the losses summed over all series: reason -> {precision: events}."""
+        losses: dict[str, dict[int, int]] = {}
+        for loss in self.losses:
+            by_precision = losses.setdefault(loss.reason, {})
+            by_precision[loss.precision] = by_precision.get(loss.precision, 0) + loss.events
+        return losses
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything except the names of series, in JSON's types."""
+        return {
+            "producer": self.producer,
+            "instance": self.instance,
+            "started": self.started,
+            "recorded": self.recorded,
+            "stored": self.stored,
+            "buffered": self.buffered,
+            "uncertain": self.uncertain,
+            "dropped": self.dropped,
+            "lost": {
+                r: {str(p): n for p, n in counts.items()} for r, counts in self.lost().items()
+            },
+            "overflowed": self.overflowed,
+            "series": self.series,
+            "buffer_bytes": self.buffer_bytes,
+            "batches": self.batches,
+            "retried": self.retried,
+            "last_flush": self.last_flush,
+            "troubles": dict(self.troubles),
+            "last_trouble": self.last_trouble,
+            "past": {str(precision): events for precision, events in self.past.items()},
+        }
