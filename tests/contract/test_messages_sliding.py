@@ -301,12 +301,15 @@ def test_a_meter_in_memory_compares_the_same_hours(store: Store, clock: FixedTim
 
 
 @pytest.mark.parametrize("more", [0, 400])
-def test_changes_are_those_of_sliding_hours(open_meter: OpenMeter, client: Any, more: int) -> None:
-    """At any minute of the hour, to a Meter and on the page, also of logs with many patterns."""
-    meter = open_meter()
-    meter.log("web", "x")
-    store: Any = meter._store
-    now = server_time(client)
+def test_changes_are_those_of_sliding_hours(
+    store: Store, client: Any, clock: FixedTime, more: int
+) -> None:
+    """Of one logger, of all, and on the page, also of logs with many patterns.
+
+    Half past the hour: the page reads the steps of 100 patterns, and of those in its clock hours.
+    """
+    clock.now = now = NOON + 1800
+    write(store, (now, "x"), name="web:info")
     client.hset("redmeter:patterns:app:info", "spiking", f"{now - 9e5} {now - 9e5} x")
     write(
         store,
@@ -316,12 +319,12 @@ def test_changes_are_those_of_sliding_hours(open_meter: OpenMeter, client: Any, 
         *[(now - n * 60.0, "steady") for n in range(1, 120)],
         *[(now - 60.0, f"often {n} {'long ' * 20}") for n in range(more)] * 99,
     )
-    for found in (meter.changes("app"), meter.changes(), read_log_overview(store).changes):
+    page = read_log_overview(store)
+    for found in (read_changes(store, "app"), read_changes(store), page.changes):
         by_pattern = told(found)
         assert by_pattern["gone"] == ("gone", 0, 60, True)
         assert by_pattern["spiking"] == ("spiking", 30, 3, True)
-    assert meter.changes().clock_hours == 0
-    assert read_log_overview(store).clock_hours == 0
+    assert read_changes(store).clock_hours == page.clock_hours == 0
 
 
 def test_what_other_programs_count_is_compared_by_clock_hours(
