@@ -12,7 +12,6 @@ from redmeter.clock import ManualClock
 from redmeter.keys import DEFAULT_RETENTION, slice_start
 from redmeter.names import canonical
 from redmeter.reading.curves import Curve
-from redmeter.reading.detail import read_detail
 from redmeter.reading.http import MAX_REQUESTS, read_routes
 from redmeter.reading.label_sets import MAX_MERGED
 from redmeter.reading.listing import MAX_LISTED, Listing, listing
@@ -21,6 +20,7 @@ from redmeter.reading.routes import MAX_READ
 from redmeter.reading.windows import histogram_window, whole_window
 from redmeter.store import Store
 from redmeter.store.query import run
+from support.details import read_detail
 from support.logs import read_log_overview
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenMeter, OpenStore, count_all, exchanges, server_time

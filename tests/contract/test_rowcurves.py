@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, slice_start
 from redmeter.reading import rowcurves
-from redmeter.reading.detail import read_detail
 from redmeter.reading.listing import Listing, listing, window_for
 from redmeter.reading.rowcurves import MAX_POINTS, MAX_READ, few_series, point_width
 from redmeter.reading.rows import Row, RowGroup
@@ -17,6 +16,7 @@ from redmeter.reading.windows import Window, window_of
 from redmeter.store import Store
 from redmeter.store.connection import ServerLink
 from redmeter.store.query import run
+from support.details import read_detail
 from support.observed import exact_quantile, near, put_observed
 from support.stores import OpenStore, exchanges, server_time
 

@@ -171,8 +171,8 @@ def curves(
         reads.append(("HGETALL", keys.gauge(window.fine, name)))
         reads += asked_spreads(keys, [name], observed.fine)
     for name in bare:
-        reads += label_sets.counter_reads(keys, name, window, most)
-        reads += label_sets.histogram_reads(keys, name, observed, most)
+        reads += label_sets.event_reads(keys, "counters", name, window, most)
+        reads += label_sets.event_reads(keys, "histograms", name, observed, most)
     view, replies = yield reads
     found = {
         name: _curve(name, replies[each * at : each * (at + 1)], window, observed, view)
@@ -183,8 +183,8 @@ def curves(
     for at, name in enumerate(bare):
         four = rest[each * at : each * (at + 1)]
         counters, spreads = (
-            label_sets.counter_counts(four[:2]),
-            label_sets.histogram_counts(four[2:]),
+            label_sets.event_counts("counters", four[:2]),
+            label_sets.event_counts("histograms", four[2:]),
         )
         if not found[name].values and (counters.by_name or spreads.by_name):
             parts[name] = _Added(keys, counters, spreads, window, observed)

@@ -24,10 +24,8 @@ from redmeter.reading.curves import (
 from redmeter.reading.foreign_keys import there
 from redmeter.reading.label_sets import (
     base_of,
-    counter_counts,
-    counter_reads,
-    histogram_counts,
-    histogram_reads,
+    event_counts,
+    event_reads,
 )
 from redmeter.reading.samples import number_of
 from redmeter.reading.spread import Summary
@@ -41,8 +39,8 @@ from redmeter.reading.windows import (
     window_of,
 )
 from redmeter.results import Mark
-from redmeter.store import Store, View, indexes
-from redmeter.store.query import Query, run
+from redmeter.store import View, indexes
+from redmeter.store.query import Query
 from redmeter.store.replies import Command, Reply
 
 _KINDS = ("counter", "gauge", "histogram")
@@ -95,25 +93,20 @@ class Detail:
     marks: list[Mark] = field(default_factory=list)
 
 
-def read_detail(store: Store, name: str, precision: int, frame: Frame | None = None) -> Detail:
-    """Read what is known of a series.
+def detail(
+    keys: Keys, kept: Kept, name: str, precision: int, frame: Frame | None = None
+) -> Query[Detail]:
+    """Read a series: its samples, label sets, distribution and marks.
 
     Args:
         name: in its stored spelling.
-        precision: slice width, seconds; its samples are the window.
+        precision: interval width, seconds; its samples are the window.
         frame: the window of label sets and of the distribution, instead; curves are whole.
 
     Raises:
         UnknownPrecision: the store does not keep it.
-        StoreError: the server cannot be reached or refuses.
+        StoreError: the server is unreachable or refuses the command.
     """
-    return run(store, lambda kept: detail(store.keys, kept, name, precision, frame))[1]
-
-
-def detail(
-    keys: Keys, kept: Kept, name: str, precision: int, frame: Frame | None = None
-) -> Query[Detail]:
-    """Ask the same."""
     window = whole_window(kept.series, precision, frame)
     observed = histogram_window(kept.histograms, window)
     base = base_of(name)
@@ -121,14 +114,14 @@ def detail(
     view, replies = yield [
         marking.asked(keys),
         indexes.total(keys, name),
-        *counter_reads(keys, base, window),
-        *histogram_reads(keys, base, observed),
+        *event_reads(keys, "counters", base, window),
+        *event_reads(keys, "histograms", base, observed),
         *(command for commands in own.values() for command in commands),
     ]
     marks, total = marking.answered(there(replies[0], [])), there(replies[1], None)
     label_sets = {
-        "counter": counter_counts(replies[2:4]),
-        "histogram": histogram_counts(replies[4:6]),
+        "counter": event_counts("counters", replies[2:4]),
+        "histogram": event_counts("histograms", replies[4:6]),
     }
     span = span_of(window, observed, view.now)
     found = Detail(name, "", span, marks=[mark for mark in marks if mark.time >= span.start])

@@ -7,9 +7,10 @@ series without labels has an entry of its own, which is not next to them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from redmeter.errors import InvalidName, LimitExceeded, shown
+from redmeter.families import INDEX_OF
 from redmeter.format.packed_text import parse_moments
 from redmeter.keys import Keys, entry
 from redmeter.names import parse_name
@@ -118,6 +119,10 @@ class LabelSets:
 MAX_COUNTED, MAX_MERGED = 500, 50
 
 
+#: Kinds of records that count events.
+EventKind = Literal["counters", "histograms"]
+
+
 class Counts(NamedTuple):
     """Events of label sets within a window."""
 
@@ -131,50 +136,31 @@ class Counts(NamedTuple):
         return sorted(self.by_name, key=lambda name: (-self.by_name[name], name))[:limit]
 
 
-def counter_reads(keys: Keys, base: str, window: Window, limit: int = MAX_COUNTED) -> list[Read]:
-    """Return the two reads whose replies counter_counts() takes.
+def event_reads(
+    keys: Keys, kind: EventKind, base: str, window: Window, limit: int = MAX_COUNTED
+) -> list[Read]:
+    """Return the two reads whose replies event_counts() takes.
 
     Args:
         base: a name without labels.
-        window: of counters.
+        window: of counters, or of histograms.
         limit: how many label sets are read.
     """
-    label_sets = LabelSets(keys, keys.known, window.fine, base)
-    return [label_sets.join([of_window(keys.key("count"), window)], limit), label_sets.size()]
+    label_sets = LabelSets(keys, keys.key(INDEX_OF[kind].name), window.fine, base)
+    events = keys.key("count" if kind == "counters" else "moments")
+    return [label_sets.join([of_window(events, window)], limit), label_sets.size()]
 
 
-def counter_counts(replies: Sequence[Reply]) -> Counts:
-    """Read the counts of a counter's label sets."""
-    joined, total = _joined(replies)
-    return Counts({name: sum(counts_of(reply).values()) for name, reply in joined.items()}, total)
-
-
-def histogram_reads(keys: Keys, base: str, window: Window, limit: int = MAX_COUNTED) -> list[Read]:
-    """Return the two reads whose replies histogram_counts() takes.
-
-    Args:
-        base: a name without labels.
-        window: of histograms.
-        limit: how many label sets are read.
-    """
-    label_sets = LabelSets(keys, keys.hists, window.fine, base)
-    return [label_sets.join([of_window(keys.key("moments"), window)], limit), label_sets.size()]
-
-
-def histogram_counts(replies: Sequence[Reply]) -> Counts:
-    """Read how many values a histogram's label sets have."""
-    joined, total = _joined(replies)
-    parsed = {name: map(parse_moments, reply[1::2]) for name, reply in joined.items()}
-    return Counts({name: sum(m.count for m in some if m) for name, some in parsed.items()}, total)
-
-
-def _joined(replies: Sequence[Reply]) -> tuple[dict[str, Sequence[bytes]], int]:
-    joined = Joined(replies[0], 1, needed=False)
-    by_name = {
-        member.decode(errors="replace").partition(":")[2]: values
-        for member, (values,) in joined.readable()
-    }
-    return by_name, there(replies[1], 0)
+def event_counts(kind: EventKind, replies: Sequence[Reply]) -> Counts:
+    """Parse the number of events of each label set: counts, or values of histograms."""
+    by_name = {}
+    for member, (reply,) in Joined(replies[0], 1, needed=False).readable():
+        name = member.decode(errors="replace").partition(":")[2]
+        if kind == "counters":
+            by_name[name] = sum(counts_of(reply).values())
+        else:
+            by_name[name] = sum(m.count for m in map(parse_moments, reply[1::2]) if m)
+    return Counts(by_name, there(replies[1], 0))
 
 
 # --- Labels of stored names ----------------------------------------------------------------

@@ -1,0 +1,11 @@
+"""The details of a series, as the page reads them."""
+
+from redmeter.reading.detail import Detail, detail
+from redmeter.reading.windows import Frame
+from redmeter.store import Store
+from redmeter.store.query import run
+
+
+def read_detail(store: Store, name: str, precision: int, frame: Frame | None = None) -> Detail:
+    """Return the details of a series by its stored name; see detail()."""
+    return run(store, lambda kept: detail(store.keys, kept, name, precision, frame))[1]
