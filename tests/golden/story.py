@@ -22,6 +22,8 @@ from starlette.routing import Mount, Route
 
 from redmeter import Meter, book, cleaning, forgetting
 from redmeter import store as stores
+from redmeter.alerting.state import AlertState
+from redmeter.alerting.store import AlertStore, Notice, Silence, Transition
 from redmeter.clock import ManualClock
 from redmeter.ingest import replay
 from redmeter.integrations.asgi import RedmeterMiddleware
@@ -299,7 +301,21 @@ def kept(world: World) -> None:
         store.publish("0" * 32, "{}", instance=True, ended=False)
 
 
+def alerts(world: World) -> None:
+    """An alert that fires, its notice, and a silence."""
+    fired = world.clock.wall()
+    with world.store() as store:
+        states = AlertStore(store, "ada")
+        assert states.acquire(60.0) == fired
+        states.silence(Silence("s1", "queue*", fired + 600.0, "planned"))
+        firing = AlertState(1, "firing", fired, 0.0, "firing", fired, 1_000, ("ops",))
+        texts = ("queue", "ops", "firing", "page", "queue is 12", "over 10")
+        notice = Notice(0, "k1", "i1", *texts, 12.0, {"host": "a"}, fired, fired)
+        transition = Transition("queue", "firing", fired, "page", 12.0, "over 10")
+        assert states.write("queue", AlertState(), firing, transition, [notice])
+
+
 CHAPTERS: tuple[Callable[[World], None], ...] = (
     *(counters, gauges, histograms, messages, marks),
-    *(web, replayed, buffered, listings, kept),
+    *(web, replayed, buffered, listings, kept, alerts),
 )
