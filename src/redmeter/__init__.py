@@ -26,6 +26,7 @@ from redmeter.errors import (
     UnknownPrecision,
 )
 from redmeter.meter import Meter
+from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorShare
 from redmeter.reading.query_results import (
     QueryBucket,
     QueryHistogram,
@@ -92,6 +93,9 @@ __all__ = [
     "Counter",
     "DatabaseTime",
     "EmbeddedServerError",
+    "ErrorGroup",
+    "ErrorGroups",
+    "ErrorShare",
     "ExplainLink",
     "Explanation",
     "Forecast",

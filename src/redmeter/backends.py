@@ -10,11 +10,13 @@ from math import ceil
 from typing import TypeVar
 
 from redmeter.analysis.explanation import Explanation
+from redmeter.format.exception import FINEST
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Keys
 from redmeter.reading import (
     aggregates,
     distributions,
+    exceptions,
     explain,
     logs,
     marks,
@@ -24,6 +26,7 @@ from redmeter.reading import (
     top,
 )
 from redmeter.reading.comparison import ExplainRequest
+from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorQuery
 from redmeter.reading.exports import ExportList
 from redmeter.reading.forecasts import either
 from redmeter.reading.names import read_names
@@ -114,6 +117,12 @@ class Backend:
     def changes(self, logger: str | None) -> Changes:
         return Changes()
 
+    def exceptions(self, wanted: ErrorQuery) -> ErrorGroups:
+        return ErrorGroups(wanted.period.precision or FINEST, 0, 0, 0, 0, 0, 0, 0, 0, ())
+
+    def exception(self, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
+        return None
+
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
         """Return everything ever counted by group; nothing if nothing was."""
         return {}
@@ -195,6 +204,12 @@ class StoreBackend(Backend):
 
     def changes(self, logger: str | None) -> Changes:
         return logs.read_changes(self._store, logger)
+
+    def exceptions(self, wanted: ErrorQuery) -> ErrorGroups:
+        return exceptions.read_exceptions(self._store, wanted)
+
+    def exception(self, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
+        return exceptions.read_exception(self._store, group, wanted)
 
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
         return self._run(lambda keys: aggregates.read_total(keys, selector))

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, overload
 
 from redmeter.clock import seconds_of
 from redmeter.errors import InvalidValue
+from redmeter.format.exception import check_group
 from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.keys import MAX_TIME, check_times
 from redmeter.names import canonical, check_text, parse_name
+from redmeter.reading.error_groups import DEFAULT_LIMIT, ErrorGroup, ErrorGroups, ErrorQuery
 from redmeter.reading.query_results import QueryResult
 from redmeter.reading.spread import Summary, SummaryGroup
 from redmeter.results import (
@@ -478,6 +480,68 @@ class Queries:
             InvalidName, StoreError: see recent().
         """
         return self._backend.changes(None if logger is None else check_logger(logger))
+
+    def exceptions(
+        self,
+        *,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+        precision: int | str | None = None,
+        route: str | None = None,
+        sort: str = "count",
+        limit: int = DEFAULT_LIMIT,
+    ) -> ErrorGroups:
+        """Return the groups of recorded exceptions that have some in a window.
+
+            meter.exceptions(last="1h").groups          # the most frequent first
+            meter.exceptions(sort="first", limit=5)     # the newest groups of the last 24 hours
+
+        Exceptions are grouped by their type and the functions of the application that they came
+        through. Takes two round trips.
+
+        Args:
+            since, until, last: the window, as in series(); the last 24 hours by default.
+            precision: width of the intervals: 300, 3600 or 86400 seconds, or text such as "5m";
+                the finest one that reaches back to the start of the window by default.
+            route: only groups that were seen on this route, or in this task.
+            sort: "count", "last" or "first": by the count in the window, or by the time of the last
+                or of the first exception, the newest first.
+            limit: number of groups, at most 1,000; `found` and `count` of the result cover all.
+
+        Raises:
+            UnknownPrecision, InvalidValue, LimitExceeded: an argument cannot be used.
+            StoreError: the store is unreachable or refuses.
+        """
+        period = _period(precision or 0, since, until, last=last)
+        query = ErrorQuery(period, route, sort, limit)
+        query.check()
+        return self._backend.exceptions(query)
+
+    def exception(
+        self,
+        group: str,
+        *,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+        precision: int | str | None = None,
+    ) -> ErrorGroup | None:
+        """Return a group of exceptions with the traceback of its newest one.
+
+        Args:
+            group: `id` of a result of exceptions().
+            since, until, last, precision: see exceptions().
+
+        Returns:
+            The group; None if it is not kept: 90 days after its last exception.
+
+        Raises:
+            UnknownPrecision, InvalidValue, StoreError: see exceptions().
+        """
+        query = ErrorQuery(_period(precision or 0, since, until, last=last))
+        query.check()
+        return self._backend.exception(check_group(group), query)
 
     @overload
     def total(

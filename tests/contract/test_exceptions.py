@@ -1,12 +1,14 @@
 """Exceptions: grouped by type and origin, counted exactly, bounded, and stored without secrets."""
 
+import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from redmeter import Meter
+from redmeter import InvalidValue, LimitExceeded, Meter, UnknownPrecision
+from redmeter.forgetting import forget_exception
 from redmeter.format import exception
 from redmeter.format.exception import (
     FINEST,
@@ -23,11 +25,20 @@ from redmeter.format.exception import (
 )
 from redmeter.keys import slice_start
 from redmeter.store import Store
+from redmeter.testing import MemoryMeter
+from support.clusters import Cluster
 from support.servers import Server
 from support.stores import OpenMeter, OpenStore, SetTime, server_time
 
 INDEX, HEAD = "redmeter:exceptions:", "redmeter:exception:"
 NOW = 1_700_000_400.0
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryMeter]:
+    """A meter that keeps what it records in memory."""
+    with MemoryMeter(release="v1") as meter:
+        yield meter
 
 
 def raised(error: BaseException) -> BaseException:
@@ -281,3 +292,140 @@ def test_another_type_under_a_key_is_reported(client: Any, any_server: Server) -
         (drop,) = meter.health().losses
         assert (drop.reason, drop.series, drop.events) == ("WRONGTYPE", "exceptions", 1)
     assert client.zcard(INDEX) == 2
+
+
+# --- Reading -------------------------------------------------------------------------------
+
+
+def failing(meter: Meter, kind: type[Exception], route: str = "") -> None:
+    """Record an exception that was raised."""
+    if isinstance(meter, MemoryMeter):
+        meter.clock.advance(0.1)
+    meter.record_exception(raised(kind(f"in {route or 'no route'}")), route=route)
+
+
+def test_groups_of_a_window_are_read(open_meter: OpenMeter, memory: MemoryMeter) -> None:
+    """The most frequent first, or the newest; of one route; a meter in memory gives the same."""
+    results = []
+    for meter in (open_meter(release="v1"), memory):
+        for route in ("/a", "/a", "/b"):
+            failing(meter, KeyError, route)
+        failing(meter, ValueError)
+        result = meter.exceptions()
+        assert (result.count, result.found, result.new, result.other) == (4, 2, 2, 0)
+        assert [(one.type, one.count, one.total) for one in result.groups] == [
+            ("KeyError", 3, 3),
+            ("ValueError", 1, 1),
+        ]
+        first = result.groups[0]
+        assert [(share.name, share.count) for share in first.routes] == [("/a", 2), ("/b", 1)]
+        assert [(share.name, share.count) for share in first.releases] == [("v1", 3)]
+        assert (first.is_new, first.traceback) == (True, "")
+        assert sum(first.series.values) == 3
+        assert first.series.partial
+        assert result.end - result.start == len(first.series.values) * result.precision
+        assert [one.type for one in meter.exceptions(sort="last").groups] == [
+            "ValueError",
+            "KeyError",
+        ]
+        assert meter.exceptions(route="/b").count == 3
+        assert meter.exceptions(limit=1).found == 2
+        whole = meter.exception(first.id, last="2d")
+        assert whole is not None
+        assert whole.series.precision == 3600
+        assert whole.traceback.endswith("KeyError: 'in /b'")
+        assert meter.exception("0" * 16) is None
+        assert json.dumps(dataclasses.asdict(result))
+        results.append([(one.id, one.message, one.place, one.function) for one in result.groups])
+    assert results[0] == results[1]
+
+
+def test_a_window_is_by_intervals_that_are_kept(
+    open_store: OpenStore, open_meter: OpenMeter, client: Any
+) -> None:
+    """The finest that reaches back; nothing that happened outside of it is counted."""
+    store, now = open_store(), server_time(client)
+    write(store, "a" * 16, seen(now - 30 * 86400, 7))
+    write(store, "a" * 16, seen(now - 3 * 86400, 5))
+    write(store, "a" * 16, seen(now, 2))
+    meter = open_meter()
+    assert [meter.exceptions(last=last).count for last in ("1h", "4d", "40d")] == [2, 7, 14]
+    precisions = [meter.exceptions(last=last).precision for last in ("1h", "4d", "40d", "400d")]
+    assert precisions == [300, 3600, 86400, 86400]
+    result = meter.exceptions(last="400d")
+    assert result.start == result.kept_since > now - 91 * 86400
+    assert not meter.exceptions(last="1h").groups[0].is_new
+    assert meter.exceptions(since=now - 4 * 86400, until=now - 2 * 86400).count == 5
+    assert meter.exceptions(since=now + 60).groups == ()
+
+
+def test_foreign_values_are_left_out(
+    open_store: OpenStore, open_meter: OpenMeter, client: Any
+) -> None:
+    """Members that are no group, keys of another type, texts that cannot be parsed."""
+    store, now = open_store(), server_time(client)
+    for group in ("a" * 16, "b" * 16, "c" * 16):
+        write(store, group, seen(now, route="/x"))
+    client.zadd(INDEX, {b"\xff": now, "gone": now})
+    client.delete(HEAD + "b" * 16)
+    client.set(HEAD + "b" * 16, "x")
+    client.hset(HEAD + "c" * 16, mapping={"count": "many"})
+    client.hset(HEAD + "a" * 16, mapping={"routes": '{"a":', "releases": "[[1]]", "type": b"\xff"})
+    (left,) = open_meter().exceptions().groups
+    assert (left.id, left.type, left.routes, left.releases) == ("a" * 16, "\ufffd", (), ())
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"precision": 60}, UnknownPrecision),
+        ({"sort": "age"}, InvalidValue),
+        ({"limit": 0}, InvalidValue),
+        ({"limit": 1001}, LimitExceeded),
+        ({"last": "2h", "since": 1}, InvalidValue),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_errors(
+    memory: MemoryMeter, options: dict[str, Any], error: type[Exception]
+) -> None:
+    """Before anything is asked."""
+    with pytest.raises(error):
+        memory.exceptions(**options)
+    with pytest.raises(InvalidValue):
+        memory.exception("x")
+    with pytest.raises(TypeError):
+        memory.record_exception("x")  # type: ignore[arg-type]
+
+
+def test_a_meter_that_is_off_records_and_reads_nothing() -> None:
+    """With the URL `off`."""
+    with Meter("off") as meter:
+        failing(meter, KeyError)
+        assert (meter.exceptions().count, meter.exception("0" * 16)) == (0, None)
+
+
+def test_a_forgotten_group_is_gone_and_no_other_is(
+    open_store: OpenStore, open_meter: OpenMeter
+) -> None:
+    """The next exception of its kind begins anew."""
+    store, meter = open_store(), open_meter()
+    failing(meter, KeyError)
+    failing(meter, ValueError)
+    first, second = meter.exceptions(sort="first").groups
+    assert forget_exception(store, first.id)
+    assert not forget_exception(store, first.id)
+    assert [one.id for one in meter.exceptions().groups] == [second.id]
+    with pytest.raises(InvalidValue):
+        forget_exception(store, "x")
+
+
+def test_on_a_cluster_all_exceptions_are_in_the_first_shard(any_cluster: Cluster) -> None:
+    """So that a list is two round trips there as well; books balance."""
+    with Meter(any_cluster.url, flush_interval=60) as meter:
+        for kind in (KeyError, ValueError, OSError):
+            failing(meter, kind, "/a")
+        assert meter.flush()
+        health = meter.health()
+        assert (health.recorded, health.stored, health.losses) == (3, 3, ())
+        assert meter.exceptions().count == 3
+        assert len({key.partition("}")[0] for _, key in any_cluster.keys("*exception*")}) == 1

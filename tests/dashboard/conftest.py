@@ -32,7 +32,7 @@ def meter(server: Server) -> Iterator[Meter]:
 
 @pytest.fixture
 def filled(meter: Meter) -> Meter:
-    """A store with counters, gauges, histograms, messages and marks; some are hostile."""
+    """A store with counters, gauges, histograms, messages, exceptions, marks; some are hostile."""
     for route in ("/", "/cart", "/checkout/{id}", "<script>alert(1)</script>"):
         for status in ("2xx", "5xx"):
             labels = {"method": "GET", "route": route, "status": status}
@@ -45,6 +45,7 @@ def filled(meter: Meter) -> Meter:
         meter.count("hostile", labels={"text": name})
         meter.log("shop", f"cannot do {name}", severity="error")
         meter.mark(f"deploy {name}")
+        meter.record_exception(KeyError(name), route=name)
     meter.gauge("queue_length").set(7.5)
     meter.observe("cart_value", 12.5)
     meter.observe("cart_value", 99.0)

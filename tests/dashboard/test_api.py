@@ -14,6 +14,7 @@ from redmeter.dashboard import app
 from redmeter.dashboard.api import openapi
 from redmeter.dashboard.app import KEEP, KEEP_FINE
 from redmeter.dashboard.endpoints import ENDPOINTS
+from redmeter.format.exception import group_of
 from redmeter.reading import overview, rowrankings
 from support.observed import put_observed
 from support.servers import Server
@@ -21,6 +22,8 @@ from support.stores import exchanges
 from support.waiting import eventually
 
 FAILED = {"status": "5xx"}
+#: The group of a KeyError that has no traceback.
+GROUP = group_of("KeyError", ())
 
 #: Something that each endpoint can be asked.
 QUESTIONS = {
@@ -65,6 +68,8 @@ QUESTIONS = {
         "?name=cart_value&precision=60&baseline=yesterday",
         "?name=nothing",
     ],
+    "/api/exceptions": ["", "?since=1&route=/&sort=first&limit=1&precision=3600"],
+    "/api/exception": ["?id=0123456789abcdef", f"?id={GROUP}&precision=300"],
     "/api/health": [""],
 }
 ASKED = [path + query for path, queries in QUESTIONS.items() for query in queries]

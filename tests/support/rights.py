@@ -296,6 +296,7 @@ QUESTIONS: dict[str, Callable[[Meter], object]] = {
     "statistics": lambda meter: meter.statistics("cart_value").this,
     "marks": lambda meter: meter.marks(),
     "recent": lambda meter: meter.recent("shop"),
+    "exceptions": lambda meter: meter.exception(meter.exceptions().groups[0].id),
     "common": lambda meter: meter.common("shop"),
     "loggers": lambda meter: meter.loggers(),
     "changes": lambda meter: meter.changes(),

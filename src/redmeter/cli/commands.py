@@ -3,6 +3,7 @@
 from redmeter.cli import (  # noqa: F401
     alerts,
     demo,
+    errors,
     explain,
     forecast,
     logs,

@@ -26,6 +26,8 @@ _HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/summary": handlers.summary,
     "/api/messages": handlers.messages,
     "/api/marks": handlers.marks,
+    "/api/exceptions": handlers.exceptions,
+    "/api/exception": handlers.exception,
     "/api/forecast": handlers.forecast,
     "/api/pages": handlers.pages,
     "/api/detail": handlers.detail,

@@ -14,6 +14,7 @@ from redmeter.dashboard import schemas
 from redmeter.dashboard.errors import HTTPError
 from redmeter.dashboard.parameters import (
     FILTER,
+    GROUP,
     INTERVALS,
     LABEL,
     LOGGER,
@@ -22,6 +23,7 @@ from redmeter.dashboard.parameters import (
     ORDER,
     PAIR,
     PATTERN,
+    ROUTE,
     SEVERITY,
     SWITCH,
     WIDTH,
@@ -31,6 +33,7 @@ from redmeter.dashboard.parameters import (
     whole,
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
+from redmeter.reading.error_groups import DEFAULT_LIMIT, MAX_LIMIT, SORTS
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.
@@ -79,6 +82,12 @@ _EXACT = Parameter(
 )
 _AGGREGATE = Parameter(
     "aggregate", choice("sum", "min", "max", "mean"), "How to aggregate the label sets of a gauge."
+)
+
+_ERROR_PRECISION = Parameter(
+    "precision",
+    WIDTH,
+    "Width of an interval: 300, 3600 or 86400 seconds; default: the finest that reaches `since`.",
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -181,6 +190,30 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("logger", LOGGER, "Only this logger."),
             Parameter("severity", SEVERITY, "Only these severities.", most=MAX_PAIRS),
             _limit(500, 100, "messages, and patterns"),
+        ),
+    ),
+    Endpoint(
+        "/api/exceptions",
+        "Exceptions by type and origin",
+        schemas.ExceptionsAnswer,
+        (
+            _SINCE,
+            _UNTIL,
+            _ERROR_PRECISION,
+            Parameter("route", ROUTE, "Only groups that were seen on this route."),
+            Parameter("sort", choice(*SORTS), "The order.", "count"),
+            _limit(MAX_LIMIT, DEFAULT_LIMIT, "groups"),
+        ),
+    ),
+    Endpoint(
+        "/api/exception",
+        "One group of exceptions, with its traceback",
+        schemas.ExceptionAnswer,
+        (
+            Parameter("id", GROUP, "ID of the group.", required=True),
+            _SINCE,
+            _UNTIL,
+            _ERROR_PRECISION,
         ),
     ),
     Endpoint(

@@ -18,8 +18,10 @@ from redmeter.health.writer_findings import PANEL
 from redmeter.queries import select
 from redmeter.reading import curves, http, listing
 from redmeter.reading import detail as reading_detail
+from redmeter.reading import exceptions as reading_exceptions
 from redmeter.reading import overview as reading_overview
 from redmeter.reading.aggregates import read_counter, read_forecast, read_gauge, read_summary
+from redmeter.reading.error_groups import ErrorQuery
 from redmeter.reading.log_overview import log_overview
 from redmeter.reading.marks import read_marks_now
 from redmeter.reading.names import read_names_now
@@ -177,6 +179,40 @@ def messages(store: Store, values: Values) -> schemas.MessagesAnswer:
         changes=[serialize.of_change(change, view.now) for change in found.changes],
         frequent=[serialize.of_frequency(one, view.now) for one in found.frequent],
     )
+
+
+def exceptions(store: Store, values: Values) -> schemas.ExceptionsAnswer:
+    """Answer /api/exceptions."""
+    query, now = _error_query(values), store.clock.wall()
+    view, result = run(store, lambda _: reading_exceptions.exceptions(store.keys, query, now))
+    return convert(
+        schemas.ExceptionsAnswer,
+        result,
+        now=view.now,
+        missing=store.skipped(),
+        groups=result.found,
+        rows=[convert(rows.ErrorGroup, one, values=one.series.values) for one in result.groups],
+    )
+
+
+def exception(store: Store, values: Values) -> schemas.ExceptionAnswer:
+    """Answer /api/exception."""
+    query, now = _error_query(values), store.clock.wall()
+    view, (window, group) = run(
+        store, lambda _: reading_exceptions.exception(store.keys, values["id"], query, now)
+    )
+    row = group and convert(rows.ErrorDetail, group, values=group.series.values)
+    return convert(
+        schemas.ExceptionAnswer, window, now=view.now, missing=store.skipped(), exception=row
+    )
+
+
+def _error_query(values: Values) -> ErrorQuery:
+    period = Period(values["precision"] or 0, values["since"], values["until"])
+    more = {name: values[name] for name in ("route", "sort", "limit") if name in values}
+    query = ErrorQuery(period, **more)
+    query.check()
+    return query
 
 
 def marks(store: Store, values: Values) -> schemas.MarksAnswer:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from redmeter.format.exception import check_group
 from redmeter.format.message import check_logger
 from redmeter.keys import MAX_PRECISION, MAX_SAMPLES
 from redmeter.names import MAX_BYTES, canonical
@@ -151,6 +152,12 @@ LOGGER = Kind(
     "give the name of a logger",
 )
 SEVERITY = text(1, 40, "give a severity, e.g. error")
+GROUP = Kind(
+    check_group,
+    {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    "give 16 hexadecimal digits, as /api/exceptions lists them",
+)
+ROUTE = text(1, MAX_BYTES, "give a route, e.g. /cart")
 INTERVALS = whole(1, MAX_SAMPLES)
 ORDER = Kind(
     _order,

@@ -43,6 +43,54 @@ class GroupedSeries(Series):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ErrorShare:
+    """Exceptions of a group by route, or by release, ever."""
+
+    #: "(other)": all beyond the limit of 20 routes, or 10 releases.
+    name: str
+    count: int
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorGroup:
+    """Exceptions of one type and origin."""
+
+    #: The same in every process and release.
+    id: str
+    type: str
+    #: Text of the newest exception.
+    message: str
+    #: Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback.
+    place: str
+    #: Module and qualified name of its function.
+    function: str
+    #: The end of the pattern of log messages with this exception.
+    log_place: str
+    #: In the window, and ever.
+    count: int
+    total: int
+    first: float
+    last: float
+    #: Whether the first one is in the window.
+    is_new: bool
+    #: Counts by interval, from the start of the window.
+    values: list[int]
+    #: The most frequent first.
+    routes: list[ErrorShare]
+    #: The last seen first.
+    releases: list[ErrorShare]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorDetail(ErrorGroup):
+    """A group with the traceback of its newest exception."""
+
+    traceback: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankedRow:
     """A row of a ranking."""
 

@@ -14,6 +14,8 @@ from redmeter.dashboard.rows import (
     Cleaner,
     CounterRow,
     Curve,
+    ErrorDetail,
+    ErrorGroup,
     Finding,
     Forecast,
     Frequency,
@@ -104,6 +106,37 @@ class MessagesAnswer(Answer):
     sources: int
     compared: int
     clock_hours: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExceptionsAnswer(Answer):
+    """/api/exceptions."""
+
+    precision: int
+    #: The window [start, end), and the oldest interval that is kept at this precision.
+    start: int
+    end: int
+    kept_since: int
+    #: Exceptions in the window, of all groups that match; number of these groups, and of new ones.
+    count: int
+    groups: int
+    new: int
+    #: Exceptions in the window beyond the limit of groups; groups ever removed for new ones.
+    other: int
+    evicted: int
+    rows: list[ErrorGroup]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExceptionAnswer(Answer):
+    """/api/exception."""
+
+    precision: int
+    start: int
+    end: int
+    kept_since: int
+    #: null if the group is not kept.
+    exception: ErrorDetail | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,14 @@ from redmeter.reading.aggregates import aggregated, summed_up
 from redmeter.reading.comparison import ExplainRequest
 from redmeter.reading.distributions import MAX_SERIES as MAX_NAMES
 from redmeter.reading.distributions import window_of
+from redmeter.reading.error_groups import (
+    ErrorGroup,
+    ErrorGroups,
+    ErrorQuery,
+    group_in,
+    groups_in,
+)
+from redmeter.reading.error_groups import window_of as error_window
 from redmeter.reading.logs import check_limit
 from redmeter.reading.names import matching
 from redmeter.reading.query_results import QueryResult
@@ -51,6 +59,7 @@ from redmeter.testing.readings import (
     newest,
     ranked_observed,
     sources,
+    stored_group,
     summed,
 )
 from redmeter.testing.recorder import MemoryRecorder
@@ -192,6 +201,20 @@ class MemoryBackend(Backend):
             InvalidValue: always.
         """
         raise InvalidValue(promql, "a meter in memory answers no PromQL: use series() or summary()")
+
+    def exceptions(self, wanted: ErrorQuery) -> ErrorGroups:
+        now = self._clock.wall()
+        window = error_window(wanted.period, now)
+        recorded = {group for groups in self._memory.exceptions.values() for group in groups}
+        stored = [stored_group(self._memory.exceptions, group, window) for group in recorded]
+        return groups_in(stored, window, wanted)
+
+    def exception(self, group: str, wanted: ErrorQuery) -> ErrorGroup | None:
+        window = error_window(wanted.period, self._clock.wall())
+        if not any(group in groups for groups in self._memory.exceptions.values()):
+            return None
+        stored = stored_group(self._memory.exceptions, group, window, traceback=True)
+        return group_in(stored, window)
 
     def totals(self, selector: Selector) -> dict[GroupKey, int]:
         totals = Multiset[str]()

@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import reduce
 
+from redmeter.format.exception import Details, Occurrences
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.moments import Sums
 from redmeter.keys import HOUR, STEP, slice_start
+from redmeter.reading.error_groups import ErrorWindow, StoredGroup, shares_of
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.log_counts import ordered
 from redmeter.reading.ranking import Order, grouped_sums, rank_values
 from redmeter.reading.spread import Summary, summary_of
 from redmeter.results import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
+from redmeter.recording.exceptions import Found
 from redmeter.testing.recorder import Event, Logged
 from redmeter.types import Top
 
@@ -132,6 +136,37 @@ def frequencies(
             sample, ends = members[-1].text, (times[0], times[-1])
             found.append(Frequency(*group, count, before, *ends, sample, sliding))
     return ordered(found)
+
+
+def stored_group(
+    recorded: Found, group: str, window: ErrorWindow, *, traceback: bool = False
+) -> StoredGroup:
+    """Return a group of exceptions that were recorded in memory.
+
+    Args:
+        recorded: start of an interval -> group -> exceptions.
+        traceback: whether it is included.
+    """
+    parts = {start: groups[group] for start, groups in recorded.items() if group in groups}
+    whole = reduce(Occurrences.merge, parts.values())
+    counts = [0] * ((window.end - window.start) // window.precision)
+    for start, part in parts.items():
+        at = (start - window.start) // window.precision
+        if 0 <= at < len(counts):
+            counts[at] += part.events
+    details = whole.details or Details("", "", "", "", "", "")
+    routes, releases = shares_of(whole.routes), shares_of(whole.releases)
+    return StoredGroup(
+        group,
+        (details.kind, details.message, details.place, details.log_place, details.function),
+        whole.events,
+        whole.first,
+        whole.last,
+        tuple(sorted(routes, key=lambda share: -share.count)),
+        releases,
+        counts,
+        details.traceback if traceback else "",
+    )
 
 
 def newest(messages: Iterable[Message], keep: int) -> list[Message]:

@@ -1,0 +1,170 @@
+"""errors: recorded exceptions, grouped by type and origin."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from redmeter.cli import chart, output
+from redmeter.cli.app import NOT_FOUND, AsJson, Prefix, Url, command, fail, opened, seconds
+from redmeter.cli.times import Since, Until, moment
+from redmeter.errors import InvalidSetting
+from redmeter.format.exception import INTERVALS
+from redmeter.reading.error_groups import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    SORTS,
+    ErrorGroup,
+    ErrorGroups,
+    ErrorQuery,
+    ErrorShare,
+)
+from redmeter.reading.exceptions import read_exception, read_exceptions
+from redmeter.store import Store
+from redmeter.types import Period
+
+#: Characters of an ID in a list, and of a message on a terminal.
+_ID, _MESSAGE = 8, 100
+#: What stands for a line break in a list.
+_BREAK = " ⏎ "
+_WIDEST = max(INTERVALS)
+
+
+@command(
+    name="errors",
+    epilog="Examples: redmeter errors · redmeter errors --since 1h --sort first · "
+    "redmeter errors --route /checkout · redmeter errors 9f86d081 · "
+    "redmeter errors --since 7d --json",
+)
+def errors(
+    group: Annotated[
+        str | None, typer.Argument(help="ID of a group, or its beginning; default: list groups.")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    precision: Annotated[
+        str | None,
+        typer.Option("--precision", "-p", help="Interval width: 5min, 1h, 1d; default: by window."),
+    ] = None,
+    route: Annotated[
+        str | None, typer.Option("--route", help="Only groups seen on this route, or in this task.")
+    ] = None,
+    sort: Annotated[
+        str, typer.Option("--sort", help="count, last seen or first seen: count, last, first.")
+    ] = "count",
+    limit: Annotated[
+        int, typer.Option("--limit", "-l", min=1, max=MAX_LIMIT, help="Number of groups.")
+    ] = DEFAULT_LIMIT,
+    url: Url = None,
+    prefix: Prefix = None,
+    json: AsJson = False,
+) -> None:
+    """Show recorded exceptions by group: type, place, count, first and last seen.
+
+    A group has the exceptions of one type that came through the same functions of the application.
+    With an ID, shows the routes, releases and the traceback of the newest exception of that group.
+    The window is the last 24 hours by default; intervals of five minutes are kept for a day, hours
+    for 254 hours, days for 90 days. Exits with 0 if there are none.
+    """
+    if sort not in SORTS:
+        raise InvalidSetting("--sort", f"{sort!r:.40}: give one of {', '.join(SORTS)}")
+    now = time.time()
+    window = moment("--since", since, now), moment("--until", until, now)
+    period = Period(0 if precision is None else seconds(precision), *window)
+    wanted = ErrorQuery(period, route, sort, limit)
+    wanted.check()
+    with opened(url, prefix, reading=True) as store:
+        if group is None:
+            result = read_exceptions(store, wanted)
+            if json:
+                output.as_json(dataclasses.asdict(result))
+            else:
+                _list(result)
+        else:
+            one = read_exception(store, _whole(store, group), wanted)
+            if one is None:
+                fail(f"there is no group {group}", NOT_FOUND, "redmeter errors lists all")
+            elif json:
+                output.as_json(dataclasses.asdict(one))
+            else:
+                _show(one)
+
+
+def _whole(store: Store, group: str) -> str:
+    """Return the ID that begins with a text; the text itself if there is none."""
+    if len(group) >= 16:
+        return group
+    everything = ErrorQuery(Period(_WIDEST, 0.0), limit=MAX_LIMIT)
+    groups = read_exceptions(store, everything).groups
+    matching = [one.id for one in groups if group and one.id.startswith(group.lower())]
+    if len(matching) > 1:
+        raise InvalidSetting("GROUP", f"several groups begin with {group}: {', '.join(matching)}")
+    if not matching:
+        fail(f"there is no group {group!r:.40}", NOT_FOUND, "redmeter errors --since 90d lists all")
+    return matching[0]
+
+
+def _list(result: ErrorGroups) -> None:
+    if not result.groups:
+        start = output.moment(result.start, result.precision)
+        output.note(f"no exceptions since {start} UTC; redmeter errors --since 7d looks further")
+        return
+    columns = ["ID", "COUNT", "FIRST (UTC)", "LAST (UTC)"]
+    if output.is_terminal():
+        output.table([*columns, "EXCEPTION"], map(_terminal_row, result.groups), whole=(0, 2, 3))
+    else:
+        output.table([*columns, "NEW", "TYPE", "PLACE", "MESSAGE"], map(_row, result.groups))
+    more = result.found - len(result.groups)
+    if more:
+        output.note(f"… ({output.many(more, 'more group')}; --limit {result.found} shows all)")
+    if result.other:
+        output.note(f"{output.many(result.other, 'exception')} beyond the limit of groups")
+
+
+def _row(one: ErrorGroup) -> Sequence[Any]:
+    ends = output.moment(one.first, 60), output.moment(one.last, 60)
+    new, message = "new" if one.is_new else "", one.message.replace("\n", _BREAK)
+    return (one.id, one.count, *ends, new, one.type, one.place, message)
+
+
+def _terminal_row(one: ErrorGroup) -> Sequence[Any]:
+    """Return the cells of a row in 80 columns: three parts of a group share the last one."""
+    first = Text(output.moment(one.first, 60), style="bold red" if one.is_new else "")
+    name = one.type.rpartition(".")[2] + (f" at {one.place}" if one.place else "")
+    message = one.message.partition("\n")[0][:_MESSAGE]
+    return (
+        one.id[:_ID],
+        one.count,
+        first,
+        output.moment(one.last, 60),
+        f"{name}: {message}" if message else name,
+    )
+
+
+def _show(one: ErrorGroup) -> None:
+    output.line(f"{one.type}: {one.message}" if one.message else one.type)
+    if one.place:
+        output.line(f"{one.place} ({one.function})")
+    output.line(
+        f"{output.many(one.count, 'exception')} in the window, {one.total:,} ever; "
+        f"first {output.moment(one.first)} UTC, last {output.moment(one.last)} UTC; ID {one.id}"
+    )
+    if output.is_terminal() and one.count:
+        output.line()
+        output.block(chart.draw(one.series, output.width()))
+    for title, shares in (("ROUTE OR TASK", one.routes), ("RELEASE", one.releases)):
+        if shares:
+            output.line()
+            output.table([title, "COUNT", "FIRST (UTC)", "LAST (UTC)"], map(_share, shares))
+    if one.traceback:
+        output.line()
+        for line in one.traceback.splitlines():
+            output.line(line)
+
+
+def _share(share: ErrorShare) -> Sequence[Any]:
+    ends = (output.moment(share.first, 60), output.moment(share.last, 60))
+    return (share.name, share.count, *ends)

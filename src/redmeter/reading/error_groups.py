@@ -1,0 +1,262 @@
+"""Groups of exceptions as a reader gets them: their values, the window, the order. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
+from redmeter.format.exception import INTERVALS, OTHER, counts_between, oldest_kept
+from redmeter.keys import slice_start
+from redmeter.types import Period, Series
+
+#: The window that is read by default, seconds.
+DEFAULT_WINDOW = 86400
+#: Groups that are returned by default, and at most.
+DEFAULT_LIMIT, MAX_LIMIT = 50, 1_000
+#: Orders of groups: most frequent in the window, last seen, or first seen, the newest first.
+SORTS = ("count", "last", "first")
+
+#: Fields of a stored group that a list shows; the counts follow.
+FIELDS = (
+    *("type", "message", "place", "log_place", "function"),
+    *("count", "first", "last", "routes", "releases"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorShare:
+    """How often the exceptions of a group came from one route, or from one release."""
+
+    #: A route, the name of a task, or a release; "(other)": all beyond the limit.
+    name: str
+    count: int
+    #: Unix seconds.
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Exceptions of one type and origin."""
+
+    #: The same in every process and release.
+    id: str
+    #: Module and qualified name, `shop.errors.PaymentFailed`; built-in types without a module.
+    type: str
+    #: Text of the newest exception, without secrets.
+    message: str
+    #: Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback.
+    place: str
+    #: Module and qualified name of its function; "" without a traceback.
+    function: str
+    #: The end of the pattern of log messages with this exception.
+    log_place: str
+    #: Number of exceptions in the window, and ever.
+    count: int
+    total: int
+    #: Times of the first and of the last one, ever, Unix seconds.
+    first: float
+    last: float
+    #: Whether the first one is in the window.
+    is_new: bool
+    #: Counts by interval in the window.
+    series: Series[int]
+    #: Ever, the most frequent first.
+    routes: tuple[ErrorShare, ...]
+    #: Ever, the last seen first.
+    releases: tuple[ErrorShare, ...]
+    #: Frames, messages and causes of the newest exception, without secrets. "" in a list.
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroups:
+    """Groups of exceptions within a window."""
+
+    #: Width of the intervals, seconds.
+    precision: int
+    #: The window [start, end), Unix seconds.
+    start: int
+    end: int
+    #: Start of the oldest interval that is kept at this precision.
+    kept_since: int
+    #: Exceptions in the window, of all groups that match, also of those beyond the limit.
+    count: int
+    #: Number of these groups, and how many of them are new in the window.
+    found: int
+    new: int
+    #: Exceptions in the window that are in no group, because there were too many groups.
+    other: int
+    #: Groups that were ever removed to make room for new ones.
+    evicted: int
+    groups: tuple[ErrorGroup, ...]
+
+
+class ErrorQuery(NamedTuple):
+    """Which groups a query reads."""
+
+    #: Its precision is 0 for the finest that reaches back to the start of the window.
+    period: Period = Period(0)
+    #: Only groups that were seen on this route, ever.
+    route: str | None = None
+    sort: str = "count"
+    limit: int = DEFAULT_LIMIT
+
+    def check(self) -> None:
+        """Check the arguments of a caller.
+
+        Raises:
+            UnknownPrecision, InvalidValue, LimitExceeded: one cannot be used.
+        """
+        precision, limit = self.period.precision, self.limit
+        if precision and precision not in INTERVALS:
+            raise UnknownPrecision(precision, INTERVALS)
+        if self.sort not in SORTS:
+            raise InvalidValue(self.sort, f"the order is one of {', '.join(SORTS)}")
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise InvalidValue(limit, "a limit is a whole number of groups, 1 or more")
+        if limit > MAX_LIMIT:
+            raise LimitExceeded("groups", limit, MAX_LIMIT, "ask for fewer")
+
+
+class ErrorWindow(NamedTuple):
+    """The intervals that are read."""
+
+    precision: int
+    start: int
+    end: int
+    kept_since: int
+    #: Whether the last interval is the current one.
+    running: bool
+
+
+class StoredGroup(NamedTuple):
+    """A group as it is stored, in a store or in memory."""
+
+    group: str
+    #: The fields of FIELDS up to `function`.
+    texts: Sequence[str]
+    total: int
+    first: float
+    last: float
+    routes: tuple[ErrorShare, ...]
+    releases: tuple[ErrorShare, ...]
+    #: Counts of the intervals of the window.
+    counts: Sequence[int]
+    traceback: str = ""
+
+
+def window_of(period: Period, now: float) -> ErrorWindow:
+    """Return the intervals of a period, as far as they are kept."""
+    until = now if period.until is None else min(period.until, now)
+    since = period.since
+    if since is None:
+        since = until - (DEFAULT_WINDOW if period.last is None else period.last)
+    reaching = (width for width in INTERVALS if oldest_kept(width, now) <= since)
+    precision = period.precision or next(reaching, max(INTERVALS))
+    kept, end = oldest_kept(precision, now), slice_start(until, precision) + precision
+    start = min(max(slice_start(since, precision), kept), end)
+    return ErrorWindow(precision, start, end, kept, start < end and end > now)
+
+
+def parse_group(
+    group: str, fields: Sequence[bytes | None], window: ErrorWindow
+) -> StoredGroup | None:
+    """Parse a stored group; None if it is missing or of another form.
+
+    Args:
+        fields: those of FIELDS, the counts, and possibly the traceback.
+    """
+    texts = [(field or b"").decode(errors="replace") for field in fields]
+    try:
+        total, first, last = int(texts[5]), float(texts[6]), float(texts[7])
+    except ValueError:
+        return None
+    return StoredGroup(
+        group,
+        texts[:5],
+        total,
+        first,
+        last,
+        tuple(sorted(_shares(texts[8]), key=lambda share: -share.count)),
+        tuple(sorted(_shares(texts[9]), key=lambda share: (share.name == OTHER, -share.last))),
+        counts_between(fields[10], window.precision, window.start, window.end),
+        texts[11] if len(texts) > 11 else "",
+    )
+
+
+def _shares(text: str) -> list[ErrorShare]:
+    try:
+        return [
+            ErrorShare(str(name), int(count), float(first), float(last))
+            for name, count, first, last in json.loads(text or "[]")
+        ]
+    except (ValueError, TypeError):
+        return []
+
+
+def group_in(stored: StoredGroup, window: ErrorWindow) -> ErrorGroup:
+    """Return a group as it is within a window."""
+    kind, message, place, log_place, function = stored.texts
+    return ErrorGroup(
+        stored.group,
+        kind,
+        message,
+        place,
+        function,
+        log_place,
+        sum(stored.counts),
+        stored.total,
+        stored.first,
+        stored.last,
+        window.start <= stored.first < window.end,
+        Series(
+            stored.group,
+            window.precision,
+            window.start,
+            tuple(stored.counts),
+            partial=window.running,
+        ),
+        stored.routes,
+        stored.releases,
+        stored.traceback,
+    )
+
+
+def groups_in(
+    stored: Iterable[StoredGroup],
+    window: ErrorWindow,
+    wanted: ErrorQuery,
+    *,
+    other: Sequence[int] = (),
+    evicted: int = 0,
+) -> ErrorGroups:
+    """Return the groups with exceptions in a window, in the order that is asked for."""
+    groups = [group_in(one, window) for one in stored if sum(one.counts)]
+    if wanted.route is not None:
+        groups = [one for one in groups if any(s.name == wanted.route for s in one.routes)]
+    orders = {
+        "count": lambda one: (-one.count, -one.last, one.id),
+        "last": lambda one: (-one.last, one.id),
+        "first": lambda one: (-one.first, one.id),
+    }
+    groups.sort(key=orders[wanted.sort])
+    return ErrorGroups(
+        window.precision,
+        window.start,
+        window.end,
+        window.kept_since,
+        sum(one.count for one in groups),
+        len(groups),
+        sum(one.is_new for one in groups),
+        sum(other) if wanted.route is None else 0,
+        evicted,
+        tuple(groups[: wanted.limit]),
+    )
+
+
+def shares_of(shares: Mapping[str, tuple[int, float, float]]) -> tuple[ErrorShare, ...]:
+    """Return shares that are in memory, the last seen first."""
+    made = [ErrorShare(name, *share) for name, share in shares.items()]
+    return tuple(sorted(made, key=lambda share: (share.name == OTHER, -share.last)))
