@@ -156,7 +156,7 @@ def window_of(period: Period, now: float) -> ErrorWindow:
     reaching = (width for width in INTERVALS if oldest_kept(width, now) <= since)
     precision = period.precision or next(reaching, max(INTERVALS))
     kept, end = oldest_kept(precision, now), slice_start(until, precision) + precision
-    start = min(max(slice_start(since, precision), kept), end)
+    start = end if since > until else min(max(slice_start(since, precision), kept), end)
     return ErrorWindow(precision, start, end, kept, start < end and end > now)
 
 
