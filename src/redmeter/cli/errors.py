@@ -74,17 +74,17 @@ def errors(
     now = time.time()
     window = moment("--since", since, now), moment("--until", until, now)
     period = Period(0 if precision is None else seconds(precision), *window)
-    wanted = ErrorQuery(period, route, sort, limit)
-    wanted.check()
+    query = ErrorQuery(period, route, sort, limit)
+    query.check()
     with opened(url, prefix, reading=True) as store:
         if group is None:
-            result = read_exceptions(store, wanted)
+            result = read_exceptions(store, query)
             if json:
                 output.as_json(dataclasses.asdict(result))
             else:
                 _list(result)
         else:
-            one = read_exception(store, _whole(store, group), wanted)
+            one = read_exception(store, _whole(store, group), query)
             if one is None:
                 fail(f"there is no group {group}", NOT_FOUND, "redmeter errors lists all")
             elif json:
