@@ -29,6 +29,7 @@ COMMANDS = [
         "query",
         "names",
         "logs",
+        "errors",
         "mark",
         "alerts",
     ),

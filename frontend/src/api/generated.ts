@@ -102,6 +102,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/exceptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Exceptions by type and origin */
+        get: operations["exceptions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/exception": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One group of exceptions, with its traceback */
+        get: operations["exception"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/marks": {
         parameters: {
             query?: never;
@@ -443,6 +477,88 @@ export interface components {
         /** @description Every answer other than 2xx. */
         ErrorAnswer: {
             error: components["schemas"]["Problem"];
+        };
+        /** @description A group with the traceback of its newest exception. */
+        ErrorDetail: {
+            id: string;
+            type: string;
+            message: string;
+            place: string;
+            function: string;
+            log_place: string;
+            count: number;
+            total: number;
+            first: number;
+            last: number;
+            is_new: boolean;
+            values: number[];
+            routes: components["schemas"]["ErrorShare"][];
+            releases: components["schemas"]["ErrorShare"][];
+            traceback: string;
+        };
+        /** @description Exceptions of one type and origin. */
+        ErrorGroup: {
+            /** @description The same in every process and release. */
+            id: string;
+            type: string;
+            /** @description Text of the newest exception. */
+            message: string;
+            /** @description Innermost frame of the application, `pay.py:42 in charge`; "" without a traceback. */
+            place: string;
+            /** @description Module and qualified name of its function. */
+            function: string;
+            /** @description The end of the pattern of log messages with this exception. */
+            log_place: string;
+            /** @description In the window, and ever. */
+            count: number;
+            total: number;
+            first: number;
+            last: number;
+            /** @description Whether the first one is in the window. */
+            is_new: boolean;
+            /** @description Counts by interval, from the start of the window. */
+            values: number[];
+            /** @description The most frequent first. */
+            routes: components["schemas"]["ErrorShare"][];
+            /** @description The last seen first. */
+            releases: components["schemas"]["ErrorShare"][];
+        };
+        /** @description Exceptions of a group by route, or by release, ever. */
+        ErrorShare: {
+            /** @description "(other)": all beyond the limit of 20 routes, or 10 releases. */
+            name: string;
+            count: number;
+            first: number;
+            last: number;
+        };
+        /** @description /api/exception. */
+        ExceptionAnswer: {
+            now: number;
+            missing: string[];
+            precision: number;
+            start: number;
+            end: number;
+            kept_since: number;
+            /** @description null if the group is not kept. */
+            exception: components["schemas"]["ErrorDetail"] | null;
+        };
+        /** @description /api/exceptions. */
+        ExceptionsAnswer: {
+            now: number;
+            missing: string[];
+            precision: number;
+            /** @description The window [start, end), and the oldest interval that is kept at this precision. */
+            start: number;
+            end: number;
+            kept_since: number;
+            /** @description Exceptions in the window, of all groups that match; number of these groups, and of new ones. */
+            count: number;
+            groups: number;
+            new: number;
+            /** @description Exceptions in the window beyond the limit of groups; groups ever removed for new ones. */
+            other: number;
+            evicted: number;
+            rows: components["schemas"]["ErrorGroup"][];
         };
         /** @description /api/explain. */
         ExplainAnswer: {
@@ -1531,6 +1647,176 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MessagesAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    exceptions: {
+        parameters: {
+            query?: {
+                /** @description Omit intervals that end before, Unix seconds. */
+                since?: number;
+                /** @description Omit intervals that start after, Unix seconds. */
+                until?: number;
+                /** @description Width of an interval: 300, 3600 or 86400 seconds; default: the finest that reaches `since`. */
+                precision?: number;
+                /** @description Only groups that were seen on this route. */
+                route?: string;
+                /** @description The order. */
+                sort?: "count" | "last" | "first";
+                /** @description Number of groups. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExceptionsAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    exception: {
+        parameters: {
+            query: {
+                /** @description ID of the group. */
+                id: string;
+                /** @description Omit intervals that end before, Unix seconds. */
+                since?: number;
+                /** @description Omit intervals that start after, Unix seconds. */
+                until?: number;
+                /** @description Width of an interval: 300, 3600 or 86400 seconds; default: the finest that reaches `since`. */
+                precision?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExceptionAnswer"];
                 };
             };
             /** @description A parameter cannot be used. */
