@@ -8,7 +8,8 @@ from typing import NamedTuple
 from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.format.exception import INTERVALS, OTHER, counts_between, oldest_kept
 from redmeter.keys import slice_start
-from redmeter.types import Period, Series
+from redmeter.results import Series
+from redmeter.types import Period
 
 #: The window that is read by default, seconds.
 DEFAULT_WINDOW = 86400

@@ -13,8 +13,8 @@ from redmeter.reading.label_sets import has_labels
 from redmeter.reading.log_counts import ordered
 from redmeter.reading.ranking import Order, grouped_sums, rank_values
 from redmeter.reading.spread import Summary, summary_of
-from redmeter.results import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
 from redmeter.recording.exceptions import Found
+from redmeter.results import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
 from redmeter.testing.recorder import Event, Logged
 from redmeter.types import Top
 
