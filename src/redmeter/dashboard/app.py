@@ -2,7 +2,7 @@
 
     /               the page           /api/…     JSON, see openapi.json
     /assets/…       its files          /healthz   whether the store answers, for everybody
-    /api/v1/…       Prometheus' HTTP API, see prometheus.py
+    /api/v1/…       Prometheus' HTTP API, see prometheus.py; /metrics, for a scrape
 
 All paths are relative to where it is mounted, and so is whatever the page asks for.
 """
@@ -34,6 +34,7 @@ from redmeter.dashboard.prometheus import PrometheusAPI
 from redmeter.dashboard.serialize import as_json
 from redmeter.errors import RedmeterError
 from redmeter.extras import needs
+from redmeter.formats.exposition import negotiated
 from redmeter.queries import Queries
 from redmeter.store import Store
 
@@ -100,6 +101,7 @@ class Dashboard(Starlette):
             Route("/healthz", self._alive),
             Route("/api/openapi.json", self._openapi),
             *(Route(one.path, partial(self._api, one)) for one in ENDPOINTS),
+            Route("/metrics", self._metrics),
             *(
                 Route(prometheus.ROOT + name, partial(self._query, name), methods=["GET", "POST"])
                 for name in prometheus.NAMES
@@ -156,6 +158,17 @@ class Dashboard(Starlette):
         body = await self._answered(
             self._shared, key, partial(_made, endpoint, self._answers, values), keep
         )
+        return body.response(request)
+
+    async def _metrics(self, request: Request) -> Response:
+        form, served = negotiated(request.headers.get("accept", "")), self._prometheus
+
+        def make() -> Body:
+            if served is None:
+                raise _switched_off()
+            return served.metrics(form)
+
+        body = await self._answered(self._shared, ("/metrics", form), make, KEEP_FINE)
         return body.response(request)
 
     async def _query(self, name: str, request: Request) -> Response:

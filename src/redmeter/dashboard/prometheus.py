@@ -21,8 +21,10 @@ from starlette.responses import Response
 from redmeter.dashboard.cache import Body
 from redmeter.dashboard.errors import HTTPError
 from redmeter.errors import LimitExceeded, MissingExtra, RedmeterError
+from redmeter.formats.exposition import Format
 from redmeter.formats.prometheus_names import COUNTER, SUFFIXES, unescaped
 from redmeter.reading.exports import ExportList
+from redmeter.reading.scrape import scrape
 from redmeter.store import Store
 
 #: Where the API is.
@@ -185,6 +187,13 @@ class PrometheusAPI:
             content["infos"] = list(answer.infos)
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
         return Body(text.encode(errors="replace"), "application/json")
+
+    def metrics(self, form: Format) -> Body:
+        """Return the answer to a scrape."""
+        with self._store.link.bounded(PATIENCE):
+            text = scrape(self._exports, form)
+        headers = {"Vary": "Accept"}
+        return Body(text.encode(), form.content_type, headers=headers)
 
     # Queries
 
