@@ -1,6 +1,6 @@
 """Metrics as Prometheus scrapes them: its text format 0.0.4, and OpenMetrics 1.0.
 
-A counter's stored labels are in Prometheus' syntax already, so a line is put together of the metric
+Stored labels are in Prometheus' syntax already, so a line consists of the metric
 name, the stored labels and the value.
 
 Pure: no I/O.

@@ -1,7 +1,7 @@
 """The values of a scrape: grand totals of counters, and current values of gauges.
 
-Only values that never fall by themselves are counters here: grand totals. Counters that only other
-programs write have none, and neither have histograms: they are counted as not exported.
+The only values that never fall are grand totals, so these are the counters. Counters that only
+other programs write have none, and neither have histograms: they are counted as not exported.
 """
 
 from collections.abc import Mapping, Sequence
