@@ -341,3 +341,20 @@ def test_times_are_local_or_utc(open_page: Open, site: Site) -> None:
     expect(page.get_by_role("button", name=re.compile("Times are UTC"))).to_be_visible()
     assert page.locator(".as-of").inner_text()[:2] != shown[:2]
     expect(page).to_have_url(re.compile("clock=utc"))
+
+
+def test_a_zoomed_window_is_explained_in_one_click(open_page: Open, site: Site) -> None:
+    """What changed, by the labels of requests; Escape closes it, and the measure can be changed."""
+    page = open_page("?range=60")
+    ready(page)
+    now = int(page.evaluate("Date.now() / 1000"))
+    page.goto(f"{site.url}?range=60&since={now - 900}&until={now}")
+    page.get_by_role("button", name="Explain").click()
+    panel = page.get_by_role("region", name="What changed here")
+    expect(panel).to_be_visible()
+    expect(panel.locator(".verdict-line")).not_to_be_empty()
+    panel.get_by_role("button", name="Error rate").click()
+    expect(page).to_have_url(re.compile("explain=error"))
+    expect(panel.locator(".verdict-line")).not_to_be_empty()
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)

@@ -54,3 +54,6 @@ export type SummaryAnswer = Schemas["SummaryAnswer"];
 export type TopAnswer = Schemas["TopAnswer"];
 export type Window = Schemas["Window"];
 export type Writer = Schemas["Writer"];
+export type ChangedGroup = Schemas["ChangedGroup"];
+export type ExplainAnswer = Schemas["ExplainAnswer"];
+export type Part = Schemas["Part"];

@@ -75,6 +75,11 @@ export function TimeBar() {
           <button type="button" class="quiet" onClick={() => show(widened(period))}>
             Zoom out
           </button>
+          {view === "overview" && (
+            <button type="button" class="quiet" onClick={() => set({ explain: "hits", mark: null }, true)}>
+              Explain
+            </button>
+          )}
           <button type="button" class="quiet" onClick={back} title="Escape">
             Now
           </button>

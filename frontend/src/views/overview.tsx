@@ -18,10 +18,12 @@ import { useFeed } from "../state/live";
 import { frame, health, set, state, store } from "../state/page";
 import { CounterTable } from "./countertable";
 import { expectedRangeOf } from "./detaillines";
+import { ExplainPanel } from "./explainpanel";
 import { Findings } from "./findings";
 import { Gauges } from "./gauges";
 import { Changed, Frequent } from "./messagelists";
 import { PageTable } from "./pagetable";
+import { picked } from "./picked";
 import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
@@ -132,10 +134,12 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
   const { clock, series } = state.value;
   const traffic = trafficLines(chart, series.length > 0);
   const known = series.length > 0 ? "" : knownSince(numbers, clock);
+  const expected = expectedRangeOf(answer.expected, window.precision, window.end);
   const faint = referenceLine(traffic.lines[0], answer.window, state.value);
   return (
     <>
       <Tiles numbers={numbers} window={window} now={now} rows={counters.rows} />
+      <ExplainPanel />
       <ChartGroup
         title={titleOf(chart)}
         id="traffic"
@@ -148,7 +152,8 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
         now={now}
         marks={marks}
         series={(line) => traffic.series.get(line.key) ?? null}
-        {...expectedRangeOf(answer.expected, window.precision, window.end)}
+        {...expected}
+        pick={(moment) => picked(moment, window.precision, marks, expected.outside ?? [])}
         actions={<Picker refused={refused} />}
         note={[known, partly(chart), faint.note].filter(Boolean).join(" ")}
         empty={<Nothing answer={answer} />}

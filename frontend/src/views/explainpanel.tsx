@@ -1,0 +1,161 @@
+// Explains what changed within the zoom: groups by their part in it, log patterns, marks, the database.
+import { address } from "../api/client";
+import type { ChangedGroup, ExplainAnswer } from "../api/types";
+import { momentOf } from "../lib/time";
+import { number, percent, seconds, value, type Unit } from "../lib/units";
+import { Card } from "../parts/card";
+import { Choice } from "../parts/choice";
+import { Gate } from "../parts/gate";
+import { Go } from "../parts/go";
+import { T } from "../parts/text";
+import { useFeed } from "../state/live";
+import { set, state } from "../state/page";
+import { Patterns } from "./patterns";
+import { Sentence } from "./sentence";
+
+/** Milliseconds between two requests: a window in the past rarely changes. */
+const EVERY = 30_000;
+/** Groups of a label that are listed. */
+const GROUPS = 6;
+
+const MEASURES = [
+  { value: "hits", text: "Requests" },
+  { value: "error rate", text: "Error rate" },
+  { value: "hits_seconds", text: "p95 response time" },
+];
+
+export function ExplainPanel() {
+  const { explain, since, until, against } = state.value;
+  if (explain === "" || since === null || until === null) return null;
+  const baseline = against === "yesterday" ? "yesterday" : against === "last-week" ? "week" : "before";
+  const failing = explain === "error rate";
+  return (
+    <Explained
+      path={address("explain", {
+        name: failing ? "http_requests" : explain,
+        failing: failing ? "status=5xx" : null,
+        since,
+        until,
+        baseline,
+      })}
+    />
+  );
+}
+
+function Explained({ path }: { path: string }) {
+  const fed = useFeed<ExplainAnswer>(path, EVERY);
+  const { explain } = state.value;
+  const web = MEASURES.some((each) => each.value === explain);
+  return (
+    <Card
+      title="What changed here"
+      class="explain"
+      actions={
+        <>
+          {web && (
+            <Choice
+              label="Measure"
+              options={MEASURES}
+              chosen={explain}
+              choose={(next) => set({ explain: next }, true)}
+            />
+          )}
+          <button type="button" class="quiet" onClick={() => set({ explain: "" }, true)}>
+            Close
+          </button>
+        </>
+      }
+    >
+      <Gate fed={fed}>{(answer) => <Body answer={answer} />}</Gate>
+    </Card>
+  );
+}
+
+function Body({ answer }: { answer: ExplainAnswer }) {
+  const { state: outcome, reason, parts, dimensions, messages, marks, database, not_compared: rest } = answer;
+  const { clock } = state.value;
+  const unit = (answer.measure === "error rate" ? "ratio" : answer.unit) as Unit;
+  if (outcome !== "compared")
+    return (
+      <p class="verdict-line">
+        <T text={reason} most={400} />
+      </p>
+    );
+  return (
+    <>
+      <p class="verdict-line">
+        <Sentence parts={parts} />
+      </p>
+      <div class="panels even">
+        {dimensions.map(({ label, groups, of }) => (
+          <section key={label} aria-label={`By ${label}`}>
+            <p class="level">
+              By <T text={label} most={60} />{" "}
+              {of > GROUPS && (
+                <span class="faint">
+                  the {GROUPS} that changed most of {number(of)}
+                </span>
+              )}
+            </p>
+            <ul class="breakdown">
+              {groups.slice(0, GROUPS).map((group) => (
+                <Row key={group.value ?? ""} group={group} unit={unit} />
+              ))}
+            </ul>
+          </section>
+        ))}
+      </div>
+      <Patterns {...messages} />
+      {marks.length > 0 && (
+        <p class="fine">
+          Marks:{" "}
+          {marks.map((mark) => (
+            <button
+              type="button"
+              class="noun"
+              key={mark.time}
+              onClick={() => set({ mark: Math.floor(mark.time), explain: "" }, true)}
+            >
+              <T text={mark.label} most={60} /> {momentOf(mark.time, clock)}
+            </button>
+          ))}
+        </p>
+      )}
+      {database?.after != null && (
+        <p class="fine">
+          Database: {seconds(database.after)} per request
+          {database.before !== null && `, ${seconds(database.before)} before`}.
+        </p>
+      )}
+      {rest.length > 0 && (
+        <p class="fine">
+          Not compared: <T text={rest.join("; ")} most={400} />.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Row({ group, unit }: { group: ChangedGroup; unit: Unit }) {
+  const { label, value: name, before, after, change, share, named } = group;
+  const text = name === null ? <span class="faint">(without)</span> : <T text={name} most={80} />;
+  return (
+    <li class={named ? "named-cause" : ""}>
+      <span class="grow">
+        {label === "route" && name !== null ? (
+          <Go view="route" more={{ name }}>
+            {text}
+          </Go>
+        ) : (
+          text
+        )}
+      </span>
+      <span class="figure">
+        {value(before, unit)} → {value(after, unit)}
+      </span>
+      <span class="figure">
+        {share === null ? `${(change ?? 0) > 0 ? "+" : ""}${value(change, unit)}` : percent(share)}
+      </span>
+    </li>
+  );
+}
