@@ -15,7 +15,7 @@ from redmeter.errors import InvalidValue
 from redmeter.format.exception import check_group
 from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.keys import MAX_TIME, check_times
-from redmeter.names import canonical, check_text, parse_name
+from redmeter.names import canonical, check_text, parse_name, recorded_name
 from redmeter.reading.error_groups import DEFAULT_LIMIT, ErrorGroup, ErrorGroups, ErrorQuery
 from redmeter.reading.query_results import QueryResult
 from redmeter.reading.spread import Summary, SummaryGroup
@@ -124,7 +124,8 @@ class Queries:
         Args:
             name: the counter's name. Labels in braces, `orders{plan="pro"}`, are a filter.
             precision: interval width: seconds, or text such as "1s", "5m", "1h", "1d".
-            labels: only label sets that have these labels; values are converted with str().
+            labels: only label sets that have these labels; values are converted with str(). Name
+                all labels of a label set if a value was cut when it was recorded.
             by: a label, or several; the result has a group for each of their values.
             exact: read the one series that is stored under `name` and `labels`, without the index.
             since, until: leave out intervals that end before or start after; Unix seconds, or a
@@ -752,6 +753,8 @@ def select(
 ) -> Selector:
     """Return what a name and its options select; see Queries.series().
 
+    Label values are converted, cleaned and cut as they are when events are recorded.
+
     Raises:
         InvalidName: the name or a label is not allowed.
         InvalidValue: `exact` and `by` together.
@@ -764,8 +767,8 @@ def select(
             raise InvalidValue(by, "exact=True reads one series, which has no groups: leave out by")
         if labels is None:
             return Selector(check_text(name), exact=True)
-        return Selector(canonical(name, label_values(labels)), exact=True)
-    parsed = parse_name(canonical(name, label_values(labels)))
+        return Selector(recorded_name(name, labels)[0], exact=True)
+    parsed = parse_name(recorded_name(name, labels)[0])
     return Selector(parsed.base, dict(parsed.labels), wanted)
 
 

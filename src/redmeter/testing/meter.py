@@ -8,6 +8,9 @@ from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.keys import HISTOGRAMS, Retention
 from redmeter.meter import Meter, _plain
 from redmeter.names import canonical
+from redmeter.queries import select
+from redmeter.reading.aggregates import aggregated
+from redmeter.reading.selection import selects
 from redmeter.recording.sync import SyncRecorder
 from redmeter.testing.backend import MemoryBackend
 from redmeter.testing.recorder import Event, Logged, MemoryRecorder
@@ -76,10 +79,21 @@ class MemoryMeter(Meter):
         return self.total(name, labels=labels)
 
     def value(self, name: str, *, labels: Mapping[str, str] | None = None) -> float | None:
-        """Return the newest value of a gauge, by its time; None if it was never set."""
-        series = canonical(name, labels)
-        measured = [e for e in self._memory.events if e.series == series and e.value is not None]
-        return max(reversed(measured), key=lambda event: event.time).value if measured else None
+        """Return the newest value of a gauge, by its time; None if it was never set.
+
+        The values of processes, distinguished by the label `instance`, are summed.
+
+        Raises:
+            InvalidValue: the gauge has other labels that `labels` does not name.
+        """
+        selector, newest = select(name, labels), dict[str, Event]()
+        for event in self._memory.events:
+            if event.value is not None and selects(selector, event.series):
+                last = newest.get(event.series, event)
+                newest[event.series] = event if event.time >= last.time else last
+        values = {series: (event.value,) for series, event in newest.items()}
+        groups = aggregated(values, selector, 1, range(1), None, running=False)
+        return groups[0][1].values[0] if newest else None
 
     def observed(self, name: str, *, labels: Mapping[str, str] | None = None) -> list[float]:
         """Return what was observed of a series, in order, without what is not finite."""
