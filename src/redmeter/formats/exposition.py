@@ -70,6 +70,8 @@ class _Family(NamedTuple):
     kind: str
     help: str
     lines: list[str]
+    #: Whether the name needs no quotes.
+    plain: bool = True
 
 
 def exposition(
@@ -95,8 +97,9 @@ def exposition(
         family = families.get(name)
         if family is None:
             text = f"{one.kind} {one.base}".replace("\\", r"\\").replace("\n", r"\n")
-            family = families[name] = _Family(name, one.kind, text, [])
-        family.lines.append(f"{_series(name, one)} {value!r}")
+            plain = metric_name(name) == name
+            family = families[name] = _Family(name, one.kind, text, [], plain)
+        family.lines.append(f"{_series(family, one)} {value!r}")
     if hidden:
         text = "Series of the store that are not exported, by reason"
         lines = [f'{HIDDEN}{{reason="{reason}"}} {count}' for reason, count in hidden.items()]
@@ -109,20 +112,20 @@ def _written(family: _Family, form: Format) -> str:
     name = family.name
     if form.openmetrics and family.kind == COUNTER:
         name = name.removesuffix("_total")
-    name = name if metric_name(name) == name else _quoted(name)
+    name = name if family.plain else _quoted(name)
     head = f"# HELP {name} {family.help}\n# TYPE {name} {family.kind}\n"
     return head + "\n".join(family.lines) + "\n"
 
 
-def _series(name: str, one: Exported) -> str:
+def _series(family: _Family, one: Exported) -> str:
     labels = one.stored[len(one.base) :]
     if _CHANGED.search(labels):
         labels = ",".join(f"{label}={_quoted(value)}" for label, value in one.labels)
         labels = f"{{{labels}}}" if labels else ""
-    if metric_name(name) == name:
-        return name + labels
+    if family.plain:
+        return family.name + labels
     rest = f",{labels[1:]}" if labels else "}"
-    return f"{{{_quoted(name)}{rest}"
+    return f"{{{_quoted(family.name)}{rest}"
 
 
 def _utf8_name(one: Exported) -> str:
