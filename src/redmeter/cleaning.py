@@ -324,15 +324,15 @@ def _clean_stretch(
             *map(str, itertools.chain.from_iterable(walk.kept.items())),
         ],
     )
-    seen, not_due, slices, hashes, removed, large, strange = raised(reply)
+    seen, not_due, samples, hashes, removed, large, strange = raised(reply)
     report.examined += seen - not_due - len(strange)
     report.not_due += not_due
-    report.samples_removed += slices
+    report.samples_removed += samples
     report.hashes_removed += hashes
     report.entries_removed += removed
     report.strange_entries += len(strange)
-    some = strange[: STRANGE_SHOWN - len(report.strange)]
-    report.strange += [entry.decode(errors="replace") for entry in some]
+    shown = strange[: STRANGE_SHOWN - len(report.strange)]
+    report.strange += [entry.decode(errors="replace") for entry in shown]
     return seen, removed, large
 
 

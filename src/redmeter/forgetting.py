@@ -103,13 +103,13 @@ def forget_mark(store: Store, label: str) -> int:
         StoreMoving: the store is being moved, or was moved.
         StoreError: the server is unreachable or refuses the command.
     """
-    wanted, key = clean_label(label), store.keys.marks
+    text, key = clean_label(label), store.keys.marks
     _check_state(store, store.shard("").keys)
-    found = {m for m in _members(store, key) if m.partition(b" ")[2] == wanted.encode()}
-    if not found:
+    members = {m for m in _members(store, key) if m.partition(b" ")[2] == text.encode()}
+    if not members:
         return 0
-    raised(store.ask([("ZREM", key, *found)])[0])
-    return sum(not parse_release(member) for member in found)
+    raised(store.ask([("ZREM", key, *members)])[0])
+    return sum(not parse_release(member) for member in members)
 
 
 def forget_exception(store: Store, group: str) -> bool:

@@ -300,7 +300,9 @@ def test_doctor_tells_what_it_connected_to(redmeter: Run, meter: Meter, server: 
     assert lines[4] == "warn  persistence  none: a restart loses all counts"
     assert lines[5] == f"{'':19}-> set appendonly yes"
     assert lines[-4] == "counters   1s 1, 5s 1, 1min 1, 5min 1, 1h 1, 5h 1, 1d 1"
-    assert lines[-3] == "others     gauges 0, histograms 0, messages 0 (index entries)"
+    assert (
+        lines[-3] == "others     gauges 0, histograms 0, messages 0, exceptions 0 (index entries)"
+    )
     assert lines[-2].startswith("memory     counters ")
     assert lines[-1] == "producers  1 wrote in the last 24 h"
 

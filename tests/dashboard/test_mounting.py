@@ -364,5 +364,5 @@ def test_django_is_not_given_it_without_access() -> None:
     """The same rule."""
     from redmeter.dashboard.django import dashboard_urls
 
-    with pytest.raises(InvalidSetting, match="say who may look"):
+    with pytest.raises(InvalidSetting, match="decide who has access"):
         dashboard_urls("redis://localhost")

@@ -143,7 +143,7 @@ def test_where_no_replicas_are_known_readings_say_what_mends_it(
     for place in ({"url": server.url}, {"client": server.client()}):
         meter = open_meter(**place, read_from="replica")
         meter.count("hits")
-        with pytest.raises(InvalidSetting, match=r"redis\+sentinel:.* or leave it at master"):
+        with pytest.raises(InvalidSetting, match=r"redis\+sentinel:.* or read_from primary"):
             meter.total("hits")
         with pytest.raises(InvalidSetting, match="read_from"):
             Dashboard(meter, access="open")

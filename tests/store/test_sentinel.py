@@ -70,7 +70,7 @@ def test_a_name_that_no_sentinel_knows_is_told_with_those_that_they_know(
 ) -> None:
     """It is at the end of the URL."""
     meter = open_meter(group.url.replace(SERVICE, "other"), timeout=0.2)
-    with pytest.raises(StoreUnavailable, match="no master named 'other', only 'figures'") as told:
+    with pytest.raises(StoreUnavailable, match="no service named 'other', only 'figures'") as told:
         meter.count("hits")
     assert not told.value.sent
     assert "/NAME" in str(told.value)
@@ -248,7 +248,7 @@ def test_by_tls_sentinels_and_master_are_verified(
         assert total_on(speaker.server) == 1
         known = f"{url}?ssl_ca_certs={papers.ca}"
         for wrong, fix in (
-            (url, "name its file by ssl_ca_certs"),
+            (url, "set ssl_ca_certs to its file"),
             (url.replace("rediss", "redis"), "If it wants TLS: rediss"),
         ):
             with pytest.raises(StoreUnavailable, match=fix):

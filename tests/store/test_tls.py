@@ -172,8 +172,8 @@ def test_all_is_verified_where_the_url_does_not_say_otherwise() -> None:
 
 #: What is wrong -> the certificate that is shown, the CA that is known, and what mends it.
 WRONG = {
-    "nobody knows the CA": ("good", None, "name its file by ssl_ca_certs"),
-    "another CA": ("good", "other_ca", "name its file by ssl_ca_certs"),
+    "nobody knows the CA": ("good", None, "set ssl_ca_certs to its file"),
+    "another CA": ("good", "other_ca", "set ssl_ca_certs to its file"),
     "expired": ("expired", "ca", "a new certificate, or the clock of this machine is wrong"),
     "another host": ("renamed", "ca", "a name that the server's certificate is for"),
 }

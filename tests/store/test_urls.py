@@ -222,7 +222,7 @@ def test_an_embedded_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.M
         ("redis+sentinel://h/a#b redis+sentinel://h/a?db=x redis+sentinel://h/a@b", "as %XX"),
         (
             "redis+cluster://h:7000,u:pw@i rediss+sentinel://h,u:pw@i/a",
-            "one login stands before all",
+            "one login precedes all",
         ),
         ("redis+sentinel://h/a?sentinel_user=x", "has an unknown option: 'sentinel_user'; use"),
         ("valkey://h HTTPS://h", r"unknown scheme \((valkey|https)\); use"),

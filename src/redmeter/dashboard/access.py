@@ -1,9 +1,9 @@
-"""Who may look: by credentials where the page is on its own, else as the application says.
+"""Access control: by credentials on the page's own server, by the application if it is mounted.
 
-On its own, the rule goes by the address that is bound: on loopback there is no login, anywhere else
-there is one, whoever asks and whatever a proxy says of him. Mounted, the application says who may,
-by a callable that is given the request; or that everybody may, by the word "open". Tokens, names
-and passwords are checked in login.py.
+On its own server, the bound address decides: on loopback there is no login, on any other address
+there is one, regardless of the client and of proxy headers. Mounted, the application passes a
+callable that gets the request, or "open" for everybody. Tokens, names and passwords are checked in
+login.py.
 """
 
 import inspect
@@ -27,30 +27,30 @@ from redmeter.errors import InvalidSetting
 
 logger = logging.getLogger("redmeter")
 
-#: Tells whether a request may pass, or answers it.
+#: Whether a request is allowed, or a response to it.
 Answer = bool | Response | None
 Access = Callable[[Any], Answer | Awaitable[Answer]]
-#: What is given for `access=`.
+#: The value of `access=`.
 Given = Access | Literal["open"] | None
 
 #: Random bytes of a token.
 _TOKEN_BYTES = 24
 #: Shortest token and password that are taken, characters.
 MIN_SECRET = 8
-#: Plain functions that are asked at once: threads of our own, not those of the application.
+#: Plain functions that run concurrently, in threads of our own, not the application's.
 THREADS = 8
 
 _HOW = (
-    "say who may look: access=a function of your application that is given the request and returns "
-    'whether it may pass, or access="open" for everybody'
+    "decide who has access: access=a function of your application that gets the request and "
+    'returns whether it is allowed, or access="open" for everybody'
 )
 
 
 def check_access(given: Given) -> Access | None:
-    """Return the callable that is asked; None where everybody may.
+    """Return the callable; None if everybody has access.
 
     Raises:
-        InvalidSetting: nothing was said, or something else than a callable or "open".
+        InvalidSetting: nothing was result, or something else than a callable or "open".
     """
     if given == "open":
         return None
@@ -79,26 +79,26 @@ async def ask(access: Access, request: HTTPConnection) -> Response | None:
     response of another framework or a text, is often true too.
 
     Returns:
-        None where it may; else an answer of the application's own.
+        None if the request is allowed; otherwise a response of the application.
 
     Raises:
-        HTTPError: it may not. Where the callable fails, nobody may, and the log tells why.
+        HTTPError: it is not allowed. If the callable raises, it is refused and the error is logged.
     """
     try:
         if inspect.iscoroutinefunction(access) or inspect.iscoroutinefunction(
             getattr(access, "__call__", None)  # noqa: B004  an object with an async __call__
         ):
-            said: Any = access(request)
+            result: Any = access(request)
         else:
-            said = await run_sync(access, request, limiter=_threads())
-        if inspect.isawaitable(said):
-            said = await said
-        if isinstance(said, Response):
-            return said
-        answer = _of_werkzeug(said, request)
+            result = await run_sync(access, request, limiter=_threads())
+        if inspect.isawaitable(result):
+            result = await result
+        if isinstance(result, Response):
+            return result
+        answer = _of_werkzeug(result, request)
         if answer is not None:
             return answer
-        if passes(said):
+        if passes(result):
             return None
     except HTTPError:
         raise
@@ -112,27 +112,27 @@ async def ask(access: Access, request: HTTPConnection) -> Response | None:
     raise forbidden()
 
 
-def passes(said: object) -> bool:
-    """Tell whether what `access=` returned lets a request pass: True alone does.
+def passes(result: object) -> bool:
+    """Return whether the result of `access=` allows a request: only True does.
 
-    False and None refuse; so does anything else, and the log names it.
+    False and None refuse; so does anything else, which is logged.
     """
-    if said is not True and said is not False and said is not None:
+    if result is not True and result is not False and result is not None:
         logger.error(
             "redmeter: access= of the dashboard returned %s, which is neither True nor False nor "
             "an answer; the request is refused",
-            type(said).__name__,
+            type(result).__name__,
         )
-    return said is True
+    return result is True
 
 
 def forbidden() -> HTTPError:
-    """Return what is said to who may not look."""
+    """Return the error for a request that is not allowed."""
     return HTTPError(403, "forbidden", "you may not look at this", "log in to the application")
 
 
 def _raised(status: int, detail: str, headers: Mapping[str, str] | None) -> HTTPError:
-    """Return the refusal that an application raised, as its frameworks do; never a welcome."""
+    """Return the refusal that an application raised in the way of its framework."""
     if status < 300:
         return forbidden()
     try:
@@ -143,26 +143,26 @@ def _raised(status: int, detail: str, headers: Mapping[str, str] | None) -> HTTP
     return HTTPError(status, code, str(detail) or phrase, "log in to the application", headers)
 
 
-def _of_werkzeug(said: Any, request: HTTPConnection) -> Response | None:
+def _of_werkzeug(result: Any, request: HTTPConnection) -> Response | None:
     """Return a response of Flask's or another WSGI framework's as one of ours; None: it is none."""
     environ = request.scope.get("wsgi_environ")
     if (
         environ is None
-        or not callable(said)
-        or not isinstance(getattr(said, "status_code", None), int)
+        or not callable(result)
+        or not isinstance(getattr(result, "status_code", None), int)
     ):
         return None
-    told: list[Any] = []
-    body = b"".join(said(environ, lambda *given: told.extend(given)))
-    answer = Response(body, int(told[0].split(" ")[0]))
-    raw = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in told[1]]
+    started: list[Any] = []
+    body = b"".join(result(environ, lambda *start: started.extend(start)))
+    answer = Response(body, int(started[0].split(" ")[0]))
+    raw = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in started[1]]
     answer.raw_headers = [pair for pair in raw if pair[0] != b"content-length"]
     answer.raw_headers.append((b"content-length", b"%d" % len(body)))
     return answer
 
 
 def _of_werkzeug_error(error: Exception, request: HTTPConnection) -> Response | None:
-    """Return what Flask's abort() stands for; None where the error is another one."""
+    """Return the response of Flask's abort(); None for any other error."""
     environ = request.scope.get("wsgi_environ")
     made = getattr(error, "get_response", None)
     if environ is None or made is None or not hasattr(error, "code"):
@@ -174,10 +174,10 @@ def _of_werkzeug_error(error: Exception, request: HTTPConnection) -> Response | 
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address that is bound can be reached from this machine alone.
+    """Return whether a bound address is reachable from this machine only.
 
     Args:
-        host: the address; of a name, all that it stands for now.
+        host: the address, or a name, whose current addresses must all be local.
     """
     bare = host.strip("[]")
     try:
@@ -185,10 +185,10 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         pass
     try:
-        found = socket.getaddrinfo(bare, None, type=socket.SOCK_STREAM) if bare else []
+        addresses = socket.getaddrinfo(bare, None, type=socket.SOCK_STREAM) if bare else []
     except (OSError, UnicodeError):
         return False
-    return bool(found) and all(is_loopback(str(address[0])) for *_, address in found)
+    return bool(addresses) and all(is_loopback(str(address[0])) for *_, address in addresses)
 
 
 def new_token() -> str:

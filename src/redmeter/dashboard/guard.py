@@ -1,11 +1,11 @@
-"""What guards every request and every answer, whatever it is about.
+"""Checks of every request, and headers of every response.
 
-The Host header has to name us: a page elsewhere could have its own name point to this machine and
-then read what is answered to it ("DNS rebinding"). Nothing here changes state, so every method but
-GET and HEAD is refused, except for the form to sign in, which has to come from this origin.
+The Host header must name us: otherwise a page elsewhere could point its own name to this machine
+and read our responses ("DNS rebinding"). Nothing here changes state, so every method except GET and
+HEAD is refused, apart from the sign-in form, which must come from this origin.
 
-Answers say to browsers: scripts and styles from here alone and from files alone, no frames around
-it, no guessing of types, nothing of it for other origins, and no address of it for others.
+The headers of responses restrict browsers: scripts and styles only from files of this origin, no
+frames around the page, no content sniffing, no access by other origins, and no referrer.
 """
 
 import ipaddress
@@ -71,8 +71,8 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{0,
 
 def host_of(header: str) -> str | None:
     """Return the name within a Host header, lower-case and without its port; None where none is."""
-    found = _HOST.fullmatch(header)
-    return found[1].strip("[]").lower().rstrip(".") if found else None
+    match = _HOST.fullmatch(header)
+    return match[1].strip("[]").lower().rstrip(".") if match else None
 
 
 class Hosts:
@@ -93,7 +93,7 @@ class Hosts:
         self._addresses = addresses
 
     def allow(self, header: str) -> bool:
-        """Tell whether a Host header names us."""
+        """Return whether a Host header names us."""
         host = host_of(header)
         if host is None:
             return False
@@ -138,22 +138,22 @@ def own_hosts(host: str, more: Iterable[str] = ()) -> Hosts:
     """
     if access.is_loopback(host):
         return Hosts([*LOOPBACK, host.strip("[]"), *more])
-    own = [*LOOPBACK, *more]
+    allowed = [*LOOPBACK, *more]
     for name in (host, socket.gethostname()):
         try:
-            own.append(_checked(name))
+            allowed.append(_checked(name))
         except InvalidSetting:
             continue  # a machine may have no name that a URL could hold
-    return Hosts(own, addresses=True)
+    return Hosts(allowed, addresses=True)
 
 
 class Guard:
-    """Middleware: checks what comes in, and adds to what goes out.
+    """Middleware: checks requests, and adds headers to responses.
 
     Args:
         app: what answers.
         access: see redmeter.dashboard.access; None: everybody may.
-        hosts: None: whoever is in front of us looks after that.
+        hosts: None: the application in front of us checks them.
     """
 
     def __init__(self, app: ASGIApp, access: access.Access | None, hosts: Hosts | None) -> None:
@@ -202,15 +202,15 @@ class Guard:
         scope = request.scope
         hosts = request.headers.getlist("host")
         if len(hosts) < 2 and authority is not None:
-            hosts = [authority]  # what stands in the target counts (RFC 9112, section 3.2.2)
+            hosts = [authority]  # the target takes precedence (RFC 9112, section 3.2.2)
         if len(hosts) > 1 or (hosts and host_of(hosts[0]) is None):
             raise HTTPError(400, "bad-host", "the Host header is no host's name", "send one name")
         if self._hosts is not None and not (hosts and self._hosts.allow(hosts[0])):
-            given = hosts[0] if hosts else "(none)"
+            requested = hosts[0] if hosts else "(none)"
             raise HTTPError(
                 421,
                 "unknown-host",
-                f"this page is not called {ascii(given)[:100]}",
+                f"this page is not called {ascii(requested)[:100]}",
                 "open it by its own address; `redmeter up --allow-host NAME` allows a name, "
                 "where it is mounted allowed_hosts=[NAME] does",
             )
@@ -239,7 +239,7 @@ def _plain(scope: Scope) -> tuple[Scope, str | None]:
     """Return a scope with a path, and a root without a slash at its end.
 
     Returns:
-        Also the host where it stands within the target, as requests to proxies have it.
+        Also the host in the target, as in requests to proxies.
     """
     path, root = scope["path"], scope.get("root_path", "")
     authority = None

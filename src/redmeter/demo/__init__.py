@@ -4,8 +4,8 @@ A newcomer should see charts of a business within moments, and be able to read i
 application is instrumented. So there is a real application, served by real workers, and visitors
 who send real requests; only the customers and the bank are made up.
 
-    catalogue.py    what is sold
-    shape.py        when people come, and what they do: the one description of the business
+    catalogue.py    the products
+    shape.py        when visitors come and what they do: the model of the business
     past.py         the last days, as they would have been recorded
     database.py     the shop's tables
     shop.py         the pages: an application as users write them
@@ -14,5 +14,5 @@ who send real requests; only the customers and the bank are made up.
     traffic.py      visitors
     running.py      all of it, from start to end
 
-What it stores lies under a prefix of its own, `demo:`, and begins anew with each start.
+Its data has a prefix of its own, `demo:`, and is deleted at each start.
 """

@@ -1,4 +1,4 @@
-"""The shop's tables, in one file of SQLite, and what lies in them as it opens."""
+"""The shop's tables, in one SQLite file, and their initial rows."""
 
 import random
 from pathlib import Path
@@ -45,7 +45,7 @@ lines = sa.Table(
     sa.Column("pieces", sa.Integer, nullable=False),
     sa.Column("cents", sa.Integer, nullable=False),
 )
-#: What the newest release keeps, so that its report need not add up all lines.
+#: Sums that the newest release maintains, so that its report need not sum all lines.
 sums = sa.Table(
     "category_sums",
     META,

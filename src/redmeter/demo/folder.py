@@ -2,7 +2,7 @@
 
 Idea: a run locks a file in its folder. The lock ends with the process, however that ends, so a
 folder whose lock nobody holds is what a run left behind that was killed, and the next one removes
-it. The folder's name tells where the figures go: whoever finds one there that is locked would
+it. The folder's name identifies the store: a process that finds it locked would
 remove what the other run has stored, and does not begin.
 
 Bound: folders of this user on this machine. A run elsewhere that stores in the same place is not
@@ -53,9 +53,9 @@ def claimed(place: str) -> Iterator[Path | None]:
 
 def _folders() -> list[Path]:
     """Return the folders of all runs of this user."""
-    found = []
+    unlocked = []
     for each in Path(tempfile.gettempdir()).glob(f"{_NAME}*"):
         with contextlib.suppress(OSError):
             if each.lstat().st_uid == os.getuid() and each.is_dir() and not each.is_symlink():
-                found.append(each)
-    return found
+                unlocked.append(each)
+    return unlocked

@@ -37,9 +37,9 @@ def main() -> None:
     with contextlib.suppress(KeyboardInterrupt), meter:
         while True:
             with engine.connect() as connection:
-                found = connection.execute(sa.select(orders).where(~orders.c.confirmed)).all()
-            waiting.set(len(found))
-            for order in found:
+                unconfirmed = connection.execute(sa.select(orders).where(~orders.c.confirmed)).all()
+            waiting.set(len(unconfirmed))
+            for order in unconfirmed:
                 try:
                     with send:
                         _send(order.visitor, chance)

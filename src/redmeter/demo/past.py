@@ -1,11 +1,11 @@
 """The last days of the shop, as they would have been recorded: so that charts are full at once.
 
 Nobody waits five days for a chart. What happened is drawn at random from the shape of the business,
-slice by slice, as fine as the slice's age is still told by: seconds of the last minutes, hours of
-the last days. It goes the way of `redmeter replay`: summed in memory, stored in batches.
+interval by interval, as fine as the retention allows at its age: seconds of the last minutes, hours
+of the last days. It goes the way of `redmeter replay`: summed in memory, stored in batches.
 
-Bound: five days are some 450 slices of some 40 series, stored within two or three seconds. Of a
-slice with many values 40 are drawn, and taken several times.
+Bound: five days are about 450 intervals of about 40 series, stored within three seconds. For an
+interval with many values, 40 are drawn and repeated.
 """
 
 import math
@@ -32,14 +32,14 @@ from redmeter.store import Store
 
 #: How far it goes back, seconds.
 REACH = 5 * 86400
-#: When what was deployed, seconds ago.
+#: Deployments: seconds ago, and the release.
 RELEASES = {"shop 2.2.9": 3.2 * 86400, "shop 2.3.0": 9.4 * 3600}
-#: Values that are drawn for a slice.
+#: Values drawn per interval.
 DRAWN = 40
 
 
 class Page(NamedTuple):
-    """What is recorded of a page."""
+    """The metrics of a page."""
 
     method: str
     route: str
@@ -94,7 +94,7 @@ def fill(store: Store, seed: int) -> int:
 
 
 def slices(retention: Retention, now: float) -> Iterator[tuple[int, int]]:
-    """Yield start and width of what of the past can still be told apart, the oldest first."""
+    """Yield start and width of the past intervals, the oldest first."""
     widths, at = Resolution(retention), math.floor(now) - REACH
     at -= at % 3600
     while True:
@@ -109,7 +109,7 @@ def slices(retention: Retention, now: float) -> Iterator[tuple[int, int]]:
 
 
 class _Slice:
-    """A stretch of the past, all of whose events are told at its start."""
+    """An interval of the past, all of whose events are recorded at its start."""
 
     def __init__(
         self, bulk: BulkWriter, start: int, width: int, now: float, chance: random.Random, seed: int
@@ -142,14 +142,14 @@ class _Slice:
         labels = {"method": page.method, "route": page.route}
         left = count
         for status, part in page.status.items():
-            found = left if status == list(page.status)[-1] else 0
-            if not found:
-                found = min(left, round(count * part + self._chance.uniform(-0.5, 0.5)))
-            self._count(REQUESTS, labels | {"status": status}, found)
-            self._failed += found if is_failure(status) else 0
-            left -= found
+            number = left if status == list(page.status)[-1] else 0
+            if not number:
+                number = min(left, round(count * part + self._chance.uniform(-0.5, 0.5)))
+            self._count(REQUESTS, labels | {"status": status}, number)
+            self._failed += number if is_failure(status) else 0
+            left -= number
             if page.route == "/checkout":
-                self._checkouts(status, found)
+                self._checkouts(status, number)
         self._observe(SECONDS, labels, count, page.median, page.spread)
         if page.database:
             median = page.median * page.database
@@ -157,9 +157,9 @@ class _Slice:
             ratios = page.database, 0.3 * (1 - page.database)
             self._observe("http_request_db_ratio", labels, count, *ratios, most=1.0)
         if page.route == "/search":
-            found = round(count * 0.83)
-            self._count("searches", {"found": "yes"}, found)
-            self._count("searches", {"found": "no"}, count - found)
+            number = round(count * 0.83)
+            self._count("searches", {"found": "yes"}, number)
+            self._count("searches", {"found": "no"}, count - number)
         return count
 
     def _checkouts(self, status: str, count: int) -> None:
@@ -198,13 +198,13 @@ class _Slice:
         drawn = min(count, DRAWN)
         level = math.log(median)
         values = [min(most, self._chance.lognormvariate(level, spread)) for _ in range(drawn)]
-        found = Distribution()
+        distribution = Distribution()
         times, rest = divmod(count, drawn)
-        found.add_all(values[:rest])
-        _add(found, values, times)
+        distribution.add_all(values[:rest])
+        _add(distribution, values, times)
         if name == SECONDS:
-            self._durations.merge(found)
-        self._bulk.observe(canonical(name, labels), self._start, found, self._now)
+            self._durations.merge(distribution)
+        self._bulk.observe(canonical(name, labels), self._start, distribution, self._now)
 
 
 def _add(to: Distribution, values: list[float], times: int) -> None:

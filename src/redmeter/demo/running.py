@@ -1,8 +1,8 @@
 """Runs the demo: a store of its own, the past, two workers, a job, visitors, and a deploy.
 
 Every process that is started here ends with it, however that ends: in good order it ends them, and
-if it is killed they see that their standard input has ended. What lies in files lies in a temporary
-folder, see folder.py. What was stored stays until the next start, or `redmeter demo --remove`.
+if it is killed they see that their standard input has ended. Files are in a temporary
+folder, see folder.py. Stored data stays until the next start, or `redmeter demo --remove`.
 
 Bound: minutes. Two workers, one job, 24 visitors at once.
 """
@@ -112,8 +112,8 @@ class Demo:
     """A run of the demo; a context manager, which ends all that it has started.
 
     Args:
-        url: of the store; None: as the environment says, else the embedded server.
-        prefix: what stands before every key; begins with `demo`.
+        url: of the store; None: from the environment, else the embedded server.
+        prefix: of all keys; begins with `demo`.
         seconds: how long people come.
         port: where the shop is; 0: any that is free.
         seed: how chance begins.
@@ -191,7 +191,7 @@ class Demo:
         """Start the shop; return its address, once it answers.
 
         Raises:
-            DemoFailed: it does not, and what it said.
+            DemoFailed: it does not; with its output.
         """
         from redmeter.demo import database, shape
 
@@ -227,11 +227,11 @@ class Demo:
             raise DemoFailed("the page does not answer")
         return page.address
 
-    def run(self, tell: Callable[[str], None], every: float = 15.0) -> None:
+    def run(self, show: Callable[[str], None], every: float = 15.0) -> None:
         """Let people come, for as long as was asked for.
 
         Args:
-            tell: called with a line about how it goes, from time to time.
+            show: called with a line of progress, from time to time.
             every: seconds from one to the next.
 
         Raises:
@@ -244,17 +244,17 @@ class Demo:
         traffic = Traffic(self.port, self._seed, self._boost)
         self._ending.callback(traffic.stop)
         traffic.start()
-        began, told, deployed = time.monotonic(), 0, False
+        began, shown, deployed = time.monotonic(), 0, False
         while (passed := time.monotonic() - began) < self._seconds:
             self.check()
             if not deployed and passed >= DEPLOY_AT * self._seconds:
                 self._release(shape.NEW)
                 self._processes[0].send_signal(signal.SIGHUP)
                 deployed = True
-                tell(f"{_clock(passed)}  shop {shape.NEW} is deployed")
-            if passed >= every * (told + 1):
-                told += 1
-                tell(
+                show(f"{_clock(passed)}  shop {shape.NEW} is deployed")
+            if passed >= every * (shown + 1):
+                shown += 1
+                show(
                     f"{_clock(passed)}  {traffic.answers:,} answers, {traffic.failed:,} failed; "
                     f"{traffic.ordered:,} orders"
                 )
@@ -284,7 +284,7 @@ class Demo:
             environ["REDMETER_URL"] = self._url
         with (self._folder / "log").open("ab") as log:
             process = subprocess.Popen(
-                # -P: what lies in the working directory is no part of the program.
+                # -P: modules in the working directory are not part of the program.
                 [sys.executable, "-P", "-m", f"redmeter.demo.{module}", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=log,

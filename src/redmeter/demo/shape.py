@@ -1,4 +1,4 @@
-"""The shape of the business: when people come, and what they do.
+"""The model of the business: when visitors come, and what they do.
 
 One description for the past, which is computed, and for the present, which happens: so charts go
 on where they left off. All of it follows from a seed. Pure.
@@ -47,7 +47,7 @@ def visits(at: float, seed: int) -> float:
 def burst(at: float, seed: int) -> float:
     """Return how many times as many people as usual come at a time, for a newsletter's sake.
 
-    One goes out on most days, at a time that differs.
+    There is one on most days, at varying times.
     """
     day = int(at // DAY)
     times = random.Random(f"{seed} {day}")

@@ -1,6 +1,6 @@
 """The shop: an application as users write them, and how it is measured.
 
-What is special to Redmeter are the lines of measure() below, and those that count what belongs to
+Specific to Redmeter are the lines of measure() below, and those that count events of
 the business: sales, revenue, carts, payments. All the rest is a small Starlette application.
 """
 
@@ -29,7 +29,7 @@ from redmeter.integrations import process
 from redmeter.integrations import sqlalchemy as statements
 from redmeter.integrations.asgi import App, RedmeterMiddleware
 
-#: Environment variables by which it is told where its files are, and how chance begins.
+#: Environment variables with the path of its files and the random seed.
 FOLDER, SEED = "SHOP_FOLDER", "SHOP_SEED"
 
 log = logging.getLogger("shop")
@@ -45,7 +45,7 @@ class BankSilent(Exception):
 
 def measure(engine: sa.Engine, release: str) -> Meter:
     """Switch on all there is to measure a process of the shop by."""
-    meter = Meter()  # REDMETER_URL and REDMETER_PREFIX say where
+    meter = Meter()  # from REDMETER_URL and REDMETER_PREFIX
     logs.install(meter)
     statements.install(engine, meter)
     process.install(meter)
@@ -54,7 +54,7 @@ def measure(engine: sa.Engine, release: str) -> Meter:
 
 
 def release_in(folder: Path) -> str:
-    """Return which release lies in a folder: the one that processes run which begin now."""
+    """Return the release in a folder, which new processes run."""
     return (folder / "release").read_text().strip()
 
 
@@ -82,35 +82,35 @@ class Shop:
         ]
 
     def home(self, _: Request) -> Response:
-        """Show what is new."""
+        """Show new products."""
         with self._engine.connect() as connection:
-            found = connection.execute(sa.select(products).limit(8)).all()
-        return _page("Halden Tea", [f"{each.name} {_euros(each.price)}" for each in found])
+            rows = connection.execute(sa.select(products).limit(8)).all()
+        return _page("Halden Tea", [f"{each.name} {_euros(each.price)}" for each in rows])
 
     def search(self, request: Request) -> Response:
-        """Look for what has a word in its name or category."""
+        """Find products with a word in their name or category."""
         word = f"%{request.query_params.get('q', '')[:40]}%"
-        wanted = products.c.name.like(word) | products.c.category.like(word)
+        matches = products.c.name.like(word) | products.c.category.like(word)
         with self._engine.connect() as connection:
-            found = connection.execute(sa.select(products).where(wanted)).all()
-        self.meter.count("searches", labels={"found": "yes" if found else "no"})
-        return _page("Found", [each.name for each in found])
+            rows = connection.execute(sa.select(products).where(matches)).all()
+        self.meter.count("searches", labels={"found": "yes" if rows else "no"})
+        return _page("Found", [each.name for each in rows])
 
     def product(self, request: Request) -> Response:
         """Show one thing."""
         number = request.path_params["id"]
         with self._engine.connect() as connection:
-            found = connection.execute(sa.select(products).where(products.c.id == number)).first()
-        if found is None:
+            row = connection.execute(sa.select(products).where(products.c.id == number)).first()
+        if row is None:
             log.info("nobody sells product %d any more", number)
             return _page("Sold out", [], 404)
-        return _page(found.name, [_euros(found.price)])
+        return _page(row.name, [_euros(row.price)])
 
     def cart(self, request: Request) -> Response:
-        """Show what is in the cart."""
+        """Show the cart."""
         with self._engine.connect() as connection:
-            found = connection.execute(_in_cart(_visitor(request))).all()
-        return _page("Your cart", [f"{each.pieces} × {each.name}" for each in found])
+            rows = connection.execute(_in_cart(_visitor(request))).all()
+        return _page("Your cart", [f"{each.pieces} × {each.name}" for each in rows])
 
     async def into_cart(self, request: Request) -> Response:
         """Put something into the cart."""
@@ -182,11 +182,11 @@ class Shop:
             self.meter.count("revenue_cents", each.price * each.pieces, labels=labels)
 
     def report(self, _: Request) -> Response:
-        """Add up what was sold: product by product, until the release that keeps sums."""
+        """Sum the sales: product by product, until the release that maintains sums."""
         with self._engine.connect() as connection:
             if self.release == shape.NEW:
-                found = connection.execute(sa.select(sums).order_by(sums.c.cents.desc())).all()
-                return _page("Report", [f"{each.category}: {_euros(each.cents)}" for each in found])
+                rows = connection.execute(sa.select(sums).order_by(sums.c.cents.desc())).all()
+                return _page("Report", [f"{each.category}: {_euros(each.cents)}" for each in rows])
             listed = []
             for each in connection.execute(sa.select(products)).all():
                 sold = sa.select(sa.func.sum(lines.c.cents)).where(lines.c.product_id == each.id)

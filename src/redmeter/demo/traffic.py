@@ -1,6 +1,6 @@
-"""Visitors: they come as the shape of the business says, and ask for pages as people do.
+"""Visitors: they arrive by the model of the business, and request pages as people do.
 
-Bound: at most VISITORS at once; whoever comes then goes elsewhere. An answer is waited for 5 s.
+Bound: at most VISITORS at once; further visitors leave. The timeout of a request is 5 s.
 """
 
 import http.client
@@ -24,7 +24,7 @@ _WEIGHTS = [POPULARITY[each.category] for each in PRODUCTS]
 
 
 class Traffic:
-    """Sends visitors to the shop until it is told to stop.
+    """Sends visitors to the shop until stop() is called.
 
     Args:
         port: where the shop is.

@@ -1,16 +1,16 @@
-"""One exchange with the server: commands out, as many replies back. The only user of the client.
+"""One server: an exchange sends commands and reads as many replies. The only user of the client.
 
-The client's connections are used, its retries are not: its own policy is to send a command
-again, up to ten times, when a reply is lost, and then nobody knows how often it was carried out.
-Here a failed exchange is an error that says whether anything had been sent; who calls decides
-(store.py sends a batch again under its number, and repeats a reading).
+It uses the client library's connections, not its retries: the library resends a command up to ten
+times if a reply is lost, and then nobody knows how often it was applied. Here a failed exchange is
+an error with `sent`, and the caller decides: shard.py retries a batch under its number, and reads
+are repeated.
 
-A connection outlives a failover: the old primary keeps it open, as a replica. So a server that
-answers READONLY, LOADING or MASTERDOWN is left: the connection of that exchange is closed, and so
-are all idle ones, also those in a caller's pool. The next exchange connects anew, and whatever the
-address leads to then, a proxy, a Service, DNS or sentinels, has the chance to name another server.
+A connection outlives a failover: the old primary keeps it open, as a replica. So if a server
+replies READONLY, LOADING or MASTERDOWN, the connection of that exchange is closed, and so are all
+idle ones, including those in a caller's pool. The next exchange connects anew, and its address (a
+proxy, a Service, DNS or sentinels) may then lead to another server.
 
-Works on a client of ours or of the caller's, whatever its settings for decoding or protocol.
+Works with a client of ours or of the caller's, whatever its settings for decoding or protocol.
 """
 
 import contextlib
@@ -49,28 +49,28 @@ from redmeter.store.replies import (
 )
 from redmeter.store.retry import is_not_primary
 
-#: Commands of which nobody knows which key an error is about.
+#: Commands whose errors do not show which key they concern.
 _SCRIPTS = {"EVAL", "EVALSHA"}
 
 
 class _Limits(threading.local):
-    """Until when the exchanges of a thread have to end, by the monotonic clock."""
+    """The time at which exchanges of a thread must end, by the monotonic clock."""
 
     until: float | None = None
 
 
 class ServerLink(Link):
-    """A way to exchange commands with one server.
+    """Exchanges commands with one server.
 
-    Each exchange has a connection to itself, so threads do not wait for each other; those of our
-    own client are kept here between exchanges, which is cheaper than the client's pool by a tenth
-    of a round trip. A caller's client is borrowed from through its pool, as its owner set it up.
+    Each exchange has a connection to itself, so threads do not wait for each other. Connections of
+    our own client are kept here between exchanges, which saves a tenth of a round trip compared
+    with the client's pool. A caller's client is used through its pool, as its owner configured it.
 
     Args:
         connect: returns a redis-py client.
         location: for messages, without credentials.
         owned: whether the client is ours: opened on first use, and closed here.
-        restarts: whether connect() starts the server, should it have ended.
+        restarts: whether connect() starts the server if it has ended.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ServerLink(Link):
     def _start(self) -> None:
         self._client: redis.Redis | None = None
         self._idle: deque[Any] = deque()
-        #: Those of within(), which know no other times any more.
+        #: Those of within(), whose timeouts were changed.
         self._bounded: deque[Any] = deque()
         self._pid = os.getpid()
         self._longest: float | None = None
@@ -109,13 +109,13 @@ class ServerLink(Link):
         """Send commands together and read one reply for each; a server's error is a reply.
 
         Args:
-            take: is given each reply as it arrives; what it returns stands in its place.
-            spin: for who can do nothing else before there is a reply: see busy_wait.py.
+            take: called with each reply as it arrives; its result replaces the reply.
+            spin: the caller has nothing else to do before there is a reply: see busy_wait.py.
 
         Raises:
-            StoreUnavailable: no connection, or it broke; `sent` says whether anything went out.
-            AccessDenied: the server did not let us in.
-            StoreRefused: the server is there but takes no connection.
+            StoreUnavailable: no connection, or it broke; `sent` is whether anything was sent.
+            AccessDenied: the server denied access.
+            StoreRefused: the server accepts no connection.
         """
         packed = b"".join([pack(command) for command in commands])
         sent, until = False, self._limits.until
@@ -141,21 +141,21 @@ class ServerLink(Link):
                     self._leave(client)
                 return replies
             finally:
-                # Replies still under way must not be taken for those of the next exchange: where
-                # closing the connection is interrupted, nobody gets it back.
+                # Replies in flight must not be taken for those of the next exchange. If closing the
+                # connection is interrupted, it is not returned to the pool.
                 if not usable:
                     connection.disconnect()
                 self._give_back(client, connection, until)
         except (client_errors.RedisError, OSError) as error:
             self.standalone = False
-            problem = self._told(error)
+            problem = self._translated(error)
             if isinstance(problem, StoreUnavailable):
                 problem.sent = sent
-            # What a server repeats of an AUTH must not come back by way of the traceback.
+            # A server may repeat the arguments of AUTH, which must not appear in the traceback.
             raise problem from (None if ARGUMENTS.search(str(error)) else error)
 
     def collect(self, commands: Sequence[Command], *, spin: bool = False) -> list[Reply]:
-        """Do the same; what was not answered has the error as its reply, each one of its own."""
+        """Do the same; commands without a reply have an error of their own as their reply."""
         replies: list[Reply] = []
         try:
             self.exchange(commands, replies.append, spin=spin)
@@ -166,10 +166,10 @@ class ServerLink(Link):
 
     @contextlib.contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Have the exchanges of this thread end so many seconds from now, answered or not.
+        """Make the exchanges of this thread end so many seconds from now, with or without a reply.
 
-        With a caller's client, which may wait for as long as it likes: by connections of our own,
-        made as its pool makes them, without its retries. Not bounded: see bound().
+        With a caller's client, which may have any timeout: by connections of our own, made as its
+        pool makes them, without its retries. See bound() for the exceptions.
         """
         before = self._limits.until
         self.end_within(seconds)
@@ -179,11 +179,11 @@ class ServerLink(Link):
             self._limits.until = before
 
     def end_within(self, seconds: float) -> None:
-        """Do the same from now on, until it is said again: for who has a link to himself."""
+        """Do the same permanently, until the next call: for links used by one thread."""
         self._limits.until = time.monotonic() + seconds
 
     def bounded(self, seconds: float) -> contextlib.AbstractContextManager[None]:
-        """Do the same with a caller's client alone: ours waits no longer than the settings say."""
+        """Do the same for a caller's client only: ours has the timeout of the settings."""
         return contextlib.nullcontext() if self._owned else self.within(seconds)
 
     def _take(self, client: "redis.Redis", until: float | None) -> Any:
@@ -204,7 +204,7 @@ class ServerLink(Link):
             _limit(connection, until)
         except BaseException:
             connection.disconnect()
-            # To be used again: the pool makes only so many, and does not know that one failed.
+            # Returned for reuse: the pool has a limit, and does not know that this one failed.
             self._give_back(client, connection, until)
             raise
         return connection
@@ -212,15 +212,15 @@ class ServerLink(Link):
     def _made(self, pool: Any) -> Any:
         if self._owned:
             return pool.make_connection()
-        # One that the caller's pool does not count among the most that it may have.
+        # Not counted by the limit of the caller's pool.
         return pool.connection_class(**pool.connection_kwargs)
 
     def _connect_or_renew(self, connection: Any) -> None:
         if getattr(connection, "_sock", None) is None:
             self.standalone = False
-            connection.connect()  # which is nothing where it is connected
+            connection.connect()  # a no-op if it is connected
         try:
-            # A server that ended since has closed its side; found out now, nothing is in doubt.
+            # A server that has ended closed its side; detected now, no outcome is unknown.
             stale = connection.can_read()
         except (client_errors.ConnectionError, client_errors.TimeoutError, OSError):
             stale = True
@@ -244,8 +244,8 @@ class ServerLink(Link):
         """Close all idle connections, so that the next exchange connects anew."""
         if not self._owned:
             self._drop_idle()
-            # Only the idle ones: others are in use, by the application perhaps. Before redis-py 7 a
-            # blocking pool cannot tell them apart; there each is found out when it is used.
+            # Only idle ones: the application may be using others. Before redis-py 7 a blocking pool
+            # cannot distinguish them; each of its connections is checked when it is used.
             with contextlib.suppress(TypeError):
                 client.connection_pool.disconnect(inuse_connections=False)
         elif self._client is client:  # else another thread has done so already
@@ -254,15 +254,15 @@ class ServerLink(Link):
     def _read(self, connection: Any, command: Command) -> Reply:
         try:
             return connection.read_response(disable_decoding=True, disconnect_on_error=False)
-        # To the client, LOADING is a broken connection. But the server may have answered what was
-        # sent before and, once it has its data, answers what was sent after: none is in doubt.
+        # The client treats LOADING as a broken connection. But the server may reply to commands
+        # that were sent before or after, so their outcome is known.
         except (client_errors.ResponseError, client_errors.BusyLoadingError) as error:
-            return self._told(error, command)
+            return self._translated(error, command)
         except ValueError as error:
             raise _unreadable(error) from None
 
-    def _told(self, error: Exception, command: Command | None = None) -> StoreError:
-        """Return an error of the client's as one of ours."""
+    def _translated(self, error: Exception, command: Command | None = None) -> StoreError:
+        """Translate an error of the client into one of ours."""
         problem = translate(error, self.location)
         if command and is_misplaced(problem) and command[0] not in _SCRIPTS:
             assert isinstance(problem, StoreRefused)
@@ -284,11 +284,11 @@ class ServerLink(Link):
         return client
 
     def servers(self) -> list["ServerLink"]:
-        """Return a link to each server: the only one."""
+        """Return a link to each server: this one."""
         return [self]
 
     def ask_servers(self, commands: Sequence[Command]) -> dict[str, list[Reply]]:
-        """Ask the same of each server, as collect() does; the only one has no name."""
+        """Send the same commands to each server, as collect() does; the only one has no name."""
         return {"": self.collect(commands)}
 
     def by_server(self, keys: Sequence[str]) -> dict[str, list[int]]:
@@ -296,12 +296,12 @@ class ServerLink(Link):
         return {self.location: list(range(len(keys)))}
 
     def recover(self) -> None:
-        """Do what may help, after an exchange broke."""
+        """Prepare for another exchange after one broke."""
         if self._restarts:
             self.close()
 
     def cap_timeout(self, seconds: float) -> None:
-        """From now on wait no longer than about that for any answer; for the end of a process.
+        """Wait no longer than about that for any reply from now on; for the exit of a process.
 
         A caller's client is not changed.
         """
@@ -310,8 +310,8 @@ class ServerLink(Link):
         now = self._longest
         if self._client is not None:
             now = self._client.connection_pool.connection_kwargs.get("socket_timeout")
-        # Not for next to nothing: another connection may be more than can be had at shutdown, and
-        # once modules are taken apart it surely is.
+        # Not for a small gain: at exit a new connection may be impossible, and once modules have
+        # been torn down it always is.
         enough = 0.5 if sys.is_finalizing() else 0.9
         if now is None or seconds < enough * now:
             self._longest = seconds
@@ -329,18 +329,18 @@ class ServerLink(Link):
 
     def _drop_idle(self) -> None:
         for kept in (self._idle, self._bounded):
-            with contextlib.suppress(IndexError):  # another thread may have taken the last one
+            with contextlib.suppress(IndexError):  # another thread may have removed the last one
                 while kept:
                     kept.pop().disconnect()
 
 
 def _limit(connection: Any, until: float | None) -> None:
-    """Have a connection wait no longer than until a time, by the monotonic clock."""
+    """Limit the timeouts of a connection to a time, by the monotonic clock."""
     if until is None:
         return
     left = until - time.monotonic()
     if left <= 0:
-        raise client_errors.TimeoutError("the time that was given for it is over")
+        raise client_errors.TimeoutError("the time limit of the exchange has passed")
     connection.retry = Retry(NoBackoff(), 0)
     connection.socket_timeout = connection.socket_connect_timeout = left
     bound(connection, until)
@@ -350,25 +350,25 @@ def _limit(connection: Any, until: float | None) -> None:
 
 
 def _unreadable(error: ValueError) -> Exception:
-    """Return what the client should have raised: it trips over -MOVED without a host, for one.
+    """Return the error for a reply that the client fails to parse, such as -MOVED without a host.
 
-    What says more stays: a certificate that is none of the host's is a ValueError too.
+    More specific errors stay: a certificate for another host is a ValueError, too.
     """
     if isinstance(error, OSError | RedmeterError):
         return error
-    return client_errors.InvalidResponse("a reply that cannot be understood")
+    return client_errors.InvalidResponse("a reply that cannot be parsed")
 
 
 def _foreign(connection: Any) -> bool:
-    """Whether it has a socket of gevent's that belongs to another thread, where alone it works."""
+    """Return whether its socket is gevent's and belongs to another thread: it only works there."""
     gevent = sys.modules.get("gevent")
     hub = getattr(getattr(connection, "_sock", None), "hub", None)
     return gevent is not None and hub is not None and hub is not gevent.get_hub()
 
 
 def _option(error: TypeError) -> str:
-    found = re.search(r"'(\w+)'", str(error))
-    return found[1] if found else "see the client's documentation"
+    match = re.search(r"'(\w+)'", str(error))
+    return match[1] if match else "see the client's documentation"
 
 
 def _text(value: object) -> str:

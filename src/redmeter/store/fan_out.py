@@ -33,7 +33,7 @@ class FanOut(Link):
 
     Args:
         keys: the names of the keys of all shards.
-        best_effort: continue without unreachable nodes, and note what is left out.
+        best_effort: continue without unreachable nodes, and note the missing parts.
     """
 
     def __init__(
@@ -94,17 +94,17 @@ class FanOut(Link):
             answers = iter(self._collect(list(chain.from_iterable(pending.values()))))
             before, pending = pending, {}
             for number, commands in before.items():
-                read, own = reads[number], [next(answers) for _ in commands]
+                read, direct = reads[number], [next(answers) for _ in commands]
                 if isinstance(read, tuple):
-                    (replies[number],) = own
+                    (replies[number],) = direct
                     continue
                 if self._best_effort:
-                    own = [
+                    direct = [
                         read.missing(command) if is_unanswered(reply) else reply
-                        for command, reply in zip(commands, own, strict=True)
+                        for command, reply in zip(commands, direct, strict=True)
                     ]
                 try:
-                    pending[number] = steps[number].send(own)
+                    pending[number] = steps[number].send(direct)
                 except StopIteration as end:
                     replies[number] = end.value
         return replies
@@ -149,7 +149,7 @@ class FanOut(Link):
         return StoreUnavailable(in_short(self.location), reply.detail, fix=reply.fix)
 
     def skipped(self) -> list[str]:
-        """Return what was left out, as sentences: "127.0.0.1:7003 does not answer"."""
+        """Return the missing parts, as sentences: "127.0.0.1:7003 does not answer"."""
         sentences = []
         for why, slots in self._skipped.items():
             shown = ", ".join(map(str, sorted(slots)[:_SHOWN]))

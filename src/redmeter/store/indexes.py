@@ -112,10 +112,10 @@ def newest(keys: Keys, index: str, count: int) -> Read:
         return [((score, member),) for member, score in scored(reply)]
 
     def steps() -> ShardSteps:
-        found = yield from merged(range(len(keys.shards)), count, ask, parse, newest=True)
-        if isinstance(found, StoreError):
-            return found
-        return [part for ((score, member),) in found for part in (member, score)]
+        members = yield from merged(range(len(keys.shards)), count, ask, parse, newest=True)
+        if isinstance(members, StoreError):
+            return members
+        return [part for ((score, member),) in members for part in (member, score)]
 
     return ShardedRead(steps, lambda _: [])
 

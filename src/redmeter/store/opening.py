@@ -87,9 +87,9 @@ def open(  # noqa: A001
             options["reader"] = partial(_no_replicas, "a client of yours")
         check_client(client, "redis.Redis or redis.RedisCluster")
         return Store(ServerLink(lambda: client, location_of(client), owned=False), **options)
-    given: Any = url
-    if isinstance(given, redis.Redis | RedisCluster):
-        kind = type(given).__name__
+    requested: Any = url
+    if isinstance(requested, redis.Redis | RedisCluster):
+        kind = type(requested).__name__
         raise InvalidSetting("url", f"text, not {kind}: a client goes in as Meter(client=…)")
     target = urls.parse(settings.resolve("url", url))
     if target.kind == "off":
@@ -107,7 +107,7 @@ def open(  # noqa: A001
     path = target.path
     settled = {**plain, **target.options}
     if target.kind == "sentinel":
-        # Who has a server elsewhere need not load what asks for one.
+        # Imported only if sentinels are used.
         from redmeter.store import sentinel
 
         link = partial(sentinel.link_to, target, settled, _connect_node)
@@ -150,16 +150,16 @@ def clients_cluster(
 ) -> ClusterLink:
     """Return a link to the cluster of a caller's client, with connections of our own made as its.
 
-    Its own would be held up by one node that stands still: see cluster.py.
+    Its own would be blocked by one node that hangs: see cluster.py.
     """
     known = client.get_nodes()  # type: ignore[no-untyped-call]
     nodes = [(node.host, int(node.port)) for node in known]
     shown = ",".join(f"{host}:{port}" for host, port in nodes[:3])
     more = f" … ({len(nodes) - 3} more)" if len(nodes) > 3 else ""
-    # Where the client goes back to when all that it knows are gone: a name that stays, say.
+    # The startup nodes, to which the client returns when all known nodes are gone.
     first = client.nodes_manager.startup_nodes.values()
     nodes += [(node.host, int(node.port)) for node in first]
-    # Of any node; a client that was closed has no default one, and can still be used.
+    # Options of any node; a closed client has no default one, and can still be used.
     pool = client.get_redis_connection(known[0]).connection_pool
     options = {**pool.connection_kwargs, "connection_class": pool.connection_class}
     options |= {"retry": Retry(NoBackoff(), 0), "max_connections": MAX_CONNECTIONS}
@@ -211,7 +211,7 @@ def _reader(link: Callable[[], Link], options: dict[str, Any]) -> Store:
 
 
 def _no_replicas(what: str) -> Store:
-    fix = "give a URL redis+sentinel:// or redis+cluster://, or leave it at master"
+    fix = "use a URL redis+sentinel:// or redis+cluster://, or read_from primary"
     raise InvalidSetting("read_from", f"of {what} no replicas are known: {fix}")
 
 
@@ -228,14 +228,14 @@ def _connect_node(options: dict[str, Any], address: tuple[str, int]) -> "redis.R
 
 def _announce(path: Path) -> None:
     """Log an error if no program can run the embedded server, and a program that is on PATH."""
-    found, runs = None, False
+    candidate, runs = None, False
     # Errors are those of the first use, which reports them. Windows has no embedded server.
     with contextlib.suppress(ImportError, StoreError):
         from redmeter.store import embedded
 
-        found = embedded.candidate()
-        runs = found is None and embedded.running(path) is not None
-    if found is None and not runs:
+        candidate = embedded.candidate()
+        runs = candidate is None and embedded.running(path) is not None
+    if candidate is None and not runs:
         logger.error(
             "redmeter cannot store metrics: no Redis URL is set, and no installed program can run "
             "the embedded server in %s; set REDMETER_URL, e.g. redis://localhost:6379/0, or run: "
@@ -243,14 +243,14 @@ def _announce(path: Path) -> None:
             path,
             install("embedded"),
         )
-    elif found is not None and not found[1]:
+    elif candidate is not None and not candidate[1]:
         logger.info(
-            "redmeter runs the embedded server in %s with %s, found on PATH", path, found[0]
+            "redmeter runs the embedded server in %s with %s, candidate on PATH", path, candidate[0]
         )
 
 
 def _connect_embedded(path: Path, idle: float, options: dict[str, Any]) -> "redis.Redis":
-    # Who has a server elsewhere need not load what starts one.
+    # Imported only if the embedded server is used.
     from redmeter.store import embedded
 
     socket = embedded.ensure(path, idle_timeout=idle)

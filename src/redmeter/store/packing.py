@@ -1,13 +1,12 @@
 """Packing: commands as they go over the wire, of text and bytes alone.
 
-Problem: hiredis makes texts of numbers as well, and does not look whether it could. While it does,
-Python carries out what is due of signals; a handler that raises there, as that of Ctrl-C does, ends
-the process by a segmentation fault.
+Problem: hiredis also converts numbers to text, and does not check that it could. Meanwhile Python
+may run a signal handler; if that raises, as the handler of Ctrl-C does, the process crashes.
 
-Idea: it is given no number. A `Command` has none by its type, and what a connection says by itself
-as it connects (`SELECT 6`, `HELLO 3`) has its numbers spelled here.
+Idea: hiredis never gets a number. By its type a `Command` has none, and the numbers of the commands
+that a connection sends when it connects (`SELECT 6`, `HELLO 3`) are converted here.
 
-Not done: connections that a caller's client makes say that as the client packs it.
+Not done: connections made by a caller's client pack these commands themselves.
 """
 
 from collections.abc import Callable
@@ -21,7 +20,7 @@ pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignme
 
 
 class Packer:
-    """What a connection of redis-py packs its commands with; those are the client's own."""
+    """Packs the commands that a connection of redis-py sends when it connects."""
 
     def pack(self, name: str, *rest: str | bytes | float) -> list[bytes]:
         """Return a command as it goes over the wire.

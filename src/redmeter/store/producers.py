@@ -1,18 +1,18 @@
-"""Producers: who writes, and under which number, and the batch that each has in flight.
+"""Producers, their sequence numbers, and the batch that each has in flight.
 
-A producer is 128 random bits, never a process id or a host name: those repeat (containers all
-start at pid 1), and a repeated producer would make new batches look applied. A fork mints its
-own, or parent and child would share numbers.
+A producer is 128 random bits, never a process ID or a host name: those repeat (all containers start
+at pid 1), and a repeated producer would make new batches look applied. A fork gets new producers,
+otherwise parent and child would share numbers.
 
-One batch of a producer is under way at a time, since a later one would make an earlier one look
-applied. Synchronous callers therefore borrow a producer for each call from a small pool: as many
-watermark keys as there ever were calls at once, not one per thread or per call. Beyond POOL, a
-call first waits PATIENCE for one to come back.
+A producer has one batch in flight, since a later one would make an earlier one look applied.
+Synchronous callers therefore borrow a producer for each call from a small pool: as many watermark
+keys as there ever were concurrent calls, not one per thread or per call. Beyond POOL, a call first
+waits PATIENCE for one to be returned.
 
-A signal handler may count while its own thread is in here, so nothing is held that it could wait
-for: a producer is taken by trying its lock, never by waiting for one in particular. A handler that
-raises right after the lock was taken leaves it held for good; that costs one later call PATIENCE,
-as another producer takes its place.
+A signal handler may count while its own thread is in here, so it must not need a lock that this
+thread holds: a producer is borrowed by trying its lock, never by waiting for one in particular. A
+handler that raises right after the lock was acquired leaves it held forever; that costs one later
+call PATIENCE, and another producer takes its place.
 """
 
 import os
@@ -26,8 +26,8 @@ from redmeter.types import Batch, Operations
 
 #: Producers of one store in one process, as long as no call waits longer than PATIENCE for one.
 POOL = 8
-#: Seconds between two tries while all are out, and after which another one is made: whoever holds
-#: them may be the very thread that asks, below a signal handler, or may have been interrupted.
+#: Seconds between two tries while all are borrowed, and after which another one is created: this
+#: very thread may hold them, interrupted by a signal handler.
 POLL, PATIENCE = 0.001, 0.05
 
 
@@ -44,11 +44,11 @@ class Producer:
         self.renew()
 
     def renew(self) -> None:
-        """Become another producer."""
+        """Become another producer: new ID, new numbers."""
         self.id = os.urandom(16).hex()
-        #: Number of the last batch that was made.
+        #: Sequence number of the last batch.
         self.number = 0
-        #: Whether the store has ever said that it applied a batch.
+        #: Whether the store has ever acknowledged a batch.
         self.acknowledged = False
 
     def next(self) -> int:
@@ -58,13 +58,13 @@ class Producer:
 
 
 class InFlightBatch:
-    """One batch of a producer, from its making to its answer.
+    """One batch of a producer, until it is acknowledged.
 
-    Nobody has had it while `sent` is false. Once it was sent without an answer it may have been
-    applied, so it keeps its number and what it does, until an answer comes.
+    While `sent` is false it was certainly not applied. Once it was sent without a reply it may have
+    been, so it keeps its number and its operations until there is a reply.
 
     Args:
-        build: makes the operations for what is kept; called again should that have changed.
+        build: makes the operations for a retention; called again if the retention changed.
     """
 
     __slots__ = ("_batch", "_build", "_since", "_version", "number", "producer", "renewed", "sent")
@@ -74,7 +74,7 @@ class InFlightBatch:
         self.number = producer.next()
         #: Whether it may have been applied.
         self.sent = False
-        #: Whether its producer had to become another one.
+        #: Whether its producer was renewed.
         self.renewed = False
         self._build = build
         self._batch: Batch | None = None
@@ -82,10 +82,10 @@ class InFlightBatch:
         self._since = (0.0, 0.0)
 
     def batch(self, kept: Kept, version: str) -> Batch:
-        """Return the batch for what is kept, the same each time for one version of it.
+        """Return the batch for a retention, the same each time for one version.
 
-        Made anew for another version also when it was sent: the server looks at the number before
-        it looks at the version, so a batch that it refuses for its version was not applied.
+        It is rebuilt for another version even if it was sent: the server checks the number before
+        the version, so a batch that it refuses for its version was not applied.
         """
         if self._batch is None or self._version != version:
             operations = self._build(kept)
@@ -93,17 +93,17 @@ class InFlightBatch:
         return self._batch
 
     def may_be_applied(self, clock: Clock) -> None:
-        """Note that it was sent and not answered."""
+        """Note that it was sent without a reply."""
         if not self.sent:
             self.sent, self._since = True, (clock.monotonic(), clock.wall())
 
     def age(self, clock: Clock) -> float:
-        """Return how long ago it was first sent, seconds: by the clock that says longer."""
+        """Return how long ago it was first sent, seconds: the longer of two clocks' answers."""
         monotonic, wall = self._since
         return max(clock.monotonic() - monotonic, clock.wall() - wall)
 
     def renew(self) -> None:
-        """Send it as another producer; only while it was not sent."""
+        """Give it to another producer; only if it was not sent."""
         self.producer.renew()
         self.number = self.producer.next()
         self.renewed, self._batch = True, None
@@ -117,16 +117,16 @@ class Producers:
 
     def _start(self) -> None:
         self._all = [Producer() for _ in range(POOL)]
-        # Last: who sees it must not find the parent's producers any more.
+        # Last: a thread that sees it must not find the parent's producers any more.
         self._pid = os.getpid()
 
     def borrow(self) -> Producer:
-        """Return a producer for one batch, which releases its lock in the end."""
+        """Return a producer for one batch; the caller releases its lock."""
         if self._pid != os.getpid():
             self._start()  # forked: these producers are the parent's, and so are their locks
         waiting_since = None
         while True:
-            # Always from the first: as few of them as possible ever write.
+            # Always from the first: as few as possible should ever write.
             for producer in self._all:
                 if producer.lock.acquire(blocking=False):
                     return producer

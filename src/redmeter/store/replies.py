@@ -1,4 +1,4 @@
-"""Commands and replies: what they are, how one is read, and what an error means. No I/O."""
+"""Commands and replies: their types, parsing, and the translation of errors. No I/O."""
 
 import re
 from typing import Any
@@ -24,10 +24,10 @@ Reply = Any
 
 
 def raised(reply: Reply) -> Reply:
-    """Return a reply, or raise it where it is an error.
+    """Return a reply, or raise it if it is an error.
 
     Raises:
-        StoreError: what the server answered.
+        StoreError: the reply.
     """
     if isinstance(reply, StoreError):
         raise reply
@@ -56,10 +56,10 @@ def scored(reply: Reply) -> list[tuple[bytes, float]]:
 
 
 def is_misplaced(reply: Reply) -> bool:
-    """Tell whether a reply says that a key cannot be read, while others can.
+    """Return whether a reply is an error of one key, while others can be read.
 
-    It holds something else than what was asked for; or, where one goes on without the servers that
-    are away, it lies there: see Store.best_effort().
+    It has another type; or, in best-effort mode, it is on a server that is unreachable: see
+    Store.best_effort().
     """
     if isinstance(reply, StoreUnavailable):
         return True
@@ -72,14 +72,14 @@ _CODES = late(
     r"\b(NOSCRIPT|OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|BUSY|CLUSTERDOWN|TRYAGAIN|MOVED"
     r"|ASK|CROSSSLOT|WRONGTYPE|NOAUTH|WRONGPASS|NOPERM)\b"
 )
-#: What a server repeats of a command that it does not know.
+#: The arguments of an unknown command, which a server repeats.
 ARGUMENTS = late(r",? with args beginning with:.*", re.DOTALL)
-#: What servers say of the script that an error is of, before it (Redis up to 6.2) or after it.
+#: The name of the script in its error, before the error (Redis up to 6.2) or after it.
 SCRIPT = late(
     r"Error running script \(call to \w+\): |@user_script: ?[0-9]+: -?"
     r"| script: ([0-9a-f]{40}, )?on @user_script:[0-9]+\.$"
 )
-#: What our scripts answer that change a store which is being moved: see lua/operations/states.lua.
+#: The error of scripts that change a store which is being moved: see lua/operations/states.lua.
 _MOVING = late(r"STORE_MOVING (frozen|receiving|moved)\b")
 _BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (client_errors.NoScriptError, "NOSCRIPT"),
@@ -97,7 +97,7 @@ _BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (client_errors.MovedError, "MOVED"),
     (client_errors.AskError, "ASK"),  # of which the one above is a kind
 )
-#: What servers say instead of a code: Redis up to 7.0 within scripts, all on superfluous passwords.
+#: Texts without a code: Redis up to 7.0 within scripts, all servers for superfluous passwords.
 _BY_TEXT = (
     ("user executing the script can't", "NOPERM"),  # run this command, access these keys
     ("No permissions", "NOPERM"),
@@ -112,9 +112,9 @@ _BY_TEXT = (
 
 def error_code(text: str) -> str:
     """Return the code within a server's error text, also where a script's error wraps it."""
-    found = _CODES.search(text)
-    if found:
-        return found[1]
+    match = _CODES.search(text)
+    if match:
+        return match[1]
     return next((code for part, code in _BY_TEXT if part in text), "ERR")
 
 
@@ -122,17 +122,17 @@ def translate(error: Exception, location: str) -> StoreError:
     """Turn an error of the client library into one of ours."""
     if isinstance(error, StoreError):
         return error
-    # A server that has no AUTH repeats what it was sent with it: the password.
+    # A server without AUTH repeats its arguments, a password among them.
     text = SCRIPT.sub("", ARGUMENTS.sub("", str(error)))
     if moving := _MOVING.search(text):
         return StoreMoving(moving[1])
     code = next((c for kind, c in _BY_CLASS if isinstance(error, kind)), None)
     if code in (None, "WRONGPASS"):
-        found = error_code(text)
-        code = found if found != "ERR" or code is None else code
+        nested = error_code(text)
+        code = nested if nested != "ERR" or code is None else code
     if code in ("NOAUTH", "WRONGPASS", "NOPERM"):
         return AccessDenied(code, text)
-    # A reply that cannot be understood is no answer either.
+    # A reply that cannot be parsed is no reply either.
     broken = client_errors.ConnectionError | client_errors.TimeoutError
     network = isinstance(error, broken | client_errors.InvalidResponse | OSError)
     if network and code == "ERR":

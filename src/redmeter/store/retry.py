@@ -23,7 +23,7 @@ T = TypeVar("T")
 class _Code(NamedTuple):
     """What an error code means. No command with such a reply was carried out."""
 
-    #: It passes by itself within moments.
+    #: It passes within moments.
     transient: bool = False
     #: The server replies the same whichever shard a command is about.
     server_wide: bool = False
@@ -78,7 +78,7 @@ def is_unanswered(reply: Reply) -> bool:
 
 
 def is_transient(reply: Reply) -> bool:
-    """Return whether a reply is an error that passes by itself within moments."""
+    """Return whether a reply is an error that passes within moments."""
     return _code(reply).transient
 
 
@@ -186,16 +186,16 @@ def retry_missing(
 
 # --- Writes ----------------------------------------------------------------------------------
 
-#: A synchronous write is tried until the timeout has passed, and twice at least where something was
-#: sent: it may have been applied, which only another try can find out. Unless SHORT_SECONDS have
-#: passed, it is tried this often at least.
+#: A synchronous write is tried until the timeout has passed, and at least twice if it was sent: it
+#: may have been applied, which only a retry can find out. Unless SHORT_SECONDS have passed, it is
+#: tried at least this often.
 ATTEMPTS = 5
-#: For so many seconds what was sent is tried again, however short the timeout.
+#: A batch that was sent is retried for so many seconds, however short the timeout.
 SHORT_SECONDS = 2.0
 #: First wait between two tries, seconds; doubled each time, with jitter.
 BACKOFF_SECONDS = 0.02
 
-# Not the generator of the application, which may have seeded it.
+# Not the application's generator, which may be seeded for reproducible results.
 _chance = SystemRandom()
 
 
@@ -222,7 +222,7 @@ class WriteRetry:
             at_least: seconds for which the server is not contacted.
 
         Raises:
-            Exception: the error, where there is no time left.
+            Exception: the error, if there is no time left.
         """
         attempt = self._attempt if sent else ATTEMPTS
         passed = self._clock.monotonic() - self._started

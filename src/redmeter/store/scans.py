@@ -37,7 +37,7 @@ def scan_fields(keys: Keys, key: str, pattern: str) -> Query[dict[bytes, bytes]]
     def command(key: str, cursor: bytes) -> Command:
         return ("HSCAN", key, cursor, "MATCH", pattern, "COUNT", str(FIELDS))
 
-    found: dict[bytes, bytes] = {}
+    fields_found: dict[bytes, bytes] = {}
     if isinstance(keys, ShardedKeys):
         _, replies = yield [ShardedRead(lambda: _on_shards(keys, key, command), _nothing)]
         fields = raised(replies[0])[1]
@@ -46,14 +46,14 @@ def scan_fields(keys: Keys, key: str, pattern: str) -> Query[dict[bytes, bytes]]
     while True:
         _, (reply,) = yield [command(key, cursor)]
         cursor, fields = raised(reply)
-        found.update(zip(fields[::2], fields[1::2], strict=True))
+        fields_found.update(zip(fields[::2], fields[1::2], strict=True))
         if int(cursor) == 0:
-            return found
+            return fields_found
 
 
 def _on_shards(keys: ShardedKeys, key: str, command: Callable[[str, bytes], Command]) -> ShardSteps:
     cursors = dict.fromkeys(keys.in_each(key), b"0")
-    found: list[bytes] = []
+    fields_found: list[bytes] = []
     while cursors:
         replies: Sequence[Reply] = yield [command(key, at) for key, at in cursors.items()]
         before, cursors = cursors, {}
@@ -61,10 +61,10 @@ def _on_shards(keys: ShardedKeys, key: str, command: Callable[[str, bytes], Comm
             if isinstance(reply, Exception):
                 return reply
             cursor, fields = reply
-            found += fields
+            fields_found += fields
             if int(cursor) != 0:
                 cursors[key] = cursor
-    return [b"0", found]
+    return [b"0", fields_found]
 
 
 def _nothing(command: Command) -> Reply:  # noqa: ARG001

@@ -25,10 +25,10 @@ K = TypeVar("K")
 
 #: Several exchanges with one shard, one command at a time: a generator that yields a command, is
 #: sent the reply to it, which may be an error, and returns its result. So the same code writes one
-#: batch by itself, or many batches in step, as one pipeline.
+#: batch alone, or many batches in step, as one pipeline.
 Steps = Generator[Command, Reply, T]
 
-#: What stands in apply.lua where the operations go.
+#: The placeholder for the operations in apply.lua.
 _PLACE = b"-- operations --\n"
 
 #: Code of an operation -> the files that it is made of, in this order.
@@ -49,7 +49,7 @@ _OPERATIONS = {
 }
 
 
-#: What was read: "bind", "operations/slice" -> text.
+#: Cached texts by name, such as "bind" or "operations/add".
 _texts: dict[str, bytes] = {}
 
 
@@ -111,7 +111,7 @@ class Script:
         return ("EVALSHA", sha, str(len(keys)), *keys, *args)
 
     def run(self, link: Link, keys: Sequence[str | bytes], args: Sequence[str | bytes]) -> Reply:
-        """Run it by itself; return its reply, which may be an error."""
+        """Run it in an exchange of its own; return its reply, which may be an error."""
         (reply,) = collect_scripts(link.collect, [self.command(keys, args)])
         return reply
 
@@ -153,12 +153,12 @@ _apply: dict[tuple[str, ...], Script] = {}
 
 def apply_script(codes: Iterable[str]) -> Script:
     """Return the script that applies batches of some operations."""
-    wanted = tuple(codes)
-    script = _apply.get(wanted)
+    combination = tuple(codes)
+    script = _apply.get(combination)
     if script is None:
         # Combinations that need the same files are one script to the server.
-        parts = dict.fromkeys(part for code in sorted({*wanted}) for part in _OPERATIONS[code])
-        script = _apply[wanted] = Script("apply", tuple(parts))
+        parts = dict.fromkeys(part for code in sorted({*combination}) for part in _OPERATIONS[code])
+        script = _apply[combination] = Script("apply", tuple(parts))
     return script
 
 
@@ -166,13 +166,13 @@ def apply_script(codes: Iterable[str]) -> Script:
 
 
 def run_steps(collect: Collect, steps: Steps[T]) -> T:
-    """Take steps to their end, one exchange for each.
+    """Run steps to their end, one exchange for each.
 
     Args:
         collect: exchanges commands; an error is a reply.
 
     Raises:
-        StoreError: whatever the steps raise.
+        StoreError: raised by the steps.
     """
     try:
         command = next(steps)
@@ -187,27 +187,27 @@ def run_steps(collect: Collect, steps: Steps[T]) -> T:
 
 
 def run_pipelined(link: Link, many: Mapping[K, Steps[T]]) -> dict[K, T | StoreError]:
-    """Take several to their ends, their commands together.
+    """Run several to their ends, with their commands in common pipelines.
 
     Returns:
-        What each returned, or the error of ours that it raised.
+        The result of each, or the StoreError that it raised.
     """
-    # No function within this one: its annotations would be made with each call, also by an
-    # interpreter that is ending, and can import nothing any more.
+    # No nested function: its annotations would be evaluated with each call, even in an interpreter
+    # that is exiting and can import nothing any more.
     results: dict[K, T | StoreError] = {}
     replies: dict[K, Reply] = dict.fromkeys(many)
     try:
         while replies:
-            asked: dict[K, Command] = {}
+            commands: dict[K, Command] = {}
             for key, reply in replies.items():
                 try:
-                    asked[key] = many[key].send(reply)
+                    commands[key] = many[key].send(reply)
                 except StopIteration as end:
                     results[key] = end.value
                 except StoreError as error:
                     results[key] = error
-            found = collect_scripts(link.collect, list(asked.values())) if asked else []
-            replies = dict(zip(asked, found, strict=True))
+            answers = collect_scripts(link.collect, list(commands.values())) if commands else []
+            replies = dict(zip(commands, answers, strict=True))
     finally:
         for steps in many.values():
             steps.close()

@@ -1,20 +1,20 @@
-"""Sentinels: where the master of a service is now, and a link that follows it.
+"""Sentinels: the current primary of a service, and a link that follows it.
 
-Problem: a failover leaves connections behind that look well. The old master may be dead, or a
-replica, or still take writes for seconds that nobody will ever see, until the sentinels tell it.
+Problem: a failover leaves connections that look healthy. The old primary may be down, or a replica,
+or accept writes for seconds that will be lost, until the sentinels demote it.
 
-Idea: a `ServerLink` like any other, to one server at a time. Where that is, the sentinels are asked
-before the first exchange, after each one that broke or met a replica, and once a second in between
-(one small question on a connection that is kept). Should they name another server, all connections
-to the old one are forgotten: those under way end with what they do.
+Idea: a `ServerLink` like any other, to one server at a time. The sentinels are asked for its
+address before the first exchange, after each one that broke or met a replica, and once a second in
+between (one small request on an idle connection). If they name another server, all connections to
+the old one are discarded; exchanges in progress finish first.
 
-Bound: what is written to an old master before we hear of the new one is lost with it, for about a
-second. With `min-replicas-to-write 1` that master refuses it as soon as no replica listens to it.
-While no sentinel answers, we go on with the server that was named last.
+Bound: writes to an old primary before we learn of the new one are lost with it, for about a second.
+With `min-replicas-to-write 1` it refuses them as soon as no replica is connected. While no sentinel
+replies, the server that was named last is used.
 
-Asked is SENTINEL GET-MASTER-ADDR-BY-NAME, which names the new master as soon as the failover is
-decided; the client library's own way waits for its end. Here nothing is written or read: see
-store.py.
+The command is SENTINEL GET-MASTER-ADDR-BY-NAME, which names the new primary as soon as the failover
+is decided; the client library waits for its end. This module only finds servers: store.py reads and
+writes.
 
 Source: the guidelines for clients, https://valkey.io/topics/sentinel-clients/.
 """
@@ -36,33 +36,33 @@ from redmeter.store.urls import Target
 if TYPE_CHECKING:
     import redis
 
-#: How often the sentinels are asked while all is well, seconds.
+#: Interval between two requests to the sentinels while nothing fails, seconds.
 LOOK_SECONDS = 1.0
-#: For how long something is left alone that failed: sentinels that are not needed, a replica.
+#: Backoff from sentinels that are not needed, and from a replica, after a failure, seconds.
 LATER_SECONDS = 10.0
-#: How long that question may keep an exchange waiting, seconds.
+#: Longest time that such a request may delay an exchange, seconds.
 LOOK_PATIENCE = 0.25
 
-#: What a sentinel says of a replica that is not to be read.
+#: Flags of a replica that must not be read.
 _ILL = {"s_down", "o_down", "disconnected"}
 
-# Not the generator of the application, which may have seeded it.
+# Not the application's generator, which may be seeded for reproducible results.
 _chance = SystemRandom()
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
+    """The address of a server."""
 
     host: str
     port: int
 
 
 class Sentinels:
-    """What the sentinels say of one service.
+    """The sentinels of one service.
 
     Args:
-        links: one to each of them.
-        service: what they call the master.
+        links: a link to each of them.
+        service: its name.
         location: of the service, for messages.
     """
 
@@ -72,41 +72,41 @@ class Sentinels:
         self._location = location
         self._first = 0
 
-    def master(self, seconds: float) -> Address:
-        """Return where the master is.
+    def primary(self, seconds: float) -> Address:
+        """Return the address of the primary.
 
         Args:
             seconds: how long to try.
 
         Raises:
-            StoreUnavailable: no sentinel answers, or none knows the service.
-            AccessDenied: a sentinel wants other credentials.
+            StoreUnavailable: no sentinel replies, or none knows the service.
+            AccessDenied: a sentinel requires other credentials.
         """
-        told = self._ask(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service), seconds)
+        reply = self._ask(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service), seconds)
         try:
-            host, port = told
+            host, port = reply
             return Address(_text(host), int(port))
         except (ValueError, TypeError):
             raise self._strange() from None
 
     def replicas(self, seconds: float) -> list[Address]:
-        """Return the replicas that are well, and hear from their master. Args, Raises: as above."""
-        told = self._ask(("SENTINEL", "REPLICAS", self._service), seconds)
+        """Return the healthy replicas with a link to their primary. Args, Raises: as above."""
+        reply = self._ask(("SENTINEL", "REPLICAS", self._service), seconds)
         try:
-            found = [{_text(k): _text(v) for k, v in pairs(one)} for one in told]
+            replicas = [{_text(k): _text(v) for k, v in pairs(one)} for one in reply]
             return [
                 Address(one["ip"], int(one["port"]))
-                for one in found
+                for one in replicas
                 if not _ILL & set(one["flags"].split(",")) and one["master-link-status"] == "ok"
             ]
         except (ValueError, TypeError, LookupError):
             raise self._strange() from None
 
     def _strange(self) -> StoreUnavailable:
-        return StoreUnavailable(self._location, "what the sentinels say cannot be understood")
+        return StoreUnavailable(self._location, "a reply of the sentinels cannot be parsed")
 
     def pass_on(self) -> None:
-        """Ask another one first from now on: this one may not have heard of a failover."""
+        """Ask another sentinel first from now on: this one may not know of a failover yet."""
         self._first = (self._first + 1) % len(self._links)
 
     def close(self) -> None:
@@ -115,14 +115,14 @@ class Sentinels:
             link.close()
 
     def _ask(self, command: Command, seconds: float) -> Reply:
-        """Ask one after the other, until one knows."""
+        """Ask one sentinel after the other, until one knows."""
         until, problems, fix = time.monotonic() + seconds, [], ""
         denied, strange = None, False
         count, first = len(self._links), self._first
         for at in range(count):
             link = self._links[(first + at) % count]
             try:
-                # Whoever is silent leaves its share to the others.
+                # A silent sentinel leaves its share of the time to the others.
                 with link.within(max((until - time.monotonic()) / (count - at), 0.01)):
                     (reply,) = link.exchange([command])
                 if raised(reply) is not None:
@@ -145,16 +145,16 @@ class Sentinels:
                     what = "is no sentinel" if "unknown command" in error.detail else error.detail
                     problems.append(f"{link.location}: {what}")
         if strange:
-            text = f"the sentinels know no master named {self._service!a}{self._known()}"
+            text = f"the sentinels know no service named {self._service!a}{self._known()}"
             raise StoreUnavailable(self._location, text, fix="the URL ends with /NAME or /NAME/DB")
         if denied is not None:
             raise denied
-        text = f"no sentinel answers ({'; '.join(problems)})"
-        fix = fix or "do they run, and does the URL name them?"
+        text = f"no sentinel replies ({'; '.join(problems)})"
+        fix = fix or "are they running, and does the URL name them?"
         raise StoreUnavailable(self._location, text, fix=fix)
 
     def _known(self) -> str:
-        """Return which masters they know, where they say so."""
+        """Return a text with the services that they know, if they list them."""
         names: dict[str, None] = {}
         for link in self._links:
             try:
@@ -162,18 +162,18 @@ class Sentinels:
                     (reply,) = link.exchange([("SENTINEL", "MASTERS")])
                 names |= dict.fromkeys(_text(dict(pairs(one))[b"name"]) for one in raised(reply))
             except (StoreError, ValueError, TypeError, LookupError):
-                continue  # it may not be allowed, or no sentinel, and is said by the way
+                continue  # it may forbid the command, or be no sentinel; only a detail of a message
         return f", only {', '.join(map(ascii, sorted(names)))}" if names else ""
 
 
 class Finder:
-    """Chooses the server that a link leads to, and makes its client.
+    """Chooses the server of a link, and makes its client.
 
     Args:
-        sentinels: whom to ask.
-        connect: makes a client of an address.
-        patience: how long to ask, seconds.
-        replica: read from a replica, where there is one.
+        sentinels: the sentinels of the service.
+        connect: makes a client for an address.
+        patience: how long to ask them, seconds.
+        replica: read from a replica if there is one.
     """
 
     def __init__(
@@ -189,11 +189,11 @@ class Finder:
         self.patience = patience
         self._replica = replica
         self._last: Address | None = None
-        # A replica that did not answer, and until when it is not asked, by the monotonic clock.
+        # A replica that did not reply, and when it may be tried again, by the monotonic clock.
         self._avoided: tuple[Address | None, float] = (None, 0.0)
 
     def client(self) -> "redis.Redis":
-        """Return a client of the server that the sentinels name, else of the one named last."""
+        """Return a client of the server that the sentinels name, or of the last one they named."""
         try:
             allowed = self.allowed(self.patience)
         except StoreUnavailable:
@@ -204,22 +204,22 @@ class Finder:
         return self._connect(self._last)
 
     def avoid(self, address: Address) -> None:
-        """Leave a replica alone for a while."""
+        """Back off from a replica."""
         self._avoided = address, time.monotonic() + LATER_SECONDS
 
     def allowed(self, seconds: float) -> list[Address]:
-        """Return the servers of which any will do.
+        """Return the servers any of which can be used.
 
         Raises:
-            StoreError: see Sentinels.master().
+            StoreError: see Sentinels.primary().
         """
-        found: list[Address] = []
+        addresses: list[Address] = []
         if self._replica:
-            found = self.sentinels.replicas(seconds)
+            addresses = self.sentinels.replicas(seconds)
             avoided, until = self._avoided
-            if avoided in found and time.monotonic() < until:
-                found.remove(avoided)
-        return found or [self.sentinels.master(seconds)]
+            if avoided in addresses and time.monotonic() < until:
+                addresses.remove(avoided)
+        return addresses or [self.sentinels.primary(seconds)]
 
 
 def link_to(
@@ -234,15 +234,15 @@ def link_to(
     Args:
         target: see urls.parse().
         options: of every connection.
-        connect: makes a client of options and a place.
+        connect: makes a client from options and an address.
         replica: see Finder.
     """
-    # The same timeouts, and what is verified of certificates; but another user.
-    own = {k: v for k, v in options.items() if k not in ("username", "password", "db")}
-    own |= target.of_sentinels
+    # The same timeouts and TLS options, but another user.
+    sentinel_options = {k: v for k, v in options.items() if k not in ("username", "password", "db")}
+    sentinel_options |= target.of_sentinels
     scheme = target.location.partition("://")[0]
     links = [
-        ServerLink(partial(connect, own, (host, port)), f"{scheme}://{host}:{port}")
+        ServerLink(partial(connect, sentinel_options, (host, port)), f"{scheme}://{host}:{port}")
         for host, port in target.nodes
     ]
     sentinels = Sentinels(links, target.service, target.location)
@@ -252,7 +252,7 @@ def link_to(
 
 
 class SentinelLink(ServerLink):
-    """A way to exchange commands with the master of a service, or with one of its replicas.
+    """Exchanges commands with the primary of a service, or with one of its replicas.
 
     Args:
         finder: chooses the server.
@@ -273,7 +273,7 @@ class SentinelLink(ServerLink):
         *,
         spin: bool = False,
     ) -> list[Reply]:
-        """Exchange commands with the server that is it now: see ServerLink.exchange()."""
+        """Exchange commands with the current server: see ServerLink.exchange()."""
         self._look_again()
         try:
             return super().exchange(commands, take, spin=spin)
@@ -282,12 +282,12 @@ class SentinelLink(ServerLink):
             raise
 
     def cap_timeout(self, seconds: float) -> None:
-        """See ServerLink.cap_timeout(): the sentinels are asked no longer either."""
+        """Limit timeouts, including those of the sentinels. See ServerLink.cap_timeout()."""
         super().cap_timeout(seconds)
         self._finder.patience = min(self._finder.patience, seconds)
 
     def close(self) -> None:
-        """Close the connections, those to the sentinels too."""
+        """Close all connections, including those to the sentinels."""
         super().close()
         self._finder.sentinels.close()
 
@@ -297,11 +297,11 @@ class SentinelLink(ServerLink):
         return client
 
     def _look_again(self) -> None:
-        """Forget the server where the sentinels, asked once in a while, name another."""
+        """Discard the client if the sentinels, asked once in a while, name another server."""
         now, client = time.monotonic(), self._client
         if client is None or now < self._look_at:
             return
-        self._look_at = now + LOOK_SECONDS  # of several threads one asks
+        self._look_at = now + LOOK_SECONDS  # only one of several threads asks
         try:
             allowed = self._finder.allowed(min(LOOK_PATIENCE, self._finder.patience))
         except StoreError:
@@ -320,7 +320,7 @@ class SentinelLink(ServerLink):
 
     def _read(self, connection: Any, command: Command) -> Reply:
         reply = super()._read(connection, command)
-        if self._replica and is_not_primary(reply):  # no answer: the reading is repeated, elsewhere
+        if self._replica and is_not_primary(reply):  # not a reply: the read is repeated elsewhere
             raise client_errors.ConnectionError("this replica cannot be read at the moment")
         return reply
 

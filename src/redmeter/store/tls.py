@@ -1,7 +1,7 @@
-"""TLS: what our own connections verify, and what mends it where one cannot be made.
+"""TLS: the verification of our own connections, and the fix if one fails.
 
-Certificate and host name are verified unless the URL says otherwise, whatever the client library's
-defaults are. Nothing here connects; the errors are told apart by their texts, since the client
+Certificate and host name are verified unless the URL disables it, whatever the client library's
+defaults are. Nothing here connects; errors are distinguished by their texts, since the client
 library keeps nothing else of them.
 """
 
@@ -20,11 +20,11 @@ _DEFAULTS = {"ssl_cert_reqs": "required", "ssl_check_hostname": True}
 #: For the client, both words for required mean the same.
 _LEVELS = ("required", "optional", "none")
 
-#: What an error's text has in it -> what mends it. The first that is found holds.
+#: Pattern of an error's text -> the fix. The first match applies.
 _MENDED = (
     (
         late(r"self[- ]signed certificate|unable to get (local )?issuer"),
-        "nobody here knows the CA of the server's certificate: name its file by ssl_ca_certs",
+        "the CA of the server's certificate is unknown here: set ssl_ca_certs to its file",
     ),
     (
         late(r"certificate (has expired|is not yet valid)"),
@@ -56,15 +56,15 @@ _SPEAKS = "Is the server running, and does it speak TLS at this port?"
 
 
 def advice(location: str, text: str) -> str:
-    """Return what mends a connection that failed; "" where TLS has nothing to do with it.
+    """Return the fix of a connection that failed; "" if TLS has nothing to do with it.
 
     Args:
         location: where it leads to, see urls.Target; of a node, after how that is called.
         text: of the client library's error.
     """
     kind = re.search(r"\brediss?(\+\w+)://", location)
-    found = _advice(location, text)
-    return re.sub(r"\b(rediss?)://", rf"\1{kind[1]}://", found) if kind else found
+    fix = _advice(location, text)
+    return re.sub(r"\b(rediss?)://", rf"\1{kind[1]}://", fix) if kind else fix
 
 
 def _advice(location: str, text: str) -> str:
@@ -83,25 +83,25 @@ def _advice(location: str, text: str) -> str:
 
 
 def verified(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a client, with what is to be verified. Reads the files they name.
+    """Return the options of a client, with verification. Reads the files they name.
 
     Raises:
         InvalidSetting: a file cannot be used, or an option has no such value.
     """
-    found = dict(options)
-    if found.get("connection_class") is not redis.SSLConnection:
-        return found
-    found = _DEFAULTS | found
-    if found["ssl_cert_reqs"] not in _LEVELS:
+    merged = dict(options)
+    if merged.get("connection_class") is not redis.SSLConnection:
+        return merged
+    merged = _DEFAULTS | merged
+    if merged["ssl_cert_reqs"] not in _LEVELS:
         raise InvalidSetting("url", f"ssl_cert_reqs is one of {', '.join(_LEVELS)}")
-    if found["ssl_cert_reqs"] == "none":
-        found["ssl_check_hostname"] = False  # or redis-py 6.0 would not connect at all
-    if "ssl_certfile" in found or "ssl_keyfile" in found:
+    if merged["ssl_cert_reqs"] == "none":
+        merged["ssl_check_hostname"] = False  # or redis-py 6.0 would not connect at all
+    if "ssl_certfile" in merged or "ssl_keyfile" in merged:
         # Given none, OpenSSL would ask for the password of an encrypted key, at the terminal.
-        found.setdefault("ssl_password", "")
-    _check_files(found)
-    _check_terms(found)
-    return found
+        merged.setdefault("ssl_password", "")
+    _check_files(merged)
+    _check_terms(merged)
+    return merged
 
 
 def _check_files(options: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Where the store is: a URL taken apart, and a text for it that holds no password."""
+"""URLs: parses the URL of a store, and makes a text of it without the password."""
 
 import re
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ _OTHERS = {
     *("redis-sentinel", "redis-cluster", "redis+unix", "http"),
     *("valkey", "valkeys", "https", "tcp", "file", "sqlite"),
 }
-#: Options of the client that may stand in a URL, beside those of TLS: those whose value is text.
+#: Options of the client that a URL may have, besides those of TLS: those whose value is text.
 _OPTIONS = {
     *("db", "username", "password", "client_name", "lib_name", "lib_version", "protocol"),
     *("socket_timeout", "socket_connect_timeout", "socket_keepalive", "socket_read_size"),
     *("health_check_interval", "max_connections", "retry_on_timeout", "decode_responses"),
     *("encoding", "encoding_errors"),
 }
-#: What of TLS asks for OCSP. The client takes no text for a yes, and has to be given objects.
+#: Options for OCSP, which need objects and so cannot be in a URL.
 _OF_OCSP = {
     *("ssl_validate_ocsp", "ssl_validate_ocsp_stapled"),
     *("ssl_ocsp_context", "ssl_ocsp_expected_cert"),
@@ -40,13 +40,13 @@ _OF_TLS = {
     *("ssl_password", "ssl_cert_reqs", "ssl_ciphers"),
     *(name for name in URL_QUERY_ARGUMENT_PARSERS if name.startswith("ssl_")),
 } - _OF_OCSP
-#: What the sentinels want, where they ask for it: their own, not the server's.
+#: Credentials of the sentinels, which differ from those of the server.
 _OF_SENTINELS = ("sentinel_username", "sentinel_password")
-#: Where sentinels listen unless the URL says otherwise.
+#: The default port of sentinels.
 _SENTINEL_PORT = 26379
-#: A host of several, with its port: what is none might be a part of a password.
+#: One of several hosts, with its port: anything else might be a part of a password.
 _HOST = late(r"(?P<host>[\w.-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?", re.ASCII)
-#: Of these, what we set ourselves: accepted, since URLs are shared with other programs.
+#: Options that we set ourselves: accepted, since URLs are shared with other programs.
 _IGNORED = (
     *("decode_responses", "encoding", "encoding_errors", "max_connections", "retry_on_timeout"),
 )
@@ -70,7 +70,7 @@ class Target(NamedTuple):
     path: Path | None = None
     #: Host and port of some nodes of a cluster, or of sentinels.
     nodes: tuple[tuple[str, int], ...] = ()
-    #: What the sentinels call the master, and who we are to them.
+    #: The name of the service, and our credentials at the sentinels.
     service: str = ""
     of_sentinels: Mapping[str, str] = MappingProxyType({})
 
@@ -99,7 +99,7 @@ def parse(url: str) -> Target:
     if separator and scheme in ("redis+sentinel", "rediss+sentinel"):
         return _sentinel(scheme, rest)
     if not separator or scheme not in ("redis", "rediss", "unix"):
-        # Only what is known to be a scheme is repeated; it might be a part of a password.
+        # Only known schemes are repeated: the text might be a part of a password.
         known = f" ({scheme})" if separator and scheme in _OTHERS else ""
         raise InvalidSetting("url", f"unknown scheme{known}; use {_EXAMPLES}")
     try:
@@ -125,10 +125,10 @@ def parse(url: str) -> Target:
         name = parts.hostname or "localhost"
         shown = f"[{name}]" if ":" in name else name
         location = f"{scheme}://{shown}:{port or 6379}/{database}"
-    given = parse_qs(parts.query, keep_blank_values=True)
+    query = parse_qs(parts.query, keep_blank_values=True)
     # After an unescaped & in a password there, the rest of it looks like an option.
-    secret = any("password" in option for option in given)
-    for option in given:
+    secret = any("password" in option for option in query)
+    for option in query:
         if option not in _OPTIONS and option not in _OF_TLS:
             raise _unknown(option, secret=secret)
     for option in _IGNORED:
@@ -137,7 +137,7 @@ def parse(url: str) -> Target:
 
 
 def _cluster(scheme: str, rest: str) -> Target:
-    """Read what stands after redis+cluster://, of several nodes each as one would stand alone."""
+    """Parse the rest of a redis+cluster:// URL; each node is written like a single host."""
     netloc, slash, path = rest.partition("/")
     if not slash:
         netloc, question, path = rest.partition("?")
@@ -161,11 +161,11 @@ def _cluster(scheme: str, rest: str) -> Target:
 
 
 def _sentinel(scheme: str, rest: str) -> Target:
-    """Read what stands after redis+sentinel://: all about the master but its place."""
+    """Parse the rest of a redis+sentinel:// URL: everything except the address of the primary."""
     plain = scheme.partition("+")[0]
     try:
         parts = urlsplit(f"{plain}://{rest}")
-        given = parse_qs(parts.query, keep_blank_values=True)
+        query = parse_qs(parts.query, keep_blank_values=True)
     except ValueError:  # its text may quote a part of the password
         raise _unreadable() from None
     if parts.fragment or "@" in parts.path + parts.query:
@@ -173,23 +173,23 @@ def _sentinel(scheme: str, rest: str) -> Target:
     login, at, hosts = _of_several(parts.netloc)
     nodes = []
     for each in hosts.split(","):
-        found = _HOST.fullmatch(each)
-        port = int(found["port"] or _SENTINEL_PORT) if found else 0
-        if found is None or not 0 < port < 65536:
+        match = _HOST.fullmatch(each)
+        port = int(match["port"] or _SENTINEL_PORT) if match else 0
+        if match is None or not 0 < port < 65536:
             raise _unreadable()
-        nodes.append((found["host"].strip("[]"), port))
+        nodes.append((match["host"].strip("[]"), port))
     service, _, database = parts.path[1:].partition("/")
     name = unquote(service)
     if not name or not name.isprintable():
         form = f"{scheme}://HOST:PORT,HOST:PORT/SERVICE/DB"
-        raise InvalidSetting("url", f"does not say what the sentinels call the master: use {form}")
+        raise InvalidSetting("url", f"lacks the service name that the sentinels know: use {form}")
     pairs = parts.query.split("&")
     others = "&".join(pair for pair in pairs if pair.partition("=")[0] not in _OF_SENTINELS)
     try:
         server = parse(f"{plain}://{login}{at}localhost/{database}?{others}")
     except InvalidSetting:
-        if any("password" in option for option in given):
-            raise _unreadable() from None  # what is unknown may be the rest of an unescaped one
+        if any("password" in option for option in query):
+            raise _unreadable() from None  # perhaps the rest of an unescaped password
         raise
     options = {k: v for k, v in server.options.items() if k not in ("host", "port")}
     shown = ",".join(f"[{h}]:{p}" if ":" in h else f"{h}:{p}" for h, p in nodes)
@@ -200,26 +200,26 @@ def _sentinel(scheme: str, rest: str) -> Target:
         nodes=tuple(nodes),
         service=name,
         of_sentinels={
-            option.removeprefix("sentinel_"): given[option][0]
+            option.removeprefix("sentinel_"): query[option][0]
             for option in _OF_SENTINELS
-            if option in given
+            if option in query
         },
     )
 
 
 def _of_several(netloc: str) -> tuple[str, str, str]:
-    """Divide what stands before the path into login, `@` and hosts."""
+    """Split the part before the path into login, `@` and hosts."""
     login, at, hosts = netloc.rpartition("@")
     if "," in login:  # the first host would be taken for the user
         raise InvalidSetting(
             "url",
-            "one login stands before all nodes, USER:PASSWORD@HOST:PORT,…; a comma in it is %2C",
+            "one login precedes all nodes, USER:PASSWORD@HOST:PORT,…; write a comma in it as %2C",
         )
     return login, at, hosts
 
 
 def _embedded(rest: str) -> Target:
-    # Who has a server elsewhere need not load what starts one.
+    # Imported only if the embedded server is used.
     from redmeter.store import embedded
 
     try:
@@ -230,7 +230,7 @@ def _embedded(rest: str) -> Target:
 
 
 def _unknown(option: str, *, secret: bool) -> InvalidSetting:
-    """Say that there is no such option.
+    """Return the error for an unknown option.
 
     Args:
         secret: it may be a part of a password.

@@ -1,9 +1,9 @@
 """The embedded server: a real Valkey or Redis of the user's own, started when it is needed.
 
 Problem: metrics should work after ``pip install``, with no server to set up, and many processes
-of one user should see the same data. Idea: one data directory is one server. Whoever needs it
-calls ensure(); the first one starts it, the others join. Nobody who calls owns it: it outlives
-them all, and a small supervisor process ends it once no client was connected for a while.
+of one user should see the same data. Idea: one data directory is one server. A process that needs
+it calls ensure(); the first one starts it, the others join. None of them owns it: it outlives them
+all, and a small supervisor process ends it once no client was connected for a while.
 
     your process ──ensure()──> supervisor ──> valkey-server
          └──────── unix socket ───────────────────┘

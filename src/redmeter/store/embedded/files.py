@@ -22,7 +22,7 @@ LOG = "server.log"
 
 
 class Refused(Exception):
-    """The server cannot be started; the text says why, and what mends it."""
+    """The server cannot be started; the text has the reason and the fix."""
 
 
 def held(path: str | os.PathLike[str]) -> bool:

@@ -33,7 +33,7 @@ IDLE_TIMEOUT = 3600.0
 START_TIMEOUT = 30.0
 #: Seconds within which a supervisor that has taken its lock has written its pid there.
 WRITTEN_TIMEOUT = 5.0
-#: Of the environment, what the server may see for as long as it lives; no passwords of yours.
+#: The environment variables that the server may see; no passwords of the application.
 KEPT_ENVIRONMENT = ("PATH", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 
 
@@ -90,7 +90,7 @@ def ensure(path: str | os.PathLike[str], *, idle_timeout: float = IDLE_TIMEOUT) 
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a server's data are in this directory, or are just being made there.
+    """Return whether a server's data are in this directory, or are being created there.
 
     Raises:
         EmbeddedServerError: the path cannot be used.
@@ -218,12 +218,12 @@ def _start(data: Path, idle_timeout: float) -> str:
         cwd="/",
     ) as process:
         try:
-            told, _ = process.communicate(timeout=START_TIMEOUT)
-        except subprocess.TimeoutExpired:  # it goes on without us; who waits looks again
+            output, _ = process.communicate(timeout=START_TIMEOUT)
+        except subprocess.TimeoutExpired:  # it continues without us; the caller checks again
             return "held"
-    word, _, text = told.decode(errors="replace").partition(" ")
+    word, _, text = output.decode(errors="replace").partition(" ")
     if word not in ("ready", "held"):
-        reason = text if word == "error" else f"the supervisor failed: {told[-500:]!r}"
+        reason = text if word == "error" else f"the supervisor failed: {output[-500:]!r}"
         raise EmbeddedServerError(data, reason)
     return word
 
@@ -236,7 +236,7 @@ def _interpreter(data: Path) -> str:
         if program and name.startswith(("python", "pypy")) and os.access(program, os.X_OK):
             return program
     raise EmbeddedServerError(
-        data, f"no Python interpreter found beside {sys.executable!r}: put python3 on PATH"
+        data, f"no Python interpreter found next to {sys.executable!r}: put python3 on PATH"
     )
 
 

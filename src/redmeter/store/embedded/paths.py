@@ -2,7 +2,7 @@
 
 Problem: a socket's path has room for 107 bytes (103 on macOS), a data directory's has not; the
 system's temporary directory belongs to everybody; one directory has many names. Idea: the
-socket lies in a private folder under a short hash, of the directory's resolved path and of its
+socket is in a private folder under a short hash, of the directory's resolved path and of its
 identity on the disk: a directory that was deleted and made again never meets the socket of the
 server that still ends in the old one. Only a start computes this name: who joins reads it in
 ``server.json``, so a cron job without XDG_RUNTIME_DIR joins the server of a login session.
@@ -34,7 +34,7 @@ def default_path() -> Path:
         EmbeddedServerError: the user has no home directory.
     """
     named = os.environ.get("XDG_DATA_HOME", "")
-    if Path(named).is_absolute():  # the specification: a relative one is to be ignored
+    if Path(named).is_absolute():  # the specification: relative paths must be ignored
         return Path(named) / "redmeter" / "default"
     try:
         home = Path.home()

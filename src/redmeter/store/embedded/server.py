@@ -1,4 +1,4 @@
-"""The server process, as the child of the supervisor, and the signals that tell of it."""
+"""The server process, as the child of the supervisor, and the signals that concern it."""
 
 import contextlib
 import os

@@ -2,7 +2,7 @@
 
 Problem: a server that several processes share belongs to none of them, and a Valkey has no idle
 shutdown. Idea: a process of its own session starts it, watches it, and ends it when no client
-came for the idle time, when its data directory or its socket vanishes, or when asked (SIGTERM).
+came for the idle time, when its data directory or its socket vanishes, or when requested (SIGTERM).
 Neither outlives the other:
 
 - The server ends: the supervisor is its parent, hears it and ends as well.
@@ -17,7 +17,7 @@ Bounds: one process, about 5 MB of its own, one wake-up every 2 s. It is run by 
 ``python -I -S`` and imports the standard library and its siblings alone: neither the rest of
 Redmeter nor anything of the user's environment is loaded.
 
-A server that is orphaned and hangs is not killed: its pid cannot be told for sure from here.
+A server that is orphaned and hangs is not killed: its pid cannot be known for sure.
 
 Not done: restarting a server that died: the next ensure() does. A client that connects in the
 very millisecond in which an idle server is ended sees its connection closed, and loses nothing
@@ -45,7 +45,7 @@ from redmeter.store.embedded.versions import check_version
 from redmeter.store.embedded.watch import watch
 from redmeter.store.embedded.wire import answers, ask, end_orphan
 
-#: Seconds a starting server may be silent. One that says it is loading may take as long as it does.
+#: Seconds a starting server may be silent. One that replies LOADING may take longer.
 SILENCE = 30.0
 #: Seconds that the orphan of a killed supervisor may take to end.
 ORPHAN = 10.0
@@ -56,27 +56,27 @@ def main(arguments: list[str]) -> None:
     data, binary, version, socket_path, idle = arguments
     if os.fork():
         os._exit(0)  # the starter waits for this one; it is no parent of the other
-    tell = os.dup(1)
+    status = os.dup(1)
     try:
-        supervise(data, binary, version, socket_path, float(idle), tell)
+        supervise(data, binary, version, socket_path, float(idle), status)
     except Refused as exc:
-        _tell(tell, "error", str(exc))
+        _report(status, "error", str(exc))
     except OSError as exc:
-        _tell(tell, "error", why(exc))
+        _report(status, "error", why(exc))
 
 
 def supervise(
-    data: str, binary: str, version: str, socket_path: str, idle: float, tell: int
+    data: str, binary: str, version: str, socket_path: str, idle: float, status: int
 ) -> None:
     """Start the server and stay with it to its end.
 
     Args:
         data: the data directory, there, absolute.
         binary: the server program.
-        version: what it is, e.g. ``valkey 9.1.2``.
+        version: its name and version, e.g. ``valkey 9.1.2``.
         socket_path: where its socket goes.
         idle: seconds without a client after which it is ended.
-        tell: a file descriptor that hears how the start went.
+        status: a file descriptor to which the outcome of the start is written.
 
     Raises:
         Refused, OSError: it could not be started.
@@ -88,7 +88,7 @@ def supervise(
     try:
         fcntl.flock(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        _tell(tell, "held", "")
+        _report(status, "held", "")
         return
     os.ftruncate(mine, 0)
     os.write(mine, b"%d\n" % os.getpid())
@@ -99,7 +99,7 @@ def supervise(
     try:
         _await(server, socket_path, signals)
         _write_state(server.pid, socket_path, version)
-        _tell(tell, "ready", "")
+        _report(status, "ready", "")
         reason = watch(server, data, socket_path, idle, signals)
         with contextlib.suppress(OSError), open(LOG, "a") as log:  # noqa: PTH123  no pathlib: see files.py
             log.write(f"{os.getpid()}:supervisor: the end: {reason}\n")
@@ -113,7 +113,7 @@ def _claim(signals: Signals) -> int:
     """Take server.lock; end the orphan of a supervisor that was killed, if there is one."""
     lock = os.open(SERVER_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     begin = time.monotonic()
-    asked = False
+    requested = False
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,8 +127,8 @@ def _claim(signals: Signals) -> int:
                 "a server whose supervisor was killed still uses this directory and does not end: "
                 f"end it by hand (`fuser {SERVER_LOCK}` shows its pid), then try again"
             )
-        if passed > 0.05 and not asked:  # for less, somebody merely looked: see held()
-            asked = True
+        if passed > 0.05 and not requested:  # for less, somebody merely looked: see held()
+            requested = True
             end_orphan(".")
         signals.wait(0.005)
 
@@ -139,7 +139,7 @@ def _await(server: Server, socket_path: str, signals: Signals) -> None:
         ended = server.ended()
         if ended:
             raise Refused(
-                f"the server ended {ended} as soon as it was started.{_room()} Its log says:\n"
+                f"the server ended {ended} right after its start.{_room()} Its log:\n"
                 f"{tail(LOG, server.log_start)}"
             )
         if signals.end:
@@ -151,14 +151,14 @@ def _await(server: Server, socket_path: str, signals: Signals) -> None:
             heard = time.monotonic()
         elif time.monotonic() - heard > SILENCE:
             raise Refused(
-                f"the server gave no answer for {SILENCE:.0f} s. Its log says:\n"
+                f"the server gave no answer for {SILENCE:.0f} s. Its log:\n"
                 f"{tail(LOG, server.log_start)}"
             )
         signals.wait(0.002)
 
 
 def _room() -> str:
-    """Say so if the disk is full: a log on it cannot."""
+    """Return a text if the disk is full: a log on it cannot report that."""
     disk = os.statvfs(".")
     free = disk.f_bavail * disk.f_frsize
     return f" Its disk is full ({free:,} bytes free): free some space." if free < 1_000_000 else ""
@@ -177,8 +177,8 @@ def _write_state(pid: int, socket_path: str, version: str) -> None:
     replace(STATE, json.dumps(state) + "\n")
 
 
-def _tell(fd: int, word: str, text: str) -> None:
-    """Tell the starter, if it still listens, how the start went; and let go of its pipe."""
+def _report(fd: int, word: str, text: str) -> None:
+    """Write the outcome of the start to the starter, if it still listens, and close the pipe."""
     with contextlib.suppress(BrokenPipeError):
         os.write(fd, f"{word} {text}".encode(errors="surrogateescape"))
     null = os.open(os.devnull, os.O_RDWR)

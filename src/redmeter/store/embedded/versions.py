@@ -1,8 +1,8 @@
 """Which server may open whose data.
 
 Data move forward only: a newer server reads what an older one wrote, and then writes its own
-format. So a file beside the data says which server wrote them last, and an older one is refused
-before it touches them. A server that runs is joined whatever its version: this is not asked.
+format. So a file next to the data names the server that wrote them last, and an older one is
+refused before it opens them. A running server is used whatever its version is.
 """
 # ruff: noqa: PTH123
 

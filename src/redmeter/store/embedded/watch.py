@@ -1,4 +1,4 @@
-"""Watch a running server, and say when it is to end.
+"""Watch a running server, and decide when it ends.
 
 Idle is: nobody is connected but this census itself, and nobody came since the last one. So a
 client that stays connected keeps the server, and so do many that come and go. The census is

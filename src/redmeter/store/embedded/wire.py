@@ -36,9 +36,9 @@ def ask(socket_path: str, command: str, timeout: float = 1.0) -> bytes:
 
 
 def answers(reply: bytes) -> bool:
-    """Whether a reply to PING is of a server that serves: also of one that says what is wrong.
+    """Return whether a reply to PING is that of a serving server, even if it is an error.
 
-    One whose disk is full answers -MISCONF, and still reads. One that says -LOADING cannot yet.
+    One whose disk is full replies -MISCONF, and still serves reads; -LOADING means not yet.
     """
     return reply[:1] in (b"+", b"-") and not reply.startswith(b"-LOADING")
 

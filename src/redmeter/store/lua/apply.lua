@@ -1,49 +1,48 @@
 -- Apply one batch, exactly once.
 --
--- The batch's number is compared with the highest one that its producer has had applied (the
--- watermark). Not higher: applied already, which is success. So a batch may be sent again after
--- a lost reply or a timeout, by anyone, and counts once. What was not applied of the last one
--- stands behind its number, for whoever asks again.
+-- The batch's number is compared with the producer's watermark, the highest number applied so far.
+-- Not higher: it was applied already, which is success. So a batch can be sent again after a lost
+-- reply or a timeout, by any process, and counts once. The reply to the last batch is stored after
+-- its number, for a retry.
 --
 -- KEYS[1]  watermark of the producer        KEYS[2]  meta:
 -- KEYS[3…] keys of the operations, one operation after the other
 -- ARGV[1]  number of the batch              ARGV[2]  how long the watermark is kept, seconds
 -- ARGV[3]  the producer's clock, Unix seconds
--- ARGV[4]  version of meta: the batch was made for; "" does not look
+-- ARGV[4]  version of meta: that the batch was made for; "" skips the check
 -- ARGV[5]  1: a watermark must exist (a retry by a producer that was acknowledged before)
--- ARGV[6]  1: refuse slices that are aged or far in the future
--- ARGV[7]  1: trim what has left the retention
--- ARGV[8…] operations: code, how many keys, how many arguments, the arguments. What there is of
---   operations lies in operations/, and only what a batch needs is put into the script that applies
---   it: see scripts.py.
+-- ARGV[6]  1: refuse intervals that are aged or far in the future
+-- ARGV[7]  1: trim samples outside the retention
+-- ARGV[8…] operations: code, number of keys, number of arguments, the arguments. The operations are
+--   in operations/, and only those that a batch needs are in the script that applies it: see
+--   scripts.py.
 --
--- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 nobody can know ·
+-- Returns 1 applied · 0 applied before · -1 made for another meta: · -2 outcome unknown ·
 --   -3 frozen, -4 receiving, -5 moved: not applied, since the store is being moved or was moved ·
---   or {1, i, what, i, what …}: applied, and of KEYS[i] there is something to tell: "is …", an
---   answer that was asked for; else what was not carried out, by reason: aged, future, the server's
---   error, or "unkept ERROR": written, but its index entry or its time to live could not be
---   renewed.
--- Amounts and slice starts travel as text: Lua's numbers are doubles and lose those past 2^53.
--- Cost: 1 µs a slice, 3 to 4 µs where it is new; callers send about 500.
--- Retry: safe, that is the point. Cluster: all keys of one shard share a slot.
+--   or {1, i, text, i, text …}: applied, with a result for KEYS[i]: "is …", a requested answer; or
+--   the reason why a part was rejected: aged, future, the server's error, or "unkept ERROR":
+--   written, but its index entry or its time to live could not be renewed.
+-- Amounts and interval starts are sent as text: Lua's numbers are doubles, exact only below 2^53.
+-- Cost: 1 µs per interval, 3 to 4 µs for a new one; callers send about 500.
+-- Retry: safe, by design. Cluster: all keys of one shard share a slot.
 
 local call, attempt, type, tonumber, KEYS, ARGV = redis.call, redis.pcall, type, tonumber, KEYS, ARGV
 local number = tonumber(ARGV[1])
 local watermark = call('GET', KEYS[1])
 if watermark then
-  local applied, told = tonumber(watermark), nil
+  local applied, reply = tonumber(watermark), nil
   if not applied then
-    applied, told = string.match(watermark, '^(%d+) (.*)$')
+    applied, reply = string.match(watermark, '^(%d+) (.*)$')
     applied = tonumber(applied)
     if not applied then return redis.error_reply('WRONGTYPE a watermark is a number') end
   end
-  if told and applied == number then return cjson.decode(told) end
+  if reply and applied == number then return cjson.decode(reply) end
   if applied >= number then return 0 end
 elseif ARGV[5] == '1' then
   return -2
 end
 
--- Only now, so that a lost reply can be settled whatever became of the store: see freeze.lua.
+-- Only now, so that a lost reply can be settled in any state of the store: see freeze.lua.
 local meta = call('HMGET', KEYS[2], 'version', 'frozen', 'moved', 'receiving')
 if meta[3] then return -5 end
 if meta[4] then return -4 end
@@ -55,19 +54,19 @@ if meta[2] then
 end
 if ARGV[4] ~= '' and meta[1] ~= ARGV[4] then return -1 end
 
--- The watermark goes first, by a command that is refused when memory is out, on a replica and so
--- on: then nothing at all has been written, and the same batch may come again. After it, scripts
--- do not roll back, so no operation may end the script: what may fail runs under pcall.
+-- The watermark is written first, by a command that fails when memory is full, on a replica and so
+-- on: then nothing at all has been written, and the batch can be retried. After it, scripts do not
+-- roll back, so no operation may end the script: anything that can fail runs under pcall.
 call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 
 local time = call('TIME')
 local server = time[1] + time[2] / 1000000
--- The earlier of the two clocks: neither of them, running ahead, can push out live samples.
+-- The earlier of the two clocks, so that neither can trim live samples by running ahead.
 local now = math.min(server, tonumber(ARGV[3]))
 local refuse, trim = ARGV[6] == '1', ARGV[7] == '1'
 local reply, operations = {1}, {}
 
--- What a command or pcall answers for an error is a table or a text.
+-- The error of a command or of pcall is a table or a text.
 local function text_of(problem)
   return type(problem) == 'table' and problem.err or problem
 end
@@ -77,7 +76,7 @@ local function reject(i, reason)
   reply[#reply + 1] = text_of(reason)
 end
 
--- What is written but may not last, told once for each key.
+-- Data that is written but may expire early; reported once per key.
 local unkept = {}
 
 local function reject_unkept(i, problem)
@@ -98,6 +97,6 @@ while a <= last do
 end
 
 if #reply == 1 then return 1 end
--- Should this answer get lost, the next try shall be told the same.
+-- If this reply is lost, the retry returns the same.
 attempt('SET', KEYS[1], ARGV[1] .. ' ' .. cjson.encode(reply), 'EX', ARGV[2])
 return reply

@@ -1,9 +1,9 @@
--- Say what the store is, or write it down where nobody has.
+-- Return the store's configuration, after writing it if there is none.
 --
--- KEYS[1] meta:   KEYS[2] known:, so that a cluster refuses it where the two are far apart
--- ARGV[1] format   ARGV[2] partitions   ARGV[3] retention   ARGV[4] of histograms
+-- KEYS[1] meta:   KEYS[2] known:, so that a cluster refuses it if the two are in different slots
+-- ARGV[1] format   ARGV[2] shards   ARGV[3] retention   ARGV[4] of histograms
 -- ARGV[5] version of these
--- Returns {format, partitions, retention, of histograms, version} as the store has them.
+-- Returns {format, shards, retention, of histograms, version} of the store.
 -- Retry: safe, the first one decides. Cost: constant. Cluster: one slot.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then

@@ -1,27 +1,27 @@
--- Clean the series of one stretch of an index: remove slices that have left the retention,
--- hashes that hold nothing else, and index entries without a hash.
+-- Clean a range of an index: remove intervals outside the retention, hashes without any other
+-- fields, and index entries without a hash.
 --
 -- KEYS[1] the index   KEYS[2] meta:
 -- ARGV[1] rank of the first entry, counted from the end   ARGV[2] most entries
--- ARGV[3] passes made before: a precision of N minutes is due in every Nth
+-- ARGV[3] number of earlier passes: a precision of N minutes is due in every Nth
 -- ARGV[4] the caller's clock, Unix seconds
--- ARGV[5] what stands before an entry in the key of its hash
--- ARGV[6] the same of a second hash that an entry has; "" where it has none
--- ARGV[7] most fields of a hash that are looked at here; larger ones are only named
--- ARGV[8] 1: also name hashes that were large and are not stored compactly yet
--- ARGV[9] samples to keep of a precision that is not among the following
+-- ARGV[5] prefix of the key of an entry's hash
+-- ARGV[6] prefix of the key of its second hash; "" if it has none
+-- ARGV[7] most fields of a hash that is cleaned here; larger hashes are only reported
+-- ARGV[8] 1: also report hashes that were large and do not have the compact encoding yet
+-- ARGV[9] samples to keep of a precision that is not listed
 -- ARGV[10…] precision, samples, …
--- Returns {entries seen, of them not due, slices removed, hashes removed, entries removed,
---   {entries whose hash is large, or was}, {entries that are none, or whose key holds something else}};
+-- Returns {entries seen, of these not due, intervals removed, hashes removed, entries removed,
+--   {entries whose hash is or was large}, {entries that are malformed or whose key has another type}};
 --   or the error STORE_MOVING.
--- Nothing live is ever removed: looking and removing are one step here, and the time is the
+-- Live data is never removed: checking and removing are one atomic step, and the time is the
 --   earlier of the two clocks.
--- Cost: about 4 µs an entry, and 100 ns for each field that is looked at. Stops after WORK.
--- Retry: safe. Cluster: the hashes' keys are made here from the index's entries and are not in
---   KEYS (handing them in made a pass a third slower); they lie in the slot of the index.
+-- Cost: about 4 µs per entry, and 100 ns per field. Stops after WORK.
+-- Retry: safe. Cluster: the keys of the hashes are derived here from the index entries and are not
+--   in KEYS (passing them made a pass a third slower); they are in the slot of the index.
 
 local WORK = 5000  -- entries count for 25, fields for 1: about 1 ms
-local WIDEST = 31622400  -- seconds; wider slices are none of ours
+local WIDEST = 31622400  -- seconds; wider intervals are not written by Redmeter
 
 -- operations --
 
@@ -31,16 +31,16 @@ if refusal then return refusal end
 local call = redis.call
 local time = call('TIME')
 local now = math.floor(math.min(time[1] + time[2] / 1000000, tonumber(ARGV[4])))
-local passes, before, beside, most = tonumber(ARGV[3]), ARGV[5], ARGV[6], tonumber(ARGV[7])
+local passes, before, second_head, most = tonumber(ARGV[3]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local compact, kept = ARGV[8] == '1', {}
 -- Without a prefix, writers give no time to live.
 local expiring = before ~= 'count:'
 for a = 10, #ARGV, 2 do kept[tonumber(ARGV[a])] = tonumber(ARGV[a + 1]) end
 
 local unused, bare, large, strange = {}, {}, {}, {}
-local work, not_due, slices = 0, 0, 0
+local work, not_due, removed_fields = 0, 0, 0
 
--- Of the precision at hand: how its entries begin, and the newest start that has left.
+-- Of the current precision: the prefix of its entries, and the newest expired start.
 local prefix, precision, samples, due, last, last_text, digits = '', nil
 
 local function turn_to(entry)
@@ -53,15 +53,15 @@ local function turn_to(entry)
   prefix = text .. ':'
   due = passes % math.max(1, math.floor(precision / 60)) == 0
   samples = kept[precision] or tonumber(ARGV[9])
-  -- A slice counts while it started less than `samples` slices ago.
+  -- An interval is live if it started fewer than `samples` intervals ago.
   last = now - samples * precision
   last_text = string.format('%.0f', last)
   digits = last > 0 and #last_text or 0
 end
 
--- How many fields have left the retention; they are added to a list where one is given. Texts of
--- equal length compare as their numbers do, and faster: so most live ones need not be read; not so
--- below zero. What is no number stays, whatever it begins with.
+-- Return the number of expired fields, and append them to a list if there is one. Texts of equal
+-- length compare like their numbers, and faster, so most live ones need not be parsed; not so below
+-- zero. A field that is not a number stays.
 local function count_gone(fields, list)
   local gone = 0
   for j = 1, #fields do
@@ -81,8 +81,8 @@ local function count_gone(fields, list)
   return gone
 end
 
--- Another program may go on with a hash that was given a time to live, without renewing it. What
--- lies further ahead than writers may write is no slice: a time in milliseconds, inf.
+-- Another program may keep using a hash with a time to live without renewing it. A field further
+-- ahead than writers may write is no interval: a time in milliseconds, inf.
 local function prolong(key, ttl, fields)
   local newest, furthest = last, now + (samples + 2) * precision
   for j = 1, #fields do
@@ -93,17 +93,17 @@ local function prolong(key, ttl, fields)
   if ttl < wanted - precision then call('EXPIRE', key, wanted) end
 end
 
--- Clean a hash; tell whether something is left of it, or nil where it is none.
+-- Clean a hash; return whether anything is left of it, or nil if it is not a hash.
 local function clean_hash(entry, key)
   local count = redis.pcall('HLEN', key)
   if type(count) == 'table' then
-    -- On a cluster, a hash that has gone to another node already, before its slot: not now.
+    -- On a cluster, a hash that has moved to another node before its slot: not now.
     if string.find(count.err, 'non local key', 1, true) then error(count.err, 0) end
     return nil
   end
   if count == 0 then return false end
-  -- Small ones are cheaper to look at than to ask about. Otherwise, what its writers trim and let
-  -- expire needs nothing, unless it may expire before it was looked at twice more.
+  -- Small ones are cheaper to read than to ask about. Otherwise writers trim them and let them
+  -- expire, so there is nothing to do unless one may expire before the pass after next.
   local ttl = expiring and count > 16 and call('TTL', key)
   local soon = math.max(samples * precision / 2, 3 * 60, 3 * precision)
   if ttl and ttl > soon and count <= samples + 2 then return true end
@@ -114,7 +114,7 @@ local function clean_hash(entry, key)
   work = work + count
   local fields = call('HKEYS', key)
   local gone = count_gone(fields)
-  slices = slices + gone
+  removed_fields = removed_fields + gone
   if gone == count then
     unused[#unused + 1] = key
     return false
@@ -137,8 +137,8 @@ end
 
 local function clean(entry)
   local left = clean_hash(entry, before .. entry)
-  if beside ~= '' and left ~= nil then
-    local other = clean_hash(entry, beside .. entry)
+  if second_head ~= '' and left ~= nil then
+    local other = clean_hash(entry, second_head .. entry)
     if other ~= false then left = other end
   end
   if left == nil then
@@ -168,4 +168,4 @@ while seen < #page and work < WORK do
 end
 if #unused > 0 then call('UNLINK', unpack(unused)) end
 local removed = #bare > 0 and call('ZREM', KEYS[1], unpack(bare)) or 0
-return {seen, not_due, slices, #unused, removed, large, strange}
+return {seen, not_due, removed_fields, #unused, removed, large, strange}

@@ -11,7 +11,7 @@ if redis.call('OBJECT', 'ENCODING', KEYS[1]) ~= 'hashtable' then return 0 end
 if redis.call('HLEN', KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 local ttl = redis.call('PTTL', KEYS[1])
 local all = redis.call('HGETALL', KEYS[1])
--- Changes nothing, but whoever may not write would find out now, not with the hash already gone.
+-- Changes nothing, but fails now if writes are not allowed, instead of after the hash is deleted.
 redis.call('HSET', KEYS[1], all[1], all[2])
 redis.call('UNLINK', KEYS[1])
 redis.call('HSET', KEYS[1], unpack(all))

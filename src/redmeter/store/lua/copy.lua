@@ -1,7 +1,7 @@
 -- Write or remove keys of one shard, for the one process that may: see migrating/copy.py.
 --
 -- KEYS[1] meta:   KEYS[2…] the keys
--- ARGV[1] the field of meta: that says who may, ARGV[2] the value that it must have
+-- ARGV[1] the field of meta: that grants access, ARGV[2] the value that it must have
 -- ARGV[3…] for each key: HSET, ZADD, RPUSH, SET, or UNLINK, which removes it;
 --   1: remove it before, 0: add to it; milliseconds to live, 0: no limit; how many values; these
 -- Returns {size of each key}: fields, members, entries or bytes; or the error FENCED.

@@ -5,7 +5,7 @@
 --   whole hash, which is faster than many fields of a small hash.
 -- Returns the reply to HGETALL or HMGET for each hash; an empty array where they have more bytes.
 --   What a command fails by is the reply.
--- Cost: 1 µs for each field. Of what is too large, one hash is read in vain at most.
+-- Cost: 1 µs for each field. At most one hash is read in vain because it is too large.
 -- Retry: safe, since it only reads. Cluster: the keys are in one slot.
 
 local left, at, found = tonumber(ARGV[1]), 2, {}

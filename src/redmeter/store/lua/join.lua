@@ -1,40 +1,40 @@
--- Walk an index, and ask the same of the keys of each member: names and values in one round trip.
+-- Walk an index, and run the same commands for the keys of each member, in one round trip.
 --
--- Only reads. Slices are asked for relative to the slice that is running by the server's clock, so
--- that who asks need not know what time it is there.
+-- Read-only. Windows are relative to the current interval by the server's clock, so the caller need
+-- not know its time.
 --
 -- KEYS[1] the index, a sorted set
--- ARGV: how many words select members, and these: a command without its key, e.g. ZRANGEBYLEX
---   [60: (60; LIMIT 0 1000. WITHSCORES is not for here.
---   Then the number of bytes of a member that are no part of the name that keys are made of, and the
+-- ARGV: number of words of a command that selects members, and these: without its key, e.g.
+--   ZRANGEBYLEX [60: (60; LIMIT 0 1000. WITHSCORES is not supported.
+--   Then the number of bytes of a member before the name that keys are made of, and the
 --   microseconds after which no further member is read, or 0.
---   Then as often as wanted: a command, what stands before the name in the key, what stands after
---   it, how many arguments follow, and these. Commands of our own, whose key has a precision
---   between what stands before and the name:
---     WINDOW FINE COUNT WIDTH …   the newest COUNT slices of FINE, as [start, value, …] of those that
---                                 are there: read from the fewest slices of FINE and of these
+--   Then any number of: a command, the text before the name in its key, the text after it, the
+--   number of further arguments, and these. Commands of our own, whose key has a precision between
+--   the first text and the name:
+--     WINDOW FINE COUNT WIDTH …   the newest COUNT intervals of FINE, as [start, value, …] of those
+--                                 that exist: read from the fewest intervals of FINE and of these
 --                                 widths, ascending, each a multiple of the one before
---     COUNTS FINE COUNT WIDTH …   the same of counters: a start may also be a float, as 1700000000.0
---     BEFORE FINE COUNT EARLIER LENGTH GAP WIDTH …   the same of LENGTH seconds that end GAP seconds
---                                 before that window, from slices of EARLIER and of these widths
---     RANGE FROM TO WIDTH …       the same of the time from FROM to TO
---   And two whose key is not of the name: what stands before it, and the index itself.
---     FIELD                       what a hash has by the name; nil also where it is no hash
---     SCORE                       that of the member
+--     COUNTS FINE COUNT WIDTH …   the same for counters: a start may also be a float: 1700000000.0
+--     BEFORE FINE COUNT EARLIER LENGTH GAP WIDTH …   the same for LENGTH seconds that end GAP seconds
+--                                 before that window, from intervals of EARLIER and these widths
+--     RANGE FROM TO WIDTH …       the same for the time from FROM to TO
+--   And two whose key is not made of the name: that of the first text, and the index.
+--     FIELD                       the field of a hash with this name; nil also if it is not a hash
+--     SCORE                       the score of the member
 -- Returns the server's clock, seconds and microseconds; the members; and the replies to the
---   commands, those of the first member first. What a command fails by is its reply; what the
---   selection fails by stands for the members.
--- Cost: 3 µs for each member and command, 1 µs for each slice. At least one member is read, so the
---   time is over by what one member takes.
--- Retry: safe. Cluster: the keys of the members lie in the slot of the index.
+--   commands, those of the first member first. The error of a command is its reply; the error of
+--   the selection replaces the members.
+-- Cost: 3 µs per member and command, 1 µs per interval. At least one member is read, so the time
+--   limit is exceeded by at most one member.
+-- Retry: safe. Cluster: the keys of the members are in the slot of the index.
 
 local MANY = 40  -- fields of a hash
 
 local call = redis.call
 local at = 0
 
--- On a cluster, while the slot moves to another node, a key that has gone there cannot be read here:
--- then nothing is told of this slot, and who asks tries again.
+-- On a cluster, a key that has moved to another node before its slot cannot be read here: then the
+-- whole slot is skipped, and the caller retries.
 local function try(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err and string.find(reply.err, 'non local key', 1, true) then
@@ -65,7 +65,7 @@ local began = clock()
 local time = call('TIME')
 local now = tonumber(time[1])
 
--- Return the slices that cover a time, the coarsest that fit: {{width, field, …}, …}.
+-- Return the intervals that cover a time, the coarsest that fit: {{width, field, …}, …}.
 local function cover(from, to, widths, level, found)
   local width = widths[level]
   local first, last = from + (-from) % width, to - to % width
@@ -81,7 +81,7 @@ end
 local function window(fine, count, ...)
   local widths = {fine, ...}
   local from = now - now % fine - (count - 1) * fine
-  -- The end of the coarsest slice that is running: nothing lies behind now.
+  -- The end of the coarsest current interval: there is nothing after the current time.
   local coarsest = widths[#widths]
   return cover(from, now - now % coarsest + coarsest, widths, #widths, {})
 end
@@ -97,8 +97,8 @@ local function range(from, to, ...)
   return cover(from, to, {...}, select('#', ...), {})
 end
 
--- Add the slices of one precision of a name; return the error where there is one. A field is looked
--- up by going through the hash, so of many fields the hash is read as a whole.
+-- Add the intervals of one precision of a name; return the error if there is one. Looking up a field
+-- scans the hash, so for many fields the hash is read as a whole.
 local function add(key, part, found)
   local fields, many = part[2], #part[2] > MANY
   local values = many and try('HGETALL', key) or try('HMGET', key, unpack(fields))
@@ -129,7 +129,7 @@ local function spelled(parts)
   return parts
 end
 
--- Return a function that asks some slices of a name.
+-- Return a function that reads intervals of a name.
 local function slices(parts, head, tail)
   for _, part in ipairs(parts) do
     part[3] = {}

@@ -1,8 +1,8 @@
--- Store what a producer tells of itself, and which of the processes it is.
+-- Store the report of a producer, and assign its instance number.
 --
--- Numbers are small, so that what is kept per process stays little: 0, 1, 2 …, the lowest that
--- nobody alive holds. Alive is who published lately; a process that was only stopped for a while
--- has its number still, unless another one needed it.
+-- Numbers are small, so that per-process data stays small: 0, 1, 2 …, the lowest that no active
+-- process holds. A process is active if it published recently; one that was only paused keeps its
+-- number unless another process needed it.
 --
 -- KEYS[1] writers:   KEYS[2] reports:   KEYS[3] instances:   KEYS[4] meta:
 -- ARGV[1] producer   ARGV[2] its report, JSON

@@ -1,11 +1,11 @@
--- hist: merge distributions' buckets into slices.
--- Keys: hists:, a hash for each slice.
+-- hist: merge the buckets of distributions into intervals.
+-- Keys: hists:, a hash for each interval.
 -- Arguments: bytes of a key before its entry in the index; runs with a text of buckets for each
---   slice: "LOW|HIGH|ZEROS|POSITIVE|NEGATIVE", as format/packed_text.py says.
--- A stored text that is not of this form counts as none, as far as it is looked at here; readers
---   look at all of it. Histograms are ours alone, and always expire.
--- Cost: by the delta and by what of the stored text lies between the delta's lowest bucket and its
---   highest, 25 to 80 µs for 1 to 75 buckets; the rest is copied as it is.
+--   interval: "LOW|HIGH|ZEROS|POSITIVE|NEGATIVE", see format/packed_text.py.
+-- A stored text that is not of this form counts as empty, as far as it is parsed here; readers parse
+--   all of it. No other program writes histograms, and they always expire.
+-- Cost: by the delta and by the part of the stored text between the lowest and highest bucket of the
+--   delta, 25 to 80 µs for 1 to 75 buckets; the rest is copied.
 
 local find, sub, match, format = string.find, string.sub, string.match, string.format
 local concat, tonumber = table.concat, tonumber
@@ -52,7 +52,7 @@ local SIXTEEN = '^' .. string.rep('%d*,', 16)
 local function merge_runs(stored, delta)
   if stored == '' or delta == '' then return stored .. delta end
   local indexes, counts = buckets_of(delta)
-  local d, wanted = 1, indexes[1]
+  local d, target = 1, indexes[1]
   -- Runs that are written, the one at hand, and the bucket after its last one, which nobody asks for
   -- once the delta is used up.
   local runs, run, size, after = {}, {}, 0, nil
@@ -75,50 +75,50 @@ local function merge_runs(stored, delta)
   local from, last = 1, #stored
   local equals = find(stored, '=', 1, true)
   local index = tonumber(sub(stored, 1, equals - 1))
-  while wanted and from <= last do
+  while target and from <= last do
     local stop = find(stored, '/', equals, true) or last + 1
     from = equals + 1
     equals = find(stored, '=', stop, true)
     local following = equals and tonumber(sub(stored, stop + 1, equals - 1))
-    while wanted and wanted < index do  -- before this run
-      write(wanted, counts[d], wanted + 1)
+    while target and target < index do  -- before this run
+      write(target, counts[d], target + 1)
       d = d + 1
-      wanted = indexes[d]
+      target = indexes[d]
     end
-    if following and wanted and wanted >= following then  -- after it
+    if following and target and target >= following then  -- after it
       write(index, sub(stored, from, stop - 1), -math.huge)
       from = stop
     end
     while from < stop do
       -- What the delta does not touch goes over as it is: up to the bucket that it has next.
       local start, first = from, index
-      if not wanted then from = stop + 1 end
-      while wanted and wanted - index >= 16 do
+      if not target then from = stop + 1 end
+      while target and target - index >= 16 do
         local _, skipped = find(stored, SIXTEEN, from)
         if not skipped then break end
         from, index = skipped + 1, index + 16
       end
-      while from < stop and index ~= wanted do
+      while from < stop and index ~= target do
         local comma = find(stored, ',', from, true)
         from, index = comma and comma < stop and comma + 1 or stop + 1, index + 1
       end
       if from > start then write(first, sub(stored, start, from - 2), index) end
-      -- What it does touch, as long as bucket follows bucket.
-      while index == wanted and from < stop do
+      -- The buckets that it changes, as long as they are contiguous.
+      while index == target and from < stop do
         local comma = find(stored, ',', from, true)
         if not comma or comma > stop then comma = stop end
         local sum = sub(stored, from, comma - 1) + counts[d]
         from, index, d = comma + 1, index + 1, d + 1
-        wanted = indexes[d]
+        target = indexes[d]
         write(index - 1, whole_texts[sum] or whole_text(sum), index)
       end
     end
     from, index = stop + 1, following
   end
-  while wanted do
-    write(wanted, counts[d], wanted + 1)
+  while target do
+    write(target, counts[d], target + 1)
     d = d + 1
-    wanted = indexes[d]
+    target = indexes[d]
   end
   runs[#runs + 1] = concat(run, ',', 1, size)
   if from <= last then runs[#runs + 1] = sub(stored, from) end

@@ -20,8 +20,8 @@ local function days(year, month, day)
   return 365 * year + leaps + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- Which hour a text means, Unix seconds. Other programs write an hour of the day (0 to 23), which
--- is taken for the latest one that has come, or an ISO text; what is none of these is nobody's.
+-- Return the hour of a text, Unix seconds. Other programs write an hour of the day (0 to 23), which
+-- means the latest such hour, or an ISO text; anything else is no hour.
 local function hour_of(text)
   local n = text and tonumber(text)
   if n and n - n == 0 then

@@ -1,10 +1,10 @@
--- last: set slices of gauges' hashes, unless what is there is newer.
--- Keys: gauges:, a hash for each slice.
--- Arguments: bytes of a key before its entry in the index; runs with "value time" for each slice.
--- Gauges are ours alone, and always expire.
+-- last: set intervals of gauges' hashes, unless the stored value is newer.
+-- Keys: gauges:, a hash for each interval.
+-- Arguments: bytes of a key before its entry in the index; runs with "value time" for each interval.
+-- No other program writes gauges, and they always expire.
 
--- Whether a slice holds a value that is newer than a time. What is no "value time" of this slice
--- is nobody's value.
+-- Return whether an interval has a value that is newer than a time. A text that is no "value time" of
+-- this interval is no value.
 local function newer(stored, width, start, time)
   local value, at = string.match(stored, '^([-+.%de]+) ([-+.%de]+)$')
   value, at = tonumber(value or ''), tonumber(at or '')

@@ -9,7 +9,7 @@
 -- Arguments: time; label; within how many seconds it is the same mark; seconds that a mark lives;
 --   most members; how long before the later of the two another label must be, seconds;
 --   "1" if it is a release, else "".
--- Tells "is 1" if it is a new mark, "is 0" otherwise.
+-- Answers "is 1" if it is a new mark, "is 0" otherwise.
 -- Cost: linear in the marks around it; of a new release, in all marks (1,000).
 
 function operations.mark(i, keys, a)
@@ -103,6 +103,6 @@ function operations.mark(i, keys, a)
     return 'is 1'
   end
 
-  local done, told = pcall(note)
-  reject(i, told)
+  local done, result = pcall(note)
+  reject(i, result)
 end

@@ -1,7 +1,7 @@
--- moments: merge count, sum and spread into slices.
--- Keys: a hash for each slice, no index: they stand beside those of hist.
--- Arguments: runs with "COUNT TOTAL M2" for each slice.
--- A stored text that is not of this form counts as none.
+-- moments: merge count, sum and spread into intervals.
+-- Keys: a hash for each interval, no index: each belongs to one of hist.
+-- Arguments: runs with "COUNT TOTAL M2" for each interval.
+-- A stored text that is not of this form counts as empty.
 
 -- The largest double: sums stop there.
 local LARGEST = 1.7976931348623157e308

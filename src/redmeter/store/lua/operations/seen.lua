@@ -1,9 +1,9 @@
--- seen: when something was seen first and last, and what it was then.
+-- seen: when something was seen first and last, with a sample of it.
 -- Keys: hashes, field -> "FIRST LAST SAMPLE", times in Unix seconds.
--- What is refused is told as unkept: nothing is lost that was counted.
+-- A refused write is reported as unkept: no count is lost.
 -- Arguments: seconds that a hash lives; about how many fields it keeps, those seen last; and for
---   each hash: how many fields, and of each: its name, first, last, sample; "" where it is not
---   known, and then the one that is there stays.
+--   each hash: how many fields, and of each: its name, first, last, sample; "" if unknown:
+--   then the stored one stays.
 
 local function parts(text)
   local first, last, sample = string.match(text or '', '^(-?[%d.]+) (-?[%d.]+) (.*)$')

@@ -1,8 +1,8 @@
--- slice: add to slices of counters' hashes.
--- Keys: known:, a hash for each slice.
+-- slice: add to intervals of counters' hashes.
+-- Keys: known:, a hash for each interval.
 -- Arguments: bytes of a key before its entry in the index; 1: hashes that are made here expire,
---   otherwise a cleaner sweeps them; runs with an amount for each slice.
--- Counters may be other programs' too: those without a time to live are theirs.
+--   otherwise a cleaner removes them; runs with an amount for each interval.
+-- Other programs write counters, too: those without a time to live are theirs.
 
 function operations.slice(i, keys, a)
   local family = {

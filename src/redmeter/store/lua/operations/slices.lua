@@ -1,26 +1,26 @@
--- What operations on slices share: hashes slice start -> value, with a time to live, trimming and,
--- where a family has one, an index. What there is to write comes as JSON, runs of four,
+-- Shared by operations on intervals: hashes interval start -> value, with a time to live, trimming
+-- and, if a family has one, an index. The values are passed as JSON, in runs of four:
 --   [precision, samples, [start, …], [value, …], …]
--- in which hashes that have the same slices follow each other, each with a value for every start:
--- format/intervals.py. Their keys are the index, where there is one, and a hash for each slice.
+-- Hashes with the same intervals follow each other, each with a value for every start: see
+-- format/intervals.py. Their keys are the index, if there is one, and a hash for each interval.
 
 -- Large batches are flushes of many series. There it pays to ask many keys at once whether they are
--- new, and to trim one in SKIPPED hashes that have a single new slice, another one each time: asking
--- how many fields there are costs as much as writing one.
+-- new, and to trim one in SKIPPED hashes with a single new interval, another one each time: HLEN
+-- costs as much as writing a field.
 local large, SKIPPED = #KEYS >= 64, 4
 
--- Whether the hashes up to KEYS[asked] are new: asked for many at once, and no more after the first
--- that is not. What is new need not be asked how many fields it has, nor how long it lives.
-local all_new, asked = large, 0
+-- Whether the hashes up to KEYS[checked] are new: checked for many at once, until one is not. A new
+-- hash needs no HLEN and no TTL.
+local all_new, checked = large, 0
 
--- Hashes have new slices: renew how long they live and their entries in the index, and trim them.
--- Of each, `opened` says: number of the key, whether the hash is new, precision, samples, how many
--- slices are new, the newest one that was written. Most batches of a single event need none of this.
+-- Hashes have new intervals: renew their times to live and index entries, and trim them. For each,
+-- `opened` has: number of the key, whether the hash is new, precision, samples, number of new
+-- intervals, the newest one that was written. Most batches of a single event need none of this.
 local function keep(family, opened)
   local turn = tonumber(time[2])
 
-  -- When a life of so many seconds ends, Unix milliseconds: the server turns every other way to say
-  -- it into this one, at some cost.
+  -- The end of a time to live, Unix milliseconds: the server converts every other form into this
+  -- one, at some cost.
   local expiries = {}
 
   local function expiry(life)
@@ -32,7 +32,7 @@ local function keep(family, opened)
     return text
   end
 
-  -- The slices of a precision that went out lately, the newest first.
+  -- The intervals of a precision that expired recently, the newest first.
   local lately = {}
 
   local function gone_lately(width, samples)
@@ -46,9 +46,9 @@ local function keep(family, opened)
     return gone
   end
 
-  -- Remove what has left the retention. Usually that is what went out lately; a series with pauses
-  -- leaves others behind, which are looked for when there are too many. Hashes past 512 fields were
-  -- written by others and are the cleaner's: this call must stay short.
+  -- Remove expired intervals. Usually these expired recently; a series with pauses leaves others
+  -- behind, which are searched when there are too many. Hashes past 512 fields were written by other
+  -- programs and are left to the cleaner: this call must stay short.
   local function trim_hash(key, width, samples)
     local fields = call('HLEN', key)
     if fields <= samples or fields > 512 then return end
@@ -62,8 +62,8 @@ local function keep(family, opened)
     if #others > 0 then call('HDEL', key, unpack(others)) end
   end
 
-  -- Keys whose index entry is to be written. That is done together with each renewal, with an eighth
-  -- to spare, so that it is seldom needed.
+  -- Keys whose index entry must be written: together with each renewal of the time to live, which has
+  -- a margin of an eighth, so that it is rare.
   local due = {}
 
   local function renew(i, new, width, samples, appended, newest)
@@ -106,14 +106,14 @@ local function keep(family, opened)
   end
 end
 
--- What is wrong with a start, if anything.
+-- Return why a start is rejected, or nil.
 local function outside(start, width, samples)
   if not refuse then return end
   if start + width < now - width * samples then return 'aged' end
   if start - server > width * samples then return 'future' end
 end
 
--- What is wrong with which starts of a run, nil where nothing is; and the newest of the others.
+-- Return the reasons by index of the rejected starts of a run, or nil; and the newest accepted one.
 local function judged(starts, width, samples)
   local why, newest = nil, -math.huge
   for k, text in ipairs(starts) do
@@ -129,9 +129,8 @@ local function judged(starts, width, samples)
   return why, newest
 end
 
--- Go through runs, with the keys from KEYS[i] to KEYS[last]. A family is what the hashes of a kind
--- share. What writes a slice is given its key, its start, its value and its width; it returns true
--- where the slice is new, or the error that came back.
+-- Write runs to the keys from KEYS[i] to KEYS[last]. A family has the properties of a kind's hashes.
+-- `write` gets key, start, value and width of an interval, and returns true if it is new, or an error.
 local function write_slices(i, last, text, family, write)
   local runs, opened = cjson.decode(text), {}
   for at = 1, #runs, 4 do
@@ -141,9 +140,9 @@ local function write_slices(i, last, text, family, write)
     for first = 0, #values - 1, math.max(many, 1) do  -- a hash
       local appended = 0
       for k = 1, many do
-        if all_new and i > asked then
-          asked = math.min(i + 31, last)
-          all_new = attempt('EXISTS', unpack(KEYS, i, asked)) == 0
+        if all_new and i > checked then
+          checked = math.min(i + 31, last)
+          all_new = attempt('EXISTS', unpack(KEYS, i, checked)) == 0
         end
         if why and why[k] then
           reject(i, why[k])

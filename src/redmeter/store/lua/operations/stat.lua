@@ -1,12 +1,11 @@
 -- stat: merge statistics into sorted sets that are kept by the hour.
 -- Keys: four for each, see hourly.lua; six without a prefix.
--- Arguments: seconds that they live; 1: return count, sum and sumsq as they are afterwards; how many
---   keys there are for each; and for each: the hour, count, min, max, sum, sumsq, mean, m2.
--- Statistics are of two hours: what is of an older one than these is left out, and so is what is of
---   an hour after the next one; nobody is told, since the histograms have it, unless nothing is to be
---   refused. THIS_HOUR stands for the present one, whichever it is.
--- Members: min, max, count, sum, sumsq, as other programs keep them; and n, mean, m2 of what was
---   written here, merged by Chan's formula: the others lose all digits where values are large and close
+-- Arguments: seconds that they live; 1: return the resulting count, sum and sumsq; the number of
+--   keys for each; and for each: the hour, count, min, max, sum, sumsq, mean, m2.
+-- Statistics cover two hours: values of an older hour are skipped, and so are those after the next
+--   hour; this is not reported, since the histograms have them. THIS_HOUR is the current hour.
+-- Members: min, max, count, sum, sumsq, as other programs keep them; and n, mean, m2 of the
+--   values written here, merged by Chan's formula: the others lose all digits where values are large and close
 --   together. Nothing becomes infinite: it stops at the largest double.
 
 local THIS_HOUR = 2 ^ 40
@@ -18,7 +17,7 @@ local function exact(n)
 end
 
 function operations.stat(i, keys, a)
-  local life, tell, step = ARGV[a], ARGV[a + 1] == '1', tonumber(ARGV[a + 2])
+  local life, answer, step = ARGV[a], ARGV[a + 1] == '1', tonumber(ARGV[a + 2])
   a = a + 3
 
   local function merge(at, hour, count, low, high, sum, sumsq, mean, m2)
@@ -39,7 +38,7 @@ function operations.stat(i, keys, a)
       exact(math.max(old[2] or high, high)), 'max', counted, 'count', sum, 'sum', sumsq, 'sumsq',
       whole(n + count), 'n', exact(mean), 'mean', exact(m2), 'm2')
     if fresh then call('EXPIRE', key, life) end
-    if tell then reject(at, 'is ' .. counted .. ' ' .. sum .. ' ' .. sumsq) end
+    if answer then reject(at, 'is ' .. counted .. ' ' .. sum .. ' ' .. sumsq) end
   end
 
   for at = i, i + keys - 1, step do

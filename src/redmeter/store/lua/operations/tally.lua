@@ -5,8 +5,8 @@
 -- Arguments: seconds that they live; most members; how many keys there are for each; and for each: the
 --   hour, how many pairs, and these: member, amount. Amounts of members beyond the most are added to
 --   "(other)", which is none.
--- The hash is looked at where a member is new, and written where it stays. What other programs add is
---   counted as far as it lies in a set that a member is added to.
+-- The hash is read if a member is new, and written if it stays. Members of other programs count
+--   towards the limit in the sets that members are added to.
 
 local OTHER = '(other)'
 local DAY = 86400
@@ -39,12 +39,12 @@ function operations.tally(i, keys, a)
       local member, amount = ARGV[pair], ARGV[pair + 1]
       if call('ZINCRBY', key, amount, member) == amount and member ~= OTHER then
         if not members then
-          local done, found = pcall(counted, hash, key, of)
+          local done, size = pcall(counted, hash, key, of)
           if not done then
-            reject_unkept(at, found)
-            found = call('ZCARD', key) - 1
+            reject_unkept(at, size)
+            size = call('ZCARD', key) - 1
           end
-          before, members = found, found
+          before, members = size, size
         end
         if members < most then
           members = members + 1

@@ -1,4 +1,4 @@
--- touch: note in an index when something was last there, and forget what was not for long.
+-- touch: record in an index when members were last active, and remove inactive ones.
 -- Keys: a sorted set. Arguments: seconds after which a member is forgotten; member, Unix seconds …
 
 function operations.touch(i, keys, a, count)
