@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import TypeVar
 
-from redmeter.analysis.explanation import Explanation
+from redmeter.analysis.explanation import Explanation, Status
 from redmeter.format.exception import FINEST
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.keys import Keys
@@ -23,6 +23,7 @@ from redmeter.reading import (
     ranking,
     samples,
     statistics,
+    status,
     top,
 )
 from redmeter.reading.comparison import ExplainRequest
@@ -138,6 +139,10 @@ class Backend:
         """Return what accounts for a rise or a fall."""
         return Explanation(name=request.name, reason=OFF, sentence=OFF)
 
+    def status(self) -> Status:
+        """Return whether the last five minutes are as usual."""
+        return Status(sentence=OFF)
+
 
 class StoreBackend(Backend):
     """Reads a store, through reading/."""
@@ -224,3 +229,6 @@ class StoreBackend(Backend):
 
     def explain(self, request: ExplainRequest) -> Explanation:
         return explain.read_explanation(self._store, request)
+
+    def status(self) -> Status:
+        return status.read_status_now(self._store)[1]

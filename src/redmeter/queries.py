@@ -36,7 +36,7 @@ from redmeter.store import Store
 from redmeter.types import RANKED_ROWS, Period, Selector, Top
 
 if TYPE_CHECKING:
-    from redmeter.analysis.explanation import Explanation
+    from redmeter.analysis.explanation import Explanation, Status
     from redmeter.backends import Backend
 
 #: Unix seconds, or a datetime with a time zone.
@@ -664,6 +664,19 @@ class Queries:
                 period.until,
             )
         )
+
+    def status(self) -> "Status":
+        """Return whether the last five complete minutes of a web application are as usual.
+
+        Compares the requests, the error rate (of at least 100 requests) and the p95 response time
+        with their expected ranges. The result has a sentence, its parts by name, and a check for
+        each of the three, with the groups that account for an unusual value and the newest mark
+        before it. The page "Explain" of the docs describes the method.
+
+        Raises:
+            StoreError: the store is unreachable or refuses.
+        """
+        return self._backend.status()
 
     def explain(
         self,

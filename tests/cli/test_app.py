@@ -21,6 +21,7 @@ COMMANDS = [
         "up",
         "stop",
         "replay",
+        "status",
         "series",
         "summary",
         "explain",

@@ -70,6 +70,7 @@ QUESTIONS = {
     ],
     "/api/exceptions": ["", "?since=1&route=/&sort=first&limit=1&precision=3600"],
     "/api/exception": ["?id=0123456789abcdef", f"?id={GROUP}&precision=300"],
+    "/api/status": [""],
     "/api/health": [""],
 }
 ASKED = [path + query for path, queries in QUESTIONS.items() for query in queries]

@@ -13,6 +13,7 @@ from redmeter.cli import (  # noqa: F401
     query,
     replay,
     series,
+    status,
     summary,
     top,
     up,

@@ -32,6 +32,7 @@ _HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/pages": handlers.pages,
     "/api/detail": handlers.detail,
     "/api/explain": diagnoses.explain,
+    "/api/status": diagnoses.status,
 }
 
 

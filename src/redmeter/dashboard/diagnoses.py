@@ -1,4 +1,4 @@
-"""The handlers of /api/explain and, in time, of other diagnoses: see handlers.py."""
+"""The handlers of /api/status and /api/explain; others are in handlers.py."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,16 @@ from redmeter.errors import InvalidName, InvalidValue
 from redmeter.queries import select
 from redmeter.reading.comparison import request_of
 from redmeter.reading.explain import read_explanation_now
+from redmeter.reading.status import read_status_now
 from redmeter.store import Store
 
 Values = Mapping[str, Any]
+
+
+def status(store: Store, _: Values) -> schemas.StatusAnswer:
+    """Answer /api/status."""
+    now, found_status = read_status_now(store)
+    return convert(schemas.StatusAnswer, found_status, now=now, missing=store.skipped())
 
 
 def explain(store: Store, values: Values) -> schemas.ExplainAnswer:

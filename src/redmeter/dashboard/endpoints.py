@@ -271,6 +271,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (_NAME, _precision(3600), _LABEL, _EXACT),
     ),
     Endpoint(
+        "/api/status",
+        "Whether the last five complete minutes are as usual",
+        schemas.StatusAnswer,
+    ),
+    Endpoint(
         "/api/explain",
         "What accounts for a rise or a fall",
         schemas.ExplainAnswer,

@@ -26,6 +26,7 @@ from redmeter.keys import Kept, Keys, Retention, entry, span
 from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, is_failure
 from redmeter.reading.circumstances import Circumstances, circumstances, window_note
 from redmeter.reading.comparison import Comparison, ExplainRequest, compare
+from redmeter.reading.foreign_keys import there
 from redmeter.reading.label_events import (
     LabelEvents,
     Labels,
@@ -37,7 +38,7 @@ from redmeter.reading.label_events import (
 from redmeter.reading.label_sets import LabelSets
 from redmeter.reading.samples import number_of
 from redmeter.store import Store, indexes
-from redmeter.store.query import Query, run, together
+from redmeter.store.query import Query, Read, run, together
 from redmeter.store.replies import Reply
 
 #: Totals of a web application, and the metric whose label sets explain them.
@@ -73,7 +74,7 @@ def explain(keys: Keys, kept: Kept, request: ExplainRequest) -> Query[Explanatio
         for one in dict.fromkeys((name, request.name))
         for read in (
             LabelSets(keys, index, _longest(retention), one).size(),
-            indexes.score(keys, index, entry(_longest(retention), one)),
+            _base_entry(keys, index, entry(_longest(retention), one)),
         )
     ]
     counted, observed = _exist(sizes[: len(sizes) // 2]), _exist(sizes[len(sizes) // 2 :])
@@ -300,6 +301,11 @@ def _measure(request: ExplainRequest) -> Measure:
     return "error rate" if request.failing else "count"
 
 
+def _base_entry(keys: Keys, index: str, member: str) -> Read:
+    """Return the read of the entry of a series without labels, if there is one."""
+    return indexes.members(keys, index, f"[{member}", f"[{member}", count=1)
+
+
 def _longest(retention: Mapping[int, int]) -> int:
     """Return the precision that reaches furthest back."""
     return max(retention, key=lambda precision: precision * retention[precision])
@@ -310,7 +316,7 @@ def _exist(replies: Sequence[Reply]) -> set[int]:
     return {
         at
         for at in range(len(replies) // 2)
-        if number_of(replies[2 * at]) or isinstance(replies[2 * at + 1], bytes | float | int)
+        if number_of(replies[2 * at]) or there(replies[2 * at + 1], 0)
     }
 
 

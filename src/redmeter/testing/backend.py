@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from redmeter.analysis.changes import changes
-from redmeter.analysis.explanation import Explanation
+from redmeter.analysis.explanation import Explanation, Status
 from redmeter.backends import Backend, Groups
 from redmeter.clock import ManualClock
 from redmeter.errors import InvalidValue, LimitExceeded
@@ -50,7 +50,7 @@ from redmeter.results import (
     Series,
     Statistics,
 )
-from redmeter.testing.diagnosis import explained
+from redmeter.testing.diagnosis import explained, status_of
 from redmeter.testing.readings import (
     Window,
     by_the_hour,
@@ -251,6 +251,9 @@ class MemoryBackend(Backend):
 
     def explain(self, request: ExplainRequest) -> Explanation:
         return explained(self._memory, request, self._retention, self._histograms, self._clock)
+
+    def status(self) -> Status:
+        return status_of(self._memory, self._retention, self._histograms, self._clock)
 
     def _chosen(self, wanted: Top, kind: str) -> list[str]:
         if not wanted.by:

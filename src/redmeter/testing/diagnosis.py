@@ -1,15 +1,19 @@
-"""explain() over lists of events: the same analysis as of a store."""
+"""explain() and status() over lists of events: the same analysis as of a store."""
 
-from redmeter.analysis.explanation import DatabaseTime, Explanation, PatternChanges
+from dataclasses import replace
+
+from redmeter.analysis.explanation import DatabaseTime, Explanation, PatternChanges, Status
+from redmeter.analysis.status import BLOCK
 from redmeter.clock import ManualClock
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.mark import distinct
 from redmeter.keys import Retention, slice_start
-from redmeter.names import REQUESTS, SECONDS, parse_name
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.circumstances import DB_SECONDS, Circumstances, database_time
 from redmeter.reading.comparison import Comparison, ExplainRequest, compare
 from redmeter.reading.explain import WEB, compose, not_compared
 from redmeter.reading.label_events import LabelEvents
+from redmeter.reading.status import MINUTE, Vitals, cause_request, judge, with_sentence
 from redmeter.results import Mark
 from redmeter.testing.recorder import MemoryRecorder
 
@@ -44,6 +48,39 @@ def explained(
         around.database = _database(memory, comparison)
     events = _events(memory, name, comparison, histogram=histogram)
     return compose(comparison, name, events, around, histogram=histogram)
+
+
+def status_of(
+    memory: MemoryRecorder, retention: Retention, histograms: Retention, clock: ManualClock
+) -> Status:
+    """Return whether the last five complete minutes are as usual."""
+    vitals, now = Vitals(), clock.wall()
+    vitals.marks = [Mark(one.time, one.label) for one in distinct(memory.marks)]
+    by_minute: dict[int, list[float]] = {}
+    for width in (MINUTE, BLOCK):
+        if width not in retention:
+            continue
+        for name in (HITS, HITS_FAILED):
+            counts: dict[int, int] = {}
+            for event in memory.events:
+                if event.series == name and event.amount is not None:
+                    start = slice_start(event.time, width)
+                    counts[start] = counts.get(start, 0) + event.amount
+            vitals.counts[name, width] = counts
+    for event in memory.events:
+        if event.observed is not None and parse_name(event.series).base == HITS_SECONDS:
+            by_minute.setdefault(slice_start(event.time, MINUTE), []).append(event.observed)
+    vitals.seconds = {start: _distribution(values) for start, values in by_minute.items()}
+    status = judge(vitals, now)
+    checks = []
+    for check in status.checks:
+        if check.state in ("high", "low"):
+            request = cause_request(check, status)
+            explanation = explained(memory, request, retention, histograms, clock)
+            checks.append(replace(check, causes=explanation.causes))
+        else:
+            checks.append(check)
+    return with_sentence(replace(status, checks=checks), now)
 
 
 def _events(

@@ -1,0 +1,115 @@
+"""status() on a server and in memory: as usual, a failing route, slow requests, too little data."""
+
+import time
+
+import pytest
+
+from redmeter import Meter
+from redmeter.testing import MemoryMeter
+from support.stores import OpenMeter
+
+ROUTES = [f"/{number}" for number in range(6)]
+
+
+@pytest.fixture(params=["store", "memory"])
+def meter(request: pytest.FixtureRequest, open_meter: OpenMeter) -> Meter:
+    """A meter on a server, and one in memory whose clock shows the same time."""
+    if request.param == "store":
+        return open_meter()
+    memory = MemoryMeter()
+    memory.clock.set_wall(time.time())
+    return memory
+
+
+def record(meter: Meter, *, failed: int = 1, seconds: float = 0.1) -> int:
+    """Record two hours of requests; the last six minutes differ. Return the running minute."""
+    now = meter.clock.wall() if isinstance(meter, MemoryMeter) else time.time()
+    end = int(now) // 60 * 60
+    for minute in range(118):
+        at, last = end - (118 - minute) * 60, minute >= 112
+        count = failures = 0
+        for number, route in enumerate(ROUTES):
+            wrong = failed if last and route == "/3" else int((minute + number) % 5 == 0)
+            for status, amount in (("2xx", 160 - wrong + (minute + number) % 9), ("5xx", wrong)):
+                labels = {"route": route, "method": "GET", "status": status}
+                meter.count("http_requests", amount, labels=labels, at=at)
+                count += amount
+            failures += wrong
+        meter.count("hits", count, at=at)
+        meter.count("hits_failed", failures, at=at)
+        for step in range(25):
+            meter.observe("hits_seconds", (seconds if last else 0.1) * (1 + step / 50), at=at)
+    return end
+
+
+def test_usual_minutes_are_as_expected(meter: Meter) -> None:
+    """Each check has its range and its baseline."""
+    end = record(meter)
+    found = meter.status()
+    assert found.state == "usual", found
+    assert (found.until, found.since) in {(end, end - 300), (end + 60, end - 240)}
+    assert [check.measure for check in found.checks] == ["requests", "error rate", "p95"]
+    for check in found.checks:
+        assert check.low is not None
+        assert check.high is not None
+        assert check.value is not None
+        assert check.low <= check.value <= check.high
+        assert check.intervals >= 12
+        assert check.began is None
+    assert found.sentence.startswith("Requests, error rate and p95 response time as expected.")
+    assert "Compared with the " in found.sentence
+
+
+def test_a_failing_route_is_named_with_its_release(meter: Meter) -> None:
+    """The sentence has a part for each noun."""
+    end = record(meter, failed=60)
+    meter.mark("shop 2.4.0", at=end - 400)
+    found = meter.status()
+    assert found.state == "unusual"
+    check = found.checks[1]
+    assert (check.measure, check.state) == ("error rate", "high")
+    assert [(one.label, one.value) for one in check.causes] == [("route", "/3")]
+    assert check.began is not None
+    assert end - 480 <= check.began <= end - 240
+    assert check.mark is not None
+    assert found.sentence.startswith("Error rate ")
+    assert " on /3 (usually 0." in found.sentence
+    assert "since shop 2.4.0, " in found.sentence
+    kinds = {part.kind for part in found.parts}
+    assert {"metric", "value", "group", "usual", "mark", "time", "baseline"} <= kinds
+    assert "".join(part.text for part in found.parts) == found.sentence
+
+
+def test_slow_requests_are_unusual(meter: Meter) -> None:
+    """By the p95; the other measures are as expected."""
+    record(meter, seconds=0.2)
+    found = meter.status()
+    assert [check.state for check in found.checks] == ["usual", "usual", "high"]
+    assert found.sentence.startswith("p95 response time ")
+    assert "Requests and error rate as expected." in found.sentence
+
+
+def test_a_store_without_requests_has_too_little_data(meter: Meter) -> None:
+    """No check is judged, and the sentence gives a reason."""
+    found = meter.status()
+    assert found.state == "unknown"
+    assert all(check.reason for check in found.checks)
+    assert found.sentence.startswith("Not enough data to compare: ")
+
+
+def test_few_requests_are_not_judged_by_their_errors(meter: Meter) -> None:
+    """One failure among three is no error rate."""
+    record(meter)
+    if isinstance(meter, MemoryMeter):
+        meter.clock.advance(600)
+        meter.count("hits", 3, at=meter.clock.wall() - 90)
+        meter.count("hits_failed", 1, at=meter.clock.wall() - 90)
+        check = meter.status().checks[1]
+        assert (check.state, check.value) == ("unknown", 1 / 3)
+        assert "100 are needed" in check.reason
+
+
+def test_a_meter_that_is_off_answers_that_it_is() -> None:
+    """Instead of an error."""
+    with Meter("off") as off:
+        assert off.status().sentence == "Redmeter is off: nothing is recorded."
