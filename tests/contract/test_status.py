@@ -15,17 +15,20 @@ ROUTES = [f"/{number}" for number in range(6)]
 def meter(request: pytest.FixtureRequest, open_meter: OpenMeter) -> Meter:
     """A meter on a server, and one in memory whose clock shows the same time."""
     if request.param == "store":
-        return open_meter()
+        return open_meter(sync=False)
     memory = MemoryMeter()
     memory.clock.set_wall(time.time())
     return memory
 
 
 def record(meter: Meter, *, failed: int = 1, seconds: float = 0.1) -> int:
-    """Record two hours of requests; the last six minutes differ. Return the running minute."""
+    """Record two hours of requests; the last six minutes differ. Return the running minute.
+
+    The running minute is recorded, too: it may be over when the status is read.
+    """
     now = meter.clock.wall() if isinstance(meter, MemoryMeter) else time.time()
     end = int(now) // 60 * 60
-    for minute in range(118):
+    for minute in range(119):
         at, last = end - (118 - minute) * 60, minute >= 112
         count = failures = 0
         for number, route in enumerate(ROUTES):
@@ -39,6 +42,7 @@ def record(meter: Meter, *, failed: int = 1, seconds: float = 0.1) -> int:
         meter.count("hits_failed", failures, at=at)
         for step in range(25):
             meter.observe("hits_seconds", (seconds if last else 0.1) * (1 + step / 50), at=at)
+    assert meter.flush(20)
     return end
 
 
@@ -64,6 +68,7 @@ def test_a_failing_route_is_named_with_its_release(meter: Meter) -> None:
     """The sentence has a part for each noun."""
     end = record(meter, failed=60)
     meter.mark("shop 2.4.0", at=end - 400)
+    assert meter.flush(20)
     found = meter.status()
     assert found.state == "unusual"
     check = found.checks[1]
