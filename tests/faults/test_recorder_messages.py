@@ -40,17 +40,20 @@ def lost(health: RecorderHealth) -> set[Loss]:
 def test_a_batch_of_messages_whose_reply_is_lost_is_stored_once(
     proxy: Proxy, conn: Any, times: int
 ) -> None:
-    """Lists, counts and what is known of patterns."""
+    """Lists, counts, patterns, and groups of exceptions."""
     with Meter(proxy.url, flush_interval=INTERVAL) as meter:
         meter.log("app", "first")
         assert meter.flush(5.0)
         proxy.drop_replies(times)
         for n in range(10):
             meter.log("app", "message %d", n)
+            meter.record_exception(KeyError(n), route="/buy")
         assert meter.flush(10.0)
         health = meter.health()
         assert proxy.dropped == health.retried == times
-        assert (health.recorded, health.stored, lost(health)) == (11, 11, set())
+        assert (health.recorded, health.stored, lost(health)) == (21, 21, set())
+        (group,) = meter.exceptions().groups
+        assert (group.count, group.total, group.routes[0].count) == (10, 10, 10)
     assert counted(conn) == {"first": 1, "message %d": 10}
     assert texts(conn) == [*(f"message {n}" for n in range(9, -1, -1)), "first"]
 
