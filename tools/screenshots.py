@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,9 +37,16 @@ VIEWS = {
     "messages": ("?view=messages", 1280, "light"),
     "counters": ("?view=counters&range=60", 1280, "dark"),
     "health": ("?view=health", 1280, "light"),
+    "route": ("?view=route&name=/checkout&range=60", 1280, "light"),
 }
-#: Those of the README.
-README = {"overview": ("?range=3600", 1280, "light")}
+#: Those of the README and the docs.
+README = {
+    "overview": ("?range=60", 1280, "light"),
+    "overview-dark": ("?range=60", 1280, "dark"),
+    "explain": ("?range=60&since={since}&until={until}&explain=hits", 1280, "light"),
+    "route": ("?view=route&name=/checkout&range=60", 1280, "light"),
+    "narrow": ("?range=60", 390, "light"),
+}
 
 
 @contextmanager
@@ -78,7 +86,8 @@ def take(address: str, folder: Path, views: dict[str, tuple[str, int, str]] = VI
                 device_scale_factor=2 if width < 500 else 1,
             )
             page = context.new_page()
-            page.goto(address + query)
+            until = int(time.time() // 60 - 20) * 60
+            page.goto(address + query.format(since=until - 1_200, until=until))
             page.locator(".waiting").wait_for(state="detached")
             page.wait_for_timeout(1_500)  # charts are drawn
             page.screenshot(path=folder / f"{name}.png", full_page=True)
