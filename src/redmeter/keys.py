@@ -236,6 +236,10 @@ def check_prefix(prefix: str) -> str:
     return prefix
 
 
+#: Name of a family -> whether the listings have it.
+_SHARED = {family.name: family.shared for family in FAMILIES.values()}
+
+
 class Keys:
     """The names of the keys of one store, or of one shard of it.
 
@@ -248,7 +252,7 @@ class Keys:
         self.prefix = check_prefix(prefix)
         #: The beginning of all keys, except for those that start with BARE_OWN.
         self.head = f"{prefix}{{{tag}}}" if tag else prefix
-        self._heads = {family.name: self._head(family) for family in FAMILIES.values()}
+        self._heads = self._make_heads()
         self.known = self._heads["known"]
         self.gauges = self._heads["gauges"]
         self.hists = self._heads["hists"]
@@ -262,9 +266,10 @@ class Keys:
         self.reports = self._heads["reports"]
         self.instances = self._heads["instances"]
 
-    def _head(self, family: Family) -> str:
-        head = self.head if family.shared else self.head or BARE_OWN
-        return f"{head}{family.name}:"
+    def _make_heads(self) -> dict[str, str]:
+        """Return the beginning of the keys of each family."""
+        head, own = self.head, self.head or BARE_OWN
+        return {name: f"{head if shared else own}{name}:" for name, shared in _SHARED.items()}
 
     def key(self, family: str, rest: str = "") -> str:
         """Return a key of a family, e.g. `redmeter:count:60:hits`.

@@ -18,7 +18,7 @@ Pure: no I/O.
 
 from zlib import crc32
 
-from redmeter.families import FAMILIES, Family, owner
+from redmeter.families import FAMILIES, owner
 from redmeter.keys import DEFAULT_PREFIX, Keys
 
 #: Shard -> its tag.
@@ -67,8 +67,9 @@ class ShardedKeys(Keys):
             if not family.rest and family.shard != "first"
         )
 
-    def _head(self, family: Family) -> str:
-        return self.shards[0].key(family.name) if family.shard == "first" else super()._head(family)
+    def _make_heads(self) -> dict[str, str]:
+        first = [family.name for family in FAMILIES.values() if family.shard == "first"]
+        return super()._make_heads() | {name: self.shards[0].key(name) for name in first}
 
     def of(self, text: str) -> Keys:
         """Return the keys of the shard of a series or a logger, by its name."""
