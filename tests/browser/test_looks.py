@@ -99,7 +99,7 @@ def test_everything_can_be_reached_by_the_keyboard(open_page: Open, site: Site) 
     ready(page)
     wanted = page.evaluate(
         """() => [...document.querySelectorAll("a, button, input, select, summary, [tabindex='0']")]
-            .filter(e => !e.disabled && e.tabIndex >= 0 && e.getClientRects().length > 0).length"""
+            .filter(e => !e.disabled && e.tabIndex >= 0 && e.checkVisibility()).length"""
     )
     reached = set()
     for _ in range(wanted + 5):

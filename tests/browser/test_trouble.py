@@ -95,6 +95,9 @@ def test_the_process_that_serves_it_goes_away(
     first.process.finish(signal.SIGINT)
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("Can't reach the server")
+    expect(page.get_by_role("region", name="Status")).to_have_text(
+        "Status unknown: can't reach the server."
+    )
     again = home.start("up", "--port", port[1])
     assert port[1] in again.out(1)
     with contextlib.suppress(TimeoutError):  # it may come back by itself before the click

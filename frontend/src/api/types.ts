@@ -57,3 +57,4 @@ export type Writer = Schemas["Writer"];
 export type ChangedGroup = Schemas["ChangedGroup"];
 export type ExplainAnswer = Schemas["ExplainAnswer"];
 export type Part = Schemas["Part"];
+export type StatusAnswer = Schemas["StatusAnswer"];

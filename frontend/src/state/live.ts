@@ -47,7 +47,12 @@ export interface Fed<T> {
   stale: boolean;
 }
 
-export function useFeed<T extends { now: number; missing: string[] }>(path: string, every: number): Fed<T> {
+/** `reported`: whether the banner and the clock of the page are about this request. */
+export function useFeed<T extends { now: number; missing: string[] }>(
+  path: string,
+  every: number,
+  reported = true,
+): Fed<T> {
   const [known, setKnown] = useState<Known<T>>(() => ({
     data: (memory.get(path) as T | undefined) ?? null,
     path,
@@ -61,14 +66,15 @@ export function useFeed<T extends { now: number; missing: string[] }>(path: stri
     const made = new Feed<T>((next) => {
       if (next.data && !next.failure) remember(next.path, next.data);
       const { failure, retryAt, late } = next;
-      link.value = {
-        failure,
-        retryAt,
-        late,
-        missing: next.data?.missing ?? [],
-        now: next.now ?? next.data?.now ?? link.peek().now,
-        again: () => made.again(),
-      };
+      if (reported)
+        link.value = {
+          failure,
+          retryAt,
+          late,
+          missing: next.data?.missing ?? [],
+          now: next.now ?? next.data?.now ?? link.peek().now,
+          again: () => made.again(),
+        };
       setKnown((before) =>
         next.data === null && before.data ? { ...next, data: before.data, path: before.path } : next,
       );

@@ -28,6 +28,7 @@ import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
 import { referenceLine } from "./reference";
+import { StatusLine } from "./statusline";
 import { Tiles } from "./tiles";
 import { knownSince, trafficLines } from "./trafficlines";
 
@@ -56,6 +57,7 @@ export function Overview() {
   return (
     <>
       <Toolbar title="Overview" ranged />
+      <StatusLine />
       <Gate fed={fed}>{(answer) => <Answer answer={answer} refused={refused} />}</Gate>
     </>
   );

@@ -3,18 +3,27 @@ import type { Part } from "../api/types";
 import { Go } from "../parts/go";
 import { T } from "../parts/text";
 import { set } from "../state/page";
+import type { State } from "../state/url";
 
-export function Sentence({ parts }: { parts: readonly Part[] }) {
+interface Props {
+  parts: readonly Part[];
+  /** The state that explains a metric; without one, it leads to its page. */
+  explain?: (name: string) => Partial<State> | null;
+}
+
+export function Sentence({ parts, explain }: Props) {
   return (
     <>
       {parts.map((part, i) => (
-        <Noun part={part} key={i} />
+        <Noun part={part} key={i} explain={explain ?? none} />
       ))}
     </>
   );
 }
 
-function Noun({ part }: { part: Part }) {
+const none = () => null;
+
+function Noun({ part, explain }: { part: Part; explain: (name: string) => Partial<State> | null }) {
   const { kind, text, name, label, value, time } = part;
   const shown = <T text={text} most={200} />;
   if (kind === "group" && label === "route" && value !== null)
@@ -29,11 +38,13 @@ function Noun({ part }: { part: Part }) {
         {shown}
       </button>
     );
-  if (kind === "metric" && name)
+  if (kind === "metric" && name) {
+    const explained = explain(name);
     return (
-      <Go view="series" more={{ name }}>
+      <Go view={explained ? "overview" : "series"} more={explained ?? { name }}>
         {shown}
       </Go>
     );
+  }
   return kind === "value" ? <b>{shown}</b> : shown;
 }

@@ -1,0 +1,43 @@
+// Is it normal now? One sentence about the last five complete minutes; its nouns are links.
+import { address } from "../api/client";
+import type { StatusAnswer } from "../api/types";
+import { T } from "../parts/text";
+import { link, useFeed } from "../state/live";
+import { Sentence } from "./sentence";
+import { explanationOf } from "./statuslinks";
+
+/** Milliseconds between two requests: the answer changes each minute. */
+const EVERY = 15_000;
+
+const LEVELS = { usual: "ok", unusual: "fail", unknown: "unknown" } as const;
+
+export function StatusLine() {
+  const { data, failure: own } = useFeed<StatusAnswer>(address("status"), EVERY, false);
+  // The overview asks more often, and notices an outage first.
+  const failure = link.value.failure?.passing ? link.value.failure : own;
+  const state = failure ? "unknown" : data?.state;
+  return (
+    <section class={`status-line ${state === "unusual" ? "" : "faint"}`} aria-label="Status">
+      {state && <span class={`dot ${LEVELS[state]}`} aria-hidden="true" />}{" "}
+      {failure ? (
+        <>
+          Status unknown:{" "}
+          {failure.status === 0 ? (
+            "can't reach the server."
+          ) : failure.passing ? (
+            "can't reach the store."
+          ) : (
+            <T text={failure.message} most={300} />
+          )}
+        </>
+      ) : (
+        data && (
+          <>
+            <Sentence parts={data.parts} explain={(name) => explanationOf(data, name)} />
+            {data.missing.length > 0 && " A part of the store is unreachable and not included."}
+          </>
+        )
+      )}
+    </section>
+  );
+}
