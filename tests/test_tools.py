@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 #: The targets that a user may ask for.
 TARGETS = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[1].split()  # type: ignore[index]
-SCRIPTS = (".ci/run", ".ci/smoke", ".ci/installed", "tools/clocks", "tools/matrix", "tools/npm")
+SCRIPTS = (
+    *(".ci/run", ".ci/smoke", ".ci/installed", "tools/clocks", "tools/matrix", "tools/npm"),
+    "tools/tests",
+)
 
 
 def make(*words: str) -> str:
@@ -50,3 +53,9 @@ def test_scripts_parse(script: str) -> None:
     assert bash is not None
     done = subprocess.run([bash, "-n", ROOT / script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """Tests are in no package, so pytest cannot import two files of one name."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
