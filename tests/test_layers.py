@@ -18,7 +18,7 @@ PACKAGE = SRC / "redmeter"
 #: in two parts, since settings and the format are written in terms of names and keys.
 ROWS = (
     {"errors", "types", "results", "losses", "clock", "expressions", "families"},
-    {"names", "keys", "extras"},
+    {"names", "keys", "extras", "verdicts"},
     {"shards"},
     {"settings", "format", "analysis", "formats", "promql"},
     {"store"},

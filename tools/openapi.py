@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from redmeter.analysis import explanation
-from redmeter.dashboard import rows
+from redmeter.dashboard import rows, verdict_rows
 from redmeter.dashboard import schemas as answers
 from redmeter.dashboard.endpoints import ENDPOINTS, Endpoint
 from redmeter.dashboard.parameters import Parameter
@@ -35,6 +35,8 @@ _ABOUT = (
     "Everything that the page shows, as JSON. All is asked by GET and changes nothing. Times are "
     "Unix seconds by the store's clock, durations seconds, shares 0 to 1. null: not known."
 )
+#: The modules of the answers' dataclasses.
+_MODULES = (answers, rows, verdict_rows, explanation)
 
 
 def document() -> dict[str, Any]:
@@ -123,14 +125,14 @@ def _json(text: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     types = [
         each
-        for module in (answers, rows, explanation)
+        for module in _MODULES
         for each in vars(module).values()
         if isinstance(each, type) and each.__module__ == module.__name__
         if each not in (explanation.Explanation, explanation.Status, explanation.Check)
     ]
     adapters: list[Any] = [(each.__name__, "serialization", TypeAdapter(each)) for each in types]
     _, found = TypeAdapter.json_schemas(adapters, ref_template=_SCHEMAS)
-    comments = _comments(answers) | _comments(rows) | _comments(explanation)
+    comments = {key: text for module in _MODULES for key, text in _comments(module).items()}
     for name, base in _BASES.items():
         comments |= {(name, key): text for (of, key), text in comments.items() if of == base}
     documented = {each.__name__: each for each in types}

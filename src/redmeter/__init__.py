@@ -60,6 +60,7 @@ from redmeter.results import (
     Statistics,
     TotalGroup,
 )
+from redmeter.verdicts import Verdict, VerdictMetric, VerdictRow
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import (
@@ -144,6 +145,9 @@ __all__ = [
     "Timer",
     "TotalGroup",
     "UnknownPrecision",
+    "Verdict",
+    "VerdictMetric",
+    "VerdictRow",
     "__version__",
 ]
 

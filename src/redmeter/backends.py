@@ -10,9 +10,10 @@ from math import ceil
 from typing import TypeVar
 
 from redmeter.analysis.explanation import Explanation, Status
+from redmeter.clock import SYSTEM
 from redmeter.format.exception import FINEST
 from redmeter.format.exponential_histogram import Distribution
-from redmeter.keys import Keys
+from redmeter.keys import DEFAULT_HISTOGRAMS, DEFAULT_RETENTION, Keys, Retention
 from redmeter.reading import (
     aggregates,
     distributions,
@@ -34,6 +35,9 @@ from redmeter.reading.names import read_names
 from redmeter.reading.query_results import QueryResult
 from redmeter.reading.selection import GroupKey, name_of
 from redmeter.reading.spread import Summary, summary_of
+from redmeter.reading.verdict import VerdictQuestion, build, find_mark, read_verdict
+from redmeter.reading.verdict_traffic import VerdictData
+from redmeter.reading.verdict_windows import plan
 from redmeter.results import (
     Changes,
     Forecast,
@@ -48,6 +52,7 @@ from redmeter.results import (
 from redmeter.store import Store
 from redmeter.store.query import Query, run
 from redmeter.types import Period, Selector, Top
+from redmeter.verdicts import Verdict
 
 T = TypeVar("T")
 
@@ -104,6 +109,18 @@ class Backend:
 
     def marks(self, since: float | None, until: float | None) -> list[Mark]:
         return []
+
+    def verdict(self, asked: VerdictQuestion) -> Verdict:
+        """Return the verdict about a deploy; there is no mark where nothing is stored.
+
+        Raises:
+            InvalidValue: there is no such mark.
+        """
+        now = SYSTEM.wall()
+        _, moment = find_mark(asked, [], now)
+        kept = Retention(DEFAULT_RETENTION), Retention(DEFAULT_HISTOGRAMS)
+        windows = plan(moment, now, asked.against, asked.precision, *kept)
+        return build(asked, now, [], windows, VerdictData(), ())
 
     def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
         logs.check_limit(limit)
@@ -197,6 +214,9 @@ class StoreBackend(Backend):
 
     def marks(self, since: float | None, until: float | None) -> list[Mark]:
         return marks.read_marks(self._store, since=since, until=until)
+
+    def verdict(self, asked: VerdictQuestion) -> Verdict:
+        return read_verdict(self._store, asked)
 
     def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
         return logs.read_recent(self._store, logger, severity=severity, limit=limit)

@@ -34,6 +34,7 @@ from redmeter.results import (
 )
 from redmeter.store import Store
 from redmeter.types import RANKED_ROWS, Period, Selector, Top
+from redmeter.verdicts import Verdict
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import Explanation, Status
@@ -430,6 +431,46 @@ class Queries:
         first, last = _time(since), _time(until)
         check_times(first, last)
         return self._backend.marks(first, last)
+
+    def verdict(
+        self,
+        mark: str | None = None,
+        *,
+        since: Time | None = None,
+        against: str = "previous",
+        precision: int | str | None = None,
+    ) -> Verdict:
+        """Return whether a deploy made requests fail more often, or slower.
+
+        All requests and each route are compared with before: error rate and p95, each with the test
+        that was used. Traffic is reported, not judged. Verdicts are made at fixed looks, 5, 15 and
+        60 minutes after the interval that contains the mark; the newest complete one is returned.
+        A deploy without effect is called worse in at most 5 of 100 cases, over all looks and
+        routes.
+
+        Args:
+            mark: the label of a mark; the newest one if neither it nor `since` is given.
+            since: the moment of a deploy that has no mark; see series().
+            against: "previous" (right before), "yesterday" or "last-week" (the same time of day).
+            precision: interval width; default one minute, and one hour for another day.
+
+        Returns:
+            A Verdict. Its `verdict` is "worse", "better", "same", "too little data", or "not kept":
+            the baseline is not kept at this precision, and `not_kept` has how far back it reaches.
+
+        Raises:
+            InvalidValue: there is no such mark, or an argument cannot be used.
+            UnknownPrecision: the store does not keep this precision.
+            StoreError: the store is unreachable or refuses.
+        """
+        if mark is not None:
+            _check_text("the label of a mark", mark)
+        moment = _time(since)
+        check_times(moment)
+        width = None if precision is None else _seconds(precision)
+        from redmeter.reading.verdict import question
+
+        return self._backend.verdict(question(mark, moment, against, width))
 
     def recent(
         self, logger: str, *, severity: int | str | None = None, limit: int = 100

@@ -32,6 +32,7 @@ COMMANDS = [
         "logs",
         "errors",
         "mark",
+        "verdict",
         "alerts",
     ),
     *("clean", "retention", "doctor", "migrate"),

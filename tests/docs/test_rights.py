@@ -346,7 +346,7 @@ def test_the_doctor_says_more_where_it_may_ask_for_settings(any_server: Server, 
 COMMANDS = {
     "reader": (
         *("names", "series hits -p 1min", "top http_requests --by status -p 1min", "logs shop"),
-        *("summary cart_value -p 1min", "forecast hits -p 1s", "logs", "mark --list"),
+        *("summary cart_value -p 1min", "forecast hits -p 1s", "logs", "mark --list", "verdict"),
     ),
     "writer": ("mark v2", "retention 60=60", "replay access.log"),
     "cleaner": ("mark --remove v1", "clean --forget hits", "clean --forget-logger shop", "clean"),

@@ -33,6 +33,7 @@ PATHS = (
     *("/api/summary?name=took&over_time=1", "/api/top?name=http_requests&by=route"),
     *("/api/top?name=took&order=p95", "/api/messages", "/api/messages?logger=shop"),
     "/api/forecast?name=hits",
+    "/api/verdict",
 )
 CALLS = (
     *(("doctor",), ("series", "hits"), ("names",), ("names", "--kind", "gauges"), ("retention",)),

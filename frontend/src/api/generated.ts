@@ -153,6 +153,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/verdict": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a deploy made requests fail more often, or slower */
+        get: operations["verdict"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/pages": {
         parameters: {
             query?: never;
@@ -874,6 +891,16 @@ export interface components {
             /** @description How many match, of which these are the first. */
             total: number;
         };
+        /** @description A baseline that is not kept at this precision. */
+        NotKept: {
+            /** @enum {string} */
+            of: "counters" | "histograms";
+            /** @description Start of the least baseline, and of the oldest interval that is kept. */
+            since: number;
+            oldest: number;
+            /** @description The command that keeps as much from now on; "" if no retention does. */
+            command: string;
+        };
         /** @description The five numbers, each against the window before. */
         Numbers: {
             hits: components["schemas"]["Hits"];
@@ -1150,6 +1177,126 @@ export interface components {
             complete: boolean;
             left_out: (string | null)[];
             intervals: number;
+        };
+        /** @description The fields of /api/verdict. */
+        Verdict: {
+            /** @enum {string} */
+            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            /** @description One sentence. */
+            reason: string;
+            mark: components["schemas"]["Mark"] | null;
+            /** @description The moment of the deploy. */
+            since: number;
+            /** @enum {string} */
+            against: "previous" | "yesterday" | "last-week";
+            /** @description Width of the intervals that were compared, seconds. */
+            precision: number;
+            /** @description Fixed looks, seconds after the interval of the mark; the newest complete one; and when the next one is complete. */
+            looks: number[];
+            look: number | null;
+            next_look: number | null;
+            after: components["schemas"]["VerdictWindow"] | null;
+            before: components["schemas"]["VerdictWindow"] | null;
+            not_kept: components["schemas"]["NotKept"] | null;
+            /** @description The error budget of all looks, and the number of tests of this one. */
+            level: number;
+            tests: number;
+            overall: components["schemas"]["VerdictRow"] | null;
+            routes: components["schemas"]["VerdictRow"][];
+            /** @description How many routes there are, of which these are the busiest. */
+            routes_of: number;
+            patterns: components["schemas"]["VerdictPatterns"];
+            /** @description Other marks within both windows. */
+            marks: components["schemas"]["Mark"][];
+        };
+        /** @description /api/verdict. */
+        VerdictAnswer: {
+            now: number;
+            missing: string[];
+            /** @enum {string} */
+            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            reason: string;
+            mark: components["schemas"]["Mark"] | null;
+            since: number;
+            /** @enum {string} */
+            against: "previous" | "yesterday" | "last-week";
+            precision: number;
+            looks: number[];
+            look: number | null;
+            next_look: number | null;
+            after: components["schemas"]["VerdictWindow"] | null;
+            before: components["schemas"]["VerdictWindow"] | null;
+            not_kept: components["schemas"]["NotKept"] | null;
+            level: number;
+            tests: number;
+            overall: components["schemas"]["VerdictRow"] | null;
+            routes: components["schemas"]["VerdictRow"][];
+            routes_of: number;
+            patterns: components["schemas"]["VerdictPatterns"];
+            marks: components["schemas"]["Mark"][];
+        };
+        /** @description The error rate or p95 after a deploy, compared with before. */
+        VerdictMetric: {
+            /** @enum {string} */
+            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            /** @description Error rate, 0 to 1, or p95, seconds. */
+            after: number | null;
+            before: number | null;
+            /** @description null if it was 0 before. */
+            ratio: number | null;
+            difference: number | null;
+            /** @description 95 % confidence interval of the ratio. */
+            low: number | null;
+            high: number | null;
+            /** @description One-sided, in the direction of the change; and adjusted for the number of tests. null if it was not tested. */
+            p: number | null;
+            p_adjusted: number | null;
+            /** @description The test, in words. */
+            test: string;
+            /** @description Why there is no judgment, or why a significant change is called the same. */
+            reason: string;
+        };
+        /** @description A log pattern that is new or vanished. */
+        VerdictPattern: {
+            logger: string;
+            severity: string;
+            pattern: string;
+            /** @description Messages in the last two hours. */
+            count: number;
+            first: number | null;
+            last: number | null;
+            sample: string;
+        };
+        /** @description Changes of log patterns. */
+        VerdictPatterns: {
+            /** @description false if the deploy is more than two hours ago. */
+            kept: boolean;
+            new: components["schemas"]["VerdictPattern"][];
+            vanished: components["schemas"]["VerdictPattern"][];
+        };
+        /** @description A route after a deploy, compared with before. */
+        VerdictRow: {
+            /** @description null for all requests. */
+            route: string | null;
+            /** @enum {string} */
+            verdict: "worse" | "better" | "same" | "too little data" | "not kept";
+            requests: components["schemas"]["VerdictTraffic"];
+            error_rate: components["schemas"]["VerdictMetric"];
+            p95: components["schemas"]["VerdictMetric"];
+        };
+        /** @description Requests after a deploy and before; never judged. */
+        VerdictTraffic: {
+            after: number;
+            before: number;
+            after_per_second: number;
+            before_per_second: number;
+            /** @description The ratio of the rates; null if there were none before. */
+            ratio: number | null;
+        };
+        /** @description A window of time: [since, until). */
+        VerdictWindow: {
+            since: number;
+            until: number;
         };
         /** @description The window of an answer: [start, end). */
         Window: {
@@ -1913,6 +2060,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MarksAnswer"];
+                };
+            };
+            /** @description A parameter cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks has not said who that is. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The query is too long. */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The Host header names somebody else. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store is away; Retry-After says when to ask again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    verdict: {
+        parameters: {
+            query?: {
+                /** @description Label of a mark; without it and `since`, the newest mark. */
+                mark?: string;
+                /** @description The moment of the deploy, Unix seconds, without a mark. */
+                since?: number;
+                /** @description The baseline: right before, or the same time of another day. */
+                against?: "previous" | "yesterday" | "last-week";
+                /** @description Width of an interval, seconds; default 60, and 3600 for another day. */
+                precision?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerdictAnswer"];
                 };
             };
             /** @description A parameter cannot be used. */

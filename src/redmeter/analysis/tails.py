@@ -1,16 +1,20 @@
-"""Tails of distributions: how likely a count is by chance.
+"""Tails of distributions: how likely a count is by chance, and quantiles of Student's t.
 
 Source: Abramowitz and Stegun, 26.5.8; the continued fraction is evaluated by Lentz's method, as in
 Press et al., "Numerical Recipes", 6.4.
 """
 
 import math
+from statistics import NormalDist
 from typing import Final
 
 #: Terms of the continued fraction at most, and the relative change at which it ends.
 _TERMS: Final = 10_000
 _PRECISION: Final = 1e-14
 _TINY: Final = 1e-300
+#: Lower probabilities count as this.
+_LEAST: Final = 1e-290
+_NORMAL: Final = NormalDist()
 
 
 def incomplete_beta(x: float, a: float, b: float) -> float:
@@ -64,3 +68,45 @@ def chance(after: float, before: float, share: float) -> float:
     more = incomplete_beta(share, after, before + 1.0) if after > 0 else 1.0
     fewer = incomplete_beta(1.0 - share, before, after + 1.0) if before > 0 else 1.0
     return min(1.0, 2.0 * min(more, fewer))
+
+
+def binomial_tail(count: float, of: float, share: float) -> float:
+    """Return the probability of at least `count` of `of` events, each with probability `share`.
+
+    The numbers need not be whole.
+    """
+    return incomplete_beta(share, count, max(of - count, 0.0) + 1.0) if count > 0 else 1.0
+
+
+def student_tail(t: float, freedom: float) -> float:
+    """Return the probability that Student's t is at least `t`."""
+    if math.isinf(t):
+        return float(t < 0)
+    half = incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
+    return half if t >= 0 else 1.0 - half
+
+
+def student_quantile(tail: float, freedom: float) -> float:
+    """Return the t that Student's t reaches with the probability `tail`, 0 < tail <= 0.5."""
+    low, high = 0.0, 2.0
+    while student_tail(high, freedom) > tail:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_tail(middle, freedom) > tail else (low, middle)
+    return (low + high) / 2
+
+
+def normal_quantile(tail: float) -> float:
+    """Return the z that a standard normal value reaches with the probability `tail`."""
+    if tail >= 1.0:
+        return -math.inf
+    if tail > 1e-15:
+        return -_NORMAL.inv_cdf(tail)
+    # By the expansion of the tail (Abramowitz and Stegun, 26.2.12), with Newton's method.
+    logarithm = math.log(max(tail, _LEAST))
+    z = math.sqrt(-2.0 * logarithm)
+    for _ in range(5):
+        excess = z * z / 2 + math.log(z * math.sqrt(2 * math.pi)) + math.log1p(1 / (z * z))
+        z -= (excess + logarithm) / (z + 1 / z)
+    return z

@@ -4,6 +4,7 @@
     series.py    names, series                        forecast.py  summary.py  top.py  logs.py
     up.py        up, stop                             lock.py      which process `up` is
     marks.py     mark                                 maintenance.py  clean, retention, doctor
+    verdict.py   verdict
     replay.py    replay                               demo.py      demo
     migrate.py   migrate
     failure.py   how errors become messages, exit codes and JSON
@@ -14,7 +15,8 @@ Without its packages, which the extra `standard` brings, it prints the command t
 Exit codes: 0 done, also where Ctrl-C is the way to end it (up, demo, --daemon, --follow,
 --watch), and where nothing failed (top --failing) or was logged (logs) · 1 not found, no hit in
 what was replayed, or doctor found something that fails · 2 wrong usage or input · 3 the store
-cannot be used · 130 interrupted by Ctrl-C.
+cannot be used · 130 interrupted by Ctrl-C. verdict has its own: 1 worse and only then, 3 too little
+data, 4 the store cannot be used, 70 a bug.
 """
 
 import sys

@@ -32,7 +32,7 @@ from redmeter.store.retry import unready_reason
 #: In the order in which one meets them; help lists them so.
 _ORDER = (
     *("demo", "up", "stop", "replay", "status", "series", "summary", "explain", "forecast"),
-    *("top", "query", "names", "logs", "errors", "mark", "alerts", "clean", "retention"),
+    *("top", "query", "names", "logs", "errors", "mark", "verdict", "alerts", "clean", "retention"),
     *("doctor", "migrate"),
 )
 

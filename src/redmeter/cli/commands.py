@@ -17,4 +17,5 @@ from redmeter.cli import (  # noqa: F401
     summary,
     top,
     up,
+    verdict,
 )

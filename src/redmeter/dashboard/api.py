@@ -30,6 +30,7 @@ _HANDLERS: dict[str, Callable[[Store, Values], Answer]] = {
     "/api/exception": handlers.exception,
     "/api/forecast": handlers.forecast,
     "/api/pages": handlers.pages,
+    "/api/verdict": handlers.verdict,
     "/api/detail": handlers.detail,
     "/api/explain": diagnoses.explain,
     "/api/status": diagnoses.status,

@@ -18,6 +18,7 @@ from redmeter.dashboard.parameters import (
     INTERVALS,
     LABEL,
     LOGGER,
+    MARK,
     MOMENT,
     NAME,
     ORDER,
@@ -34,6 +35,7 @@ from redmeter.dashboard.parameters import (
 )
 from redmeter.errors import InvalidName, InvalidValue, shown
 from redmeter.reading.error_groups import DEFAULT_LIMIT, MAX_LIMIT, SORTS
+from redmeter.reading.verdict_windows import AGAINST
 from redmeter.types import MAX_RANKED_ROWS, RANKED_INTERVALS, RANKED_ROWS
 
 #: Most names of one request: of series, of summaries, and on the overview.
@@ -223,6 +225,26 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             Parameter("since", MOMENT, "Start, Unix seconds."),
             Parameter("until", MOMENT, "End, Unix seconds."),
+        ),
+    ),
+    Endpoint(
+        "/api/verdict",
+        "Whether a deploy made requests fail more often, or slower",
+        schemas.VerdictAnswer,
+        (
+            Parameter("mark", MARK, "Label of a mark; without it and `since`, the newest mark."),
+            Parameter("since", MOMENT, "The moment of the deploy, Unix seconds, without a mark."),
+            Parameter(
+                "against",
+                choice(*AGAINST),
+                "The baseline: right before, or the same time of another day.",
+                "previous",
+            ),
+            Parameter(
+                "precision",
+                WIDTH,
+                "Width of an interval, seconds; default 60, and 3600 for another day.",
+            ),
         ),
     ),
     Endpoint(

@@ -29,6 +29,7 @@ from redmeter.reading.rowrankings import RankingKey, RowRankings
 from redmeter.reading.rows import Row
 from redmeter.reading.samples import window
 from redmeter.reading.top import top as rank
+from redmeter.reading.verdict import question, read_verdict_now
 from redmeter.reading.windows import Frame, histogram_window, span_of, whole_window
 from redmeter.store import Store
 from redmeter.store.query import Query, run, together
@@ -228,6 +229,15 @@ def forecast(store: Store, values: Values) -> schemas.ForecastAnswer:
     view, found = run(store, lambda _: read_forecast(store.keys, selector, precision))
     missing = store.skipped()
     return convert(schemas.ForecastAnswer, found, now=view.now, missing=missing, name=name)
+
+
+def verdict(store: Store, values: Values) -> schemas.VerdictAnswer:
+    """Answer /api/verdict."""
+    if values["mark"] is not None and values["since"] is not None:
+        raise _together("mark and since are two ways to name a deploy", "give one of them")
+    query = question(values["mark"], values["since"], values["against"], values["precision"])
+    now, answer = read_verdict_now(store, query)
+    return convert(schemas.VerdictAnswer, answer, now=now, missing=store.skipped())
 
 
 def _frame(store: Store, values: Values) -> Frame:

@@ -146,6 +146,7 @@ PAIR = Kind(
 SWITCH = Kind(_switch, {"type": "integer", "enum": [0, 1]}, "give 0 or 1")
 WIDTH = whole(1, MAX_PRECISION, "a whole number of seconds")
 MOMENT = number(0, MAX_MOMENT, "Unix seconds")
+MARK = text(1, MAX_BYTES, "give the label of a mark")
 LOGGER = Kind(
     check_logger,
     {"type": "string", "minLength": 1, "maxLength": MAX_BYTES},

@@ -35,6 +35,7 @@ from redmeter.dashboard.rows import (
     Window,
     Writer,
 )
+from redmeter.dashboard.verdict_rows import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +145,11 @@ class MarksAnswer(Answer):
     """/api/marks."""
 
     marks: list[Mark]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictAnswer(Verdict, Answer):
+    """/api/verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)

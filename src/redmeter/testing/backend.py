@@ -40,6 +40,8 @@ from redmeter.reading.selection import (
     split,
 )
 from redmeter.reading.spread import Summary
+from redmeter.reading.verdict import VerdictQuestion, build, find_mark
+from redmeter.reading.verdict_windows import plan
 from redmeter.results import (
     Changes,
     Frequency,
@@ -61,9 +63,11 @@ from redmeter.testing.readings import (
     sources,
     stored_group,
     summed,
+    traffic,
 )
 from redmeter.testing.recorder import MemoryRecorder
 from redmeter.types import Period, Selector, Top
+from redmeter.verdicts import Verdict
 
 
 class MemoryBackend(Backend):
@@ -176,6 +180,15 @@ class MemoryBackend(Backend):
         first, last = -math.inf if since is None else since, math.inf if until is None else until
         found = distinct(self._memory.marks)
         return [Mark(one.time, one.label) for one in found if first <= one.time <= last]
+
+    def verdict(self, asked: VerdictQuestion) -> Verdict:
+        now, marks = self._clock.wall(), self.marks(None, None)
+        _, moment = find_mark(asked, marks, now)
+        kept = self._retention, self._histograms
+        windows = plan(moment, now, asked.against, asked.precision, *kept)
+        data = traffic(self._memory.events, asked.precision)
+        patterns = frequencies(self._memory.messages, now, sliding=True)
+        return build(asked, now, marks, windows, data, patterns)
 
     def recent(self, logger: str, severity: str | None, limit: int) -> list[Message]:
         check_limit(limit)

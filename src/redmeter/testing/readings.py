@@ -8,11 +8,13 @@ from redmeter.format.exception import Details, Occurrences
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.moments import Sums
 from redmeter.keys import HOUR, STEP, slice_start
+from redmeter.names import HITS, HITS_FAILED, HITS_SECONDS, REQUESTS, SECONDS, parse_name
 from redmeter.reading.error_groups import ErrorWindow, StoredGroup, shares_of
 from redmeter.reading.label_sets import has_labels
 from redmeter.reading.log_counts import ordered
 from redmeter.reading.ranking import Order, grouped_sums, rank_values
 from redmeter.reading.spread import Summary, summary_of
+from redmeter.reading.verdict_traffic import VerdictData
 from redmeter.recording.exceptions import Found
 from redmeter.results import Frequency, HourlyStats, LogSource, Message, Ranking, Statistics
 from redmeter.testing.recorder import Event, Logged
@@ -55,6 +57,25 @@ def _merged(parts: Iterable[Distribution]) -> Distribution:
     for part in parts:
         whole.merge(part)
     return whole
+
+
+def traffic(events: Iterable[Event], precision: int) -> VerdictData:
+    """Return the requests that a deploy verdict compares."""
+    counts: dict[str, dict[int, int]] = {}
+    values: dict[str, dict[int, list[float]]] = {}
+    for event in events:
+        base, at = parse_name(event.series).base, slice_start(event.time, precision)
+        if base in (HITS, HITS_FAILED, REQUESTS) and event.amount is not None:
+            mine = counts.setdefault(event.series, {})
+            mine[at] = mine.get(at, 0) + event.amount
+        if base in (HITS_SECONDS, SECONDS) and event.observed is not None:
+            values.setdefault(event.series, {}).setdefault(at, []).append(event.observed)
+    data = VerdictData(dict(counts))
+    for name, by_start in values.items():
+        data.times[name] = spread = {at: Distribution() for at in by_start}
+        for at, some in by_start.items():
+            spread[at].add_all(some)
+    return data
 
 
 def by_the_hour(events: Sequence[Event], series: str, now: float) -> Statistics:

@@ -1,0 +1,104 @@
+"""verdict: its exit codes, by which a pipeline rolls back or not."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from redmeter import Meter
+from redmeter.cli import verdict as module
+from support.deploys import record_deploy
+from support.servers import Server
+
+Run = Any
+
+
+def fill(server: Server, **options: Any) -> None:
+    """Record a deploy 400 seconds ago."""
+    with Meter(server.url) as meter:
+        record_deploy(meter, time.time() - 400, **options)
+        assert meter.flush(30)
+
+
+def test_a_worse_deploy_is_exit_code_1(redmeter: Run, server: Server) -> None:
+    """The reason, a row for each route, and the same as JSON."""
+    fill(server, worse="/cart")
+    done = redmeter("verdict", "v2")
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[0].startswith("worse: ")
+    assert " of /cart: " in lines[0]
+    assert lines[1] == "5min after v2, against previous · by 1min"
+    assert lines[3].startswith("ROUTE\tVERDICT\tREQUESTS/s\tBEFORE\tERRORS")
+    assert lines[4].startswith("(all)\tworse\t")
+    assert lines[5].startswith("/cart\tworse\t")
+    assert lines[6].startswith("/\tsame\t")
+    told = redmeter("verdict", "--json")
+    found = json.loads(told.out)
+    assert told.code == 1
+    assert (found["verdict"], found["mark"]["label"]) == ("worse", "v2")
+    assert found["routes"][0]["p95"]["verdict"] == "worse"
+    assert found["before"]["until"] < found["since"] < found["after"]["since"]
+
+
+def test_a_deploy_without_effect_is_exit_code_0(redmeter: Run, server: Server) -> None:
+    """Nothing to roll back."""
+    fill(server)
+    done = redmeter("verdict", "v2")
+    assert (done.code, done.out.splitlines()[0].partition(":")[0]) == (0, "same")
+
+
+@pytest.mark.parametrize("ago", [10, 3 * 3600])
+def test_too_little_data_and_no_baseline_are_exit_code_3(
+    redmeter: Run, meter: Meter, ago: int
+) -> None:
+    """A deploy of just now, and one of which no minutes are kept."""
+    meter.count("hits")
+    done = redmeter("verdict", "--since", str(time.time() - ago))
+    assert done.code == 3
+    assert done.out.startswith(("too little data: ", "not kept: "))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["v9"],
+        [],
+        ["v9", "--since", "1"],
+        ["--since", "soon"],
+        ["--since", "1", "--against", "tomorrow"],
+        ["--since", "1", "-p", "x"],
+        ["--since", "1", "-p", "7"],
+        ["--no-such-option"],
+    ],
+)
+def test_wrong_usage_and_a_missing_mark_are_exit_code_2(redmeter: Run, words: list[str]) -> None:
+    """Never 1."""
+    done = redmeter("verdict", *words)
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
+def test_an_unreachable_store_is_exit_code_4(
+    redmeter: Run, server: Server, json_option: list[str]
+) -> None:
+    """So it never causes a rollback; nor does a store that cannot be found."""
+    url = "redis://127.0.0.1:1/0"
+    assert redmeter("verdict", "v2", "--url", url, *json_option).code == 4
+    assert redmeter("verdict", "v2", "--url", "embedded:///no/such/place").code == 4
+    wrong = f"redis://nobody:wrong@127.0.0.1:{server.port}/0"
+    assert redmeter("verdict", "v2", "--url", wrong).code == 4
+
+
+def test_a_bug_is_exit_code_70(redmeter: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python itself would end with 1, which means worse."""
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module, "read_verdict", fail)
+    done = redmeter("verdict", "--since", "1")
+    assert done.code == 70
+    assert "ZeroDivisionError" in done.err
