@@ -32,6 +32,7 @@ import migrate  # noqa: E402
 import observing  # noqa: E402
 import recording  # noqa: E402
 import totals  # noqa: E402
+import verdict  # noqa: E402
 import web  # noqa: E402
 import web_memory  # noqa: E402
 import web_wsgi  # noqa: E402
@@ -156,6 +157,7 @@ ROWS = {
     **dashboard.ROWS,
     **clustering.ROWS,
     **migrate.ROWS,
+    **verdict.ROWS,
 }
 
 

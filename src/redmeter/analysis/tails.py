@@ -5,6 +5,7 @@ Press et al., "Numerical Recipes", 6.4.
 """
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
@@ -86,6 +87,7 @@ def student_tail(t: float, freedom: float) -> float:
     return half if t >= 0 else 1.0 - half
 
 
+@lru_cache(1024)
 def student_quantile(tail: float, freedom: float) -> float:
     """Return the t that Student's t reaches with the probability `tail`, 0 < tail <= 0.5."""
     low, high = 0.0, 2.0

@@ -117,8 +117,10 @@ def _of_route(
     return traffic
 
 
-def _buckets(values: Sequence[Distribution]) -> dict[int, int]:
+def _buckets(values: Sequence[Distribution]) -> Mapping[int, int]:
     """Return the buckets of values; those that are not positive are below all others."""
+    if len(values) == 1 and not values[0].zeros and not values[0].negative:
+        return values[0].positive
     buckets = percentiles.merged([one.positive for one in values])
     others = sum(one.count for one in values) - sum(buckets.values())
     return buckets | {LOWEST - 1: others} if others else buckets
