@@ -11,6 +11,8 @@ import { KeyHelp } from "./parts/keyhelp";
 import { announced } from "./state/announce";
 import { health, kept, set, state, store, TITLES } from "./state/page";
 import { Counters } from "./views/counters";
+import { ExceptionPage } from "./views/exception";
+import { Exceptions } from "./views/exceptions";
 import { Health } from "./views/health";
 import { Messages } from "./views/messages";
 import { Overview } from "./views/overview";
@@ -26,13 +28,15 @@ const VIEWS = {
   series: SeriesPage,
   pages: Pages,
   route: RoutePage,
+  exceptions: Exceptions,
+  exception: ExceptionPage,
   messages: Messages,
   counters: Counters,
   health: Health,
 };
 
 /** Views that are about one thing each. */
-const NAMED = new Set(["series", "route"]);
+const NAMED = new Set(["series", "route", "exception"]);
 
 /** What the bar shows comes with the overview; elsewhere it is asked for, rarely. */
 function useStore(needed: boolean): void {
@@ -82,7 +86,7 @@ export function App() {
     if (!first.current && document.activeElement === document.body)
       document.querySelector("h1")?.focus({ preventScroll: true });
     first.current = false;
-    document.title = `${NAMED.has(view) && name ? plain(name, 80) : TITLES[view]} · Redmeter`;
+    document.title = `${NAMED.has(view) && name && view !== "exception" ? plain(name, 80) : TITLES[view]} · Redmeter`;
   }, [view, name]);
   useEffect(() => {
     const known = nearest(kept.value, range);

@@ -58,3 +58,7 @@ export type ChangedGroup = Schemas["ChangedGroup"];
 export type ExplainAnswer = Schemas["ExplainAnswer"];
 export type Part = Schemas["Part"];
 export type StatusAnswer = Schemas["StatusAnswer"];
+export type ErrorGroup = Schemas["ErrorGroup"];
+export type ErrorShare = Schemas["ErrorShare"];
+export type ExceptionAnswer = Schemas["ExceptionAnswer"];
+export type ExceptionsAnswer = Schemas["ExceptionsAnswer"];

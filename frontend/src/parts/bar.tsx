@@ -1,12 +1,16 @@
 // The bar on top: where one is, where one can go, which store this is, and how the page looks.
+import { address } from "../api/client";
+import type { ExceptionsAnswer } from "../api/types";
 import { health, setTheme, set, state, store, TITLES } from "../state/page";
 import type { Theme } from "../state/url";
 import { BEHIND } from "../lib/store";
-import { link } from "../state/live";
+import { link, useFeed } from "../state/live";
 import { T } from "./text";
 import { Go } from "./go";
 
-const VIEWS = ["overview", "pages", "messages", "counters", "health"] as const;
+const VIEWS = ["overview", "pages", "exceptions", "messages", "counters", "health"] as const;
+/** Milliseconds between two looks at whether there are exceptions. */
+const EVERY = 60_000;
 const LEVELS = { ok: "healthy", warn: "with warnings", fail: "broken" } as const;
 const THEMES: Record<Theme, { next: Theme; icon: string; text: string }> = {
   system: { next: "light", text: "as the system", icon: "M3 4h14v9H3zM7 17h6M10 13v4" },
@@ -23,7 +27,11 @@ export function Bar() {
   const look = THEMES[theme];
   const lost = link.value.failure?.passing ?? false;
   const level = lost ? undefined : health.value?.level;
-  const at = view === "series" ? "counters" : view === "route" ? "pages" : view;
+  const at =
+    view === "series" ? "counters" : view === "route" ? "pages" : view === "exception" ? "exceptions" : view;
+  const path = address("exceptions", { since: 1, precision: 86_400, limit: 1 });
+  const { data: exceptions } = useFeed<ExceptionsAnswer>(path, EVERY, false);
+  const views = VIEWS.filter((each) => each !== "exceptions" || each === at || (exceptions?.groups ?? 0) > 0);
   return (
     <header class="bar">
       <Go view="overview" class="brand" label="Redmeter, overview">
@@ -42,7 +50,7 @@ export function Bar() {
       </Go>
       <nav aria-label="Views">
         <ul>
-          {VIEWS.map((each) => (
+          {views.map((each) => (
             <li key={each}>
               <Go view={each} current={each === at}>
                 {TITLES[each]}

@@ -73,6 +73,8 @@ export const TITLES: Record<View, string> = {
   series: "Metric",
   pages: "Routes",
   route: "Route",
+  exceptions: "Exceptions",
+  exception: "Exception",
   messages: "Messages",
   counters: "Metrics",
   health: "Health",

@@ -3,7 +3,17 @@
 // what makes no sense is as usual.
 import type { Clock } from "../lib/time";
 
-export const VIEWS = ["overview", "series", "pages", "route", "messages", "counters", "health"] as const;
+export const VIEWS = [
+  "overview",
+  "series",
+  "pages",
+  "route",
+  "exceptions",
+  "exception",
+  "messages",
+  "counters",
+  "health",
+] as const;
 export type View = (typeof VIEWS)[number];
 export const AGAINST = ["", "yesterday", "last-week"] as const;
 export type Against = (typeof AGAINST)[number];
@@ -82,6 +92,13 @@ function whole(value: string | null, low: number, high: number): number | null {
   return number >= low && number <= high ? number : null;
 }
 
+/** The view; without a name, the list that it belongs to. */
+function listed(view: View, name: string, named: boolean): View {
+  if (view === "series" && !name) return "counters";
+  if (view === "exception" && !name) return "exceptions";
+  return view === "route" && !named ? "pages" : view;
+}
+
 export function parse(query: string): State {
   const from = new URLSearchParams(query);
   const text = (key: string) => (from.get(key) ?? "").slice(0, LONGEST);
@@ -96,7 +113,7 @@ export function parse(query: string): State {
   const name = text("name");
   const view = one(from.get("view"), VIEWS, USUAL.view);
   return {
-    view: view === "series" && !name ? "counters" : view === "route" && !from.has("name") ? "pages" : view,
+    view: listed(view, name, from.has("name")),
     range: whole(from.get("range"), 1, 31_622_400) ?? USUAL.range,
     paused: from.get("paused") === "1",
     clock: one(from.get("clock"), ["local", "utc"] as const, USUAL.clock),

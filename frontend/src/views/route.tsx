@@ -1,6 +1,6 @@
 // The page of one route: its requests by status class, its response times, and where its time goes.
 import { address } from "../api/client";
-import type { PagesAnswer, SeriesAnswer, SummaryAnswer } from "../api/types";
+import type { ExceptionsAnswer, PagesAnswer, SeriesAnswer, SummaryAnswer } from "../api/types";
 import { ChartGroup } from "../chart/group";
 import type { Line } from "../chart/lines";
 import { durationLabel, pollEvery } from "../lib/ranges";
@@ -14,6 +14,7 @@ import { T } from "../parts/text";
 import { Toolbar } from "../parts/toolbar";
 import { useFeed } from "../state/live";
 import { frame, state } from "../state/page";
+import { ExceptionList } from "./exceptionlist";
 import { patternOfLabel } from "./pagetable";
 import { latencyLines, statusLines, shares } from "./routelines";
 
@@ -58,6 +59,20 @@ export function RoutePage() {
     address("summary", { name: "http_request_db_seconds", label, precision: width, ...histograms }),
     every,
   );
+  const { since, until } = frame();
+  const { data: failed } = useFeed<ExceptionsAnswer>(
+    address("exceptions", { route: name, since, until, limit: 10 }),
+    Math.max(every, 10_000),
+    false,
+  );
+  const exceptions = failed && failed.rows.length > 0 && (
+    <Card
+      title="Exceptions"
+      about={`${number(failed.count)} in ${number(failed.groups)} ${failed.groups === 1 ? "group" : "groups"}${frame().since === null ? ", in the last 24 h" : ""}`}
+    >
+      <ExceptionList rows={failed.rows} now={failed.now} />
+    </Card>
+  );
   return (
     <>
       <Toolbar title={<T text={name || "(no route)"} most={160} />} ranged>
@@ -72,11 +87,14 @@ export function RoutePage() {
           ];
           if (!row)
             return (
-              <Card title="Requests">
-                <Empty title="No request of this route in this window">
-                  Choose a wider range, or another route.
-                </Empty>
-              </Card>
+              <>
+                <Card title="Requests">
+                  <Empty title="No request of this route in this window">
+                    Choose a wider range, or another route.
+                  </Empty>
+                </Card>
+                {exceptions}
+              </>
             );
           const whole = response.data?.summaries[0];
           return (
@@ -129,6 +147,7 @@ export function RoutePage() {
                   by={durationLabel(width)}
                 />
               )}
+              {exceptions}
             </>
           );
         }}

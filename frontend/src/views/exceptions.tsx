@@ -1,0 +1,71 @@
+// Exceptions of the last 24 hours, or of the zoom: in groups by type and place.
+import { address } from "../api/client";
+import type { ExceptionsAnswer } from "../api/types";
+import { durationLabel } from "../lib/ranges";
+import { number } from "../lib/units";
+import { Card } from "../parts/card";
+import { Choice } from "../parts/choice";
+import { Empty } from "../parts/empty";
+import { Gate } from "../parts/gate";
+import { TimeBar } from "../parts/timebar";
+import { Toolbar } from "../parts/toolbar";
+import { useFeed } from "../state/live";
+import { set, state } from "../state/page";
+import { ExceptionList } from "./exceptionlist";
+
+/** Milliseconds between two requests. */
+const EVERY = 10_000;
+const LIMIT = 100;
+
+const ORDERS = [
+  { value: "count", text: "Count" },
+  { value: "last", text: "Last seen" },
+  { value: "first", text: "First seen" },
+] as const;
+
+export function Exceptions() {
+  const { since, until, order } = state.value;
+  const sort = ORDERS.find((each) => each.value === order)?.value ?? "count";
+  const fed = useFeed<ExceptionsAnswer>(address("exceptions", { since, until, sort, limit: LIMIT }), EVERY);
+  return (
+    <>
+      <Toolbar title="Exceptions" ranged={false} />
+      {since !== null && <TimeBar />}
+      <Gate fed={fed}>
+        {(answer) => (
+          <Card
+            title="Exceptions"
+            about={aboutOf(answer, since === null)}
+            actions={
+              <Choice
+                label="Order"
+                options={ORDERS}
+                chosen={sort}
+                choose={(next) => set({ order: next === "count" ? "" : next }, true)}
+              />
+            }
+          >
+            {answer.rows.length > 0 ? (
+              <ExceptionList rows={answer.rows} now={answer.now} />
+            ) : (
+              <Empty title="No exceptions in this time">
+                Web integrations, Celery, and logging of errors record them.
+              </Empty>
+            )}
+          </Card>
+        )}
+      </Gate>
+    </>
+  );
+}
+
+/** "57 in 12 groups, 2 new, in the last 24 h by 5 min". */
+function aboutOf(answer: ExceptionsAnswer, recent: boolean): string {
+  const { count, groups, rows, precision, other } = answer;
+  const parts = [`${number(count)} in ${number(groups)} ${groups === 1 ? "group" : "groups"}`];
+  if (rows.length < groups) parts.push(`${number(rows.length)} listed`);
+  if (answer.new > 0) parts.push(`${number(answer.new)} new`);
+  if (other > 0) parts.push(`${number(other)} more in no group`);
+  parts.push(`${recent ? "in the last 24 h " : ""}by ${durationLabel(precision)}`);
+  return parts.join(", ");
+}
