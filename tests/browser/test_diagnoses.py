@@ -1,13 +1,17 @@
-"""Answers of the overview: whether all is as usual."""
+"""Answers of the overview: whether all is as usual, and whether a deploy made it worse."""
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
-from browser.conftest import Open, Site, ready
+from browser.conftest import Homes, Open, Site, ready, serve
+from redmeter import Meter
+from support.deploys import record_deploy
 
 _AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -81,3 +85,61 @@ def test_nouns_of_the_status_are_links(open_page: Open, site: Site) -> None:
     status.get_by_role("link", name="Error rate").click()
     expect(page).to_have_url(re.compile(f"since={until - 600:.0f}&until={until:.0f}&explain=error"))
     expect(page.get_by_role("region", name="What changed here")).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def deployed(homes: Homes) -> Site:
+    """A store with a deploy 7 minutes ago that made a route with a hostile name worse."""
+    site = serve(homes("deployed"))
+    with Meter(f"embedded://{site.home.data}") as meter:
+        record_deploy(meter, time.time() - 420, routes=("/", HOSTILE), worse=HOSTILE)
+        meter.mark(HOSTILE, at=time.time() - 3 * 86_400)
+        assert meter.flush(30)
+    return site
+
+
+def test_a_mark_opens_the_verdict_on_its_deploy(open_page: Open, deployed: Site) -> None:
+    """Overall and by route, with the tests; Escape closes it; it can be compared with last week."""
+    page = ready(open_page("?range=60", of=deployed))
+    page.get_by_role("region", name="Traffic").get_by_role("button", name=re.compile("^v2 ")).press(
+        "Enter"
+    )
+    card = page.get_by_role("region", name="Deploy verdict", exact=True)
+    expect(card.locator(".verdict-line .pill")).to_have_text("worse")
+    expect(card).to_contain_text("v2, ")
+    row = card.get_by_role("row", name=HOSTILE)
+    expect(row).to_contain_text("worse")
+    expect(card.get_by_role("row").nth(3)).not_to_contain_text("worse")
+    expect(card.get_by_role("row", name="All requests")).to_be_visible()
+    card.get_by_text("share an error budget").click()
+    expect(card.get_by_text(f"{HOSTILE}, p95: worse")).to_be_visible()
+    check_accessible(ready(page))
+    card.get_by_role("button", name="Last week").click()
+    expect(page).to_have_url(re.compile("against=last-week"))
+    expect(card.locator(".verdict-line .pill")).to_have_text("too little data")
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("mark="))
+
+
+def test_a_verdict_whose_baseline_is_not_kept_says_so(open_page: Open, deployed: Site) -> None:
+    """With how far back the store reaches, and the command that keeps more."""
+    mark = int(time.time()) - 8_000
+    page = ready(open_page(f"?range=60&mark={mark}", of=deployed))
+    card = page.get_by_role("region", name="Deploy verdict", exact=True)
+    expect(card.locator(".verdict-line .pill")).to_have_text("not kept")
+    expect(card).to_contain_text("reach back to")
+    expect(card).to_contain_text("redmeter retention")
+
+
+def test_the_label_of_a_mark_is_clicked_in_the_chart(open_page: Open, deployed: Site) -> None:
+    """Labels are in a lane above the plot."""
+    page = ready(open_page("?range=60", of=deployed))
+    chart = page.get_by_role("group", name=re.compile("^Traffic: ")).first
+    plot = chart.locator(".u-over").bounding_box()
+    assert plot is not None
+    for x in range(int(plot["x"] + plot["width"]), int(plot["x"]), -10):
+        page.mouse.click(x, plot["y"] - 10)
+        if "mark=" in page.url:
+            break
+    expect(page.get_by_role("region", name="Deploy verdict", exact=True)).to_contain_text("v2, ")

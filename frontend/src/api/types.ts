@@ -62,3 +62,6 @@ export type ErrorGroup = Schemas["ErrorGroup"];
 export type ErrorShare = Schemas["ErrorShare"];
 export type ExceptionAnswer = Schemas["ExceptionAnswer"];
 export type ExceptionsAnswer = Schemas["ExceptionsAnswer"];
+export type VerdictAnswer = Schemas["VerdictAnswer"];
+export type VerdictMetric = Schemas["VerdictMetric"];
+export type VerdictRow = Schemas["VerdictRow"];

@@ -8,6 +8,7 @@ import { hovering, palette } from "../state/page";
 import { columns, indexAt, type Line } from "./lines";
 import { options, type Live } from "./options";
 import { css } from "./palette";
+import { LANE } from "./draw";
 import { describe } from "./describe";
 import type { Unit } from "../lib/units";
 
@@ -51,6 +52,8 @@ export interface ChartProps {
   point?: (moment: number | null) => void;
   /** An interval was clicked, or Enter was pressed in it. */
   pick?: (moment: number) => void;
+  /** The label of a mark, above the plot, was clicked. */
+  pickMark?: (mark: Mark) => void;
 }
 
 const NONE: readonly never[] = [];
@@ -113,6 +116,7 @@ export function Chart(props: ChartProps) {
     expectedRange: props.expectedRange ?? NONE,
     outside: props.outside ?? NONE,
     stacked: props.stacked ?? false,
+    labels: live.labels ?? [],
     colour: (name: string) => css(name, palette.peek()),
   } satisfies Live);
 
@@ -183,10 +187,12 @@ export function Chart(props: ChartProps) {
       style={{ height: `${height}px` }}
       onPointerEnter={(event) => event.pointerType === "mouse" && !small && (hovering.value = true)}
       onPointerLeave={() => !small && (hovering.value = false)}
-      onClick={() => {
+      onClick={(event) => {
         const u = chart.current;
         const moment = u ? u.data[0][pointedAt(u)] : undefined;
-        if (moment !== undefined) props.pick?.(moment);
+        const label = u ? labelAt(u, live, event) : undefined;
+        if (label) props.pickMark?.(label);
+        else if (moment !== undefined) props.pick?.(moment);
       }}
       onKeyDown={(event) => {
         if (small || !chart.current) return;
@@ -219,6 +225,16 @@ export function Chart(props: ChartProps) {
       )}
     </div>
   );
+}
+
+/** The mark whose label is there. */
+function labelAt(u: uPlot, { labels }: Live, event: MouseEvent): Mark | undefined {
+  const box = u.ctx.canvas.getBoundingClientRect();
+  const x = (event.clientX - box.left) * devicePixelRatio;
+  const y = (event.clientY - box.top) * devicePixelRatio;
+  const top = u.bbox.top;
+  if (y > top || y < top - LANE * devicePixelRatio) return undefined;
+  return labels.find(({ from, width }) => x >= from && x < from + width)?.mark;
 }
 
 /** The index of the interval that the cursor is in; -1: of none. */

@@ -76,20 +76,29 @@ export function drawExpectedRange(
   });
 }
 
+/** The label of a mark: its edge and width, pixels of the canvas. */
+export interface Label {
+  mark: Mark;
+  from: number;
+  width: number;
+}
+
 /** A line for each mark, where its interval begins: what it did cannot stand left of it. Labels lie in the
- * lane above the plot, if there is one. */
+ * lane above the plot, if there is one; where they are is returned. */
 export function drawMarks(
   u: uPlot,
   marks: readonly Mark[],
   width: number,
   labelled: boolean,
   colour: Colour,
-): void {
+): Label[] {
+  const labels: Label[] = [];
   const { left, top, width: wide, height } = u.bbox;
   const ratio = devicePixelRatio;
   const context = u.ctx;
   const seen = marks
     .map((mark) => ({
+      mark,
       x: Math.round(u.valToPos(Math.floor(mark.time / width) * width, "x", true)) + 0.5,
       text: plain(mark.label, 24),
     }))
@@ -126,9 +135,12 @@ export function drawMarks(
       context.fillStyle = colour("--mark-text");
       const text = `${seen[index]?.text ?? ""}${more > 0 ? ` +${more}` : ""}`;
       context.fillText(text, from + 5 * ratio, y + 8.5 * ratio, long - 6 * ratio);
+      const mark = seen[index]?.mark;
+      if (mark) labels.push({ mark, from, width: long });
     }
   }
   context.restore();
+  return labels;
 }
 
 function shape(context: CanvasRenderingContext2D, kind: Shape, x: number, y: number, size: number): void {

@@ -40,6 +40,10 @@ interface Props {
   stacked?: Unit;
   /** An interval was clicked. */
   pick?: (moment: number) => void;
+  /** The label of a mark was clicked. */
+  pickMark?: (mark: Mark) => void;
+  /** Below the charts. */
+  foot?: ComponentChildren;
   /** Below the charts, small. */
   note?: string;
   /** Instead of a chart where there is nothing to draw. */
@@ -151,6 +155,7 @@ export function ChartGroup(props: Props) {
                   zoom={(a, b) => zoomTo(precision, a, b)}
                   point={point}
                   {...(props.pick ? { pick: props.pick } : {})}
+                  {...(props.pickMark ? { pickMark: props.pickMark } : {})}
                   {...(i === 0 ? overlay : {})}
                 />
                 <Legend
@@ -181,6 +186,7 @@ export function ChartGroup(props: Props) {
           expectedRange={overlay.expectedRange ?? []}
         />
       )}
+      {filled && props.foot}
       {filled && props.note && <p class="fine">{props.note}</p>}
       {filled && open && (
         <DataTable title={title} lines={lines} from={from} to={to} marks={marks} clock={clock} />

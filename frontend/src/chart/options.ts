@@ -6,7 +6,7 @@ import { tickOf, type Clock } from "../lib/time";
 import { value as written, type Unit } from "../lib/units";
 import { topOfShares } from "./axis";
 import type { Expected } from "./chart";
-import { drawExpectedRange, drawEnd, drawMarks, drawOutside, drawUnknown, LANE } from "./draw";
+import { drawExpectedRange, drawEnd, drawMarks, drawOutside, drawUnknown, LANE, type Label } from "./draw";
 import { colourOf, FAINT } from "./palette";
 import { steps } from "./steps";
 
@@ -39,6 +39,8 @@ export interface Live {
   outside: readonly [number, number][];
   /** Whether lines are parts of a whole. */
   stacked: boolean;
+  /** Where the labels of marks were drawn. */
+  labels: readonly Label[];
   colour: (name: string) => string;
 }
 
@@ -190,7 +192,7 @@ export function options(
       draw: [
         (u) => {
           const { precision, colour, now } = live;
-          if (!shape.small) drawMarks(u, live.marks, precision, shape.lane, colour);
+          if (!shape.small) live.labels = drawMarks(u, live.marks, precision, shape.lane, colour);
           drawOutside(u, live.outside, precision, colour("--bad"));
           for (let i = 0; i < shape.lines && !shape.small; i++) {
             const place = live.places[i] ?? i;

@@ -23,13 +23,14 @@ import { Findings } from "./findings";
 import { Gauges } from "./gauges";
 import { Changed, Frequent } from "./messagelists";
 import { PageTable } from "./pagetable";
-import { picked } from "./picked";
+import { Marks, openMark, picked } from "./picked";
 import { refusedOf } from "./names";
 import { Picker } from "./picker";
 import { madeFrom } from "./ranking";
 import { referenceLine } from "./reference";
 import { StatusLine } from "./statusline";
 import { Tiles } from "./tiles";
+import { VerdictCard } from "./verdictcard";
 import { knownSince, trafficLines } from "./trafficlines";
 
 export function Overview() {
@@ -141,6 +142,7 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
   return (
     <>
       <Tiles numbers={numbers} window={window} now={now} rows={counters.rows} />
+      <VerdictCard marks={marks} />
       <ExplainPanel />
       <ChartGroup
         title={titleOf(chart)}
@@ -156,7 +158,11 @@ function Answer({ answer, refused }: { answer: OverviewAnswer; refused: readonly
         series={(line) => traffic.series.get(line.key) ?? null}
         {...expected}
         pick={(moment) => picked(moment, window.precision, marks, expected.outside ?? [])}
+        pickMark={openMark}
         actions={<Picker refused={refused} />}
+        foot={
+          <Marks marks={marks.filter(({ time }) => time >= window.start && time < window.end)} now={now} />
+        }
         note={[known, partly(chart), faint.note].filter(Boolean).join(" ")}
         empty={<Nothing answer={answer} />}
       />

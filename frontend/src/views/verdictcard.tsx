@@ -1,0 +1,209 @@
+// The verdict on a deploy: whether error rates and response times are better, worse or the same since a mark.
+import { useEffect, useRef } from "preact/hooks";
+import { address } from "../api/client";
+import type { Mark, VerdictAnswer, VerdictMetric, VerdictRow } from "../api/types";
+import { plain } from "../lib/text";
+import { durationLabel } from "../lib/ranges";
+import { momentOf } from "../lib/time";
+import { number, percent, seconds } from "../lib/units";
+import { Card } from "../parts/card";
+import { Choice } from "../parts/choice";
+import { Code } from "../parts/empty";
+import { Gate } from "../parts/gate";
+import { Go } from "../parts/go";
+import { T } from "../parts/text";
+import { announce } from "../state/announce";
+import { useFeed } from "../state/live";
+import { set, state } from "../state/page";
+import { Patterns } from "./patterns";
+import { testLines, trafficChange } from "./verdicttests";
+
+/** Milliseconds between two requests. */
+const EVERY = 15_000;
+/** Most routes that are listed. */
+const ROUTES = 20;
+
+const TONES: Record<string, string> = { worse: "bad", better: "good" };
+const AGAINST = [
+  { value: "", text: "The time before" },
+  { value: "yesterday", text: "Yesterday" },
+  { value: "last-week", text: "Last week" },
+] as const;
+
+export function VerdictCard({ marks }: { marks: readonly Mark[] }) {
+  const { mark } = state.value;
+  if (mark === null) return null;
+  const label = marks.findLast((each) => Math.floor(each.time) === mark)?.label;
+  return <Judged since={mark} label={label ?? ""} />;
+}
+
+function Judged({ since, label }: { since: number; label: string }) {
+  const { against, clock } = state.value;
+  const top = useRef<HTMLDivElement>(null);
+  const fed = useFeed<VerdictAnswer>(
+    address("verdict", { since, against: against === "" ? "previous" : against }),
+    EVERY,
+    false,
+  );
+  const verdict = fed.data && !fed.stale ? fed.data.verdict : "";
+  useEffect(() => top.current?.scrollIntoView({ block: "nearest" }), [since]);
+  useEffect(() => {
+    if (verdict) announce(`Deploy verdict${label && ` on ${plain(label, 60)}`}: ${verdict}.`);
+  }, [since, against, verdict]);
+  return (
+    <div ref={top}>
+      <Card
+        title="Deploy verdict"
+        class="verdict-card"
+        about={
+          <>
+            {label && (
+              <>
+                <T text={label} most={60} />,{" "}
+              </>
+            )}
+            {momentOf(since, clock)}
+          </>
+        }
+        actions={
+          <>
+            <Choice
+              label="Compared with"
+              options={AGAINST}
+              chosen={against}
+              choose={(next) => set({ against: next }, true)}
+            />
+            <button type="button" class="quiet" onClick={() => set({ mark: null }, true)}>
+              Close
+            </button>
+          </>
+        }
+      >
+        <Gate fed={fed}>{(answer) => <Body answer={answer} />}</Gate>
+      </Card>
+    </div>
+  );
+}
+
+function Verdict({ verdict }: { verdict: string }) {
+  return <span class={`pill ${TONES[verdict] ?? ""}`}>{verdict}</span>;
+}
+
+function Body({ answer }: { answer: VerdictAnswer }) {
+  const { verdict, reason, look, next_look: next, precision, overall, routes, patterns } = answer;
+  const { clock } = state.value;
+  const rows = overall ? [overall, ...routes.slice(0, ROUTES)] : [];
+  return (
+    <>
+      <p class="verdict-line">
+        <Verdict verdict={verdict} /> <T text={reason} most={400} />
+        <span class="faint">
+          {look !== null && ` After ${durationLabel(look)}, by ${durationLabel(precision)}.`}
+          {next !== null && ` Next look at ${momentOf(next, clock)}.`}
+        </span>
+      </p>
+      {answer.not_kept && answer.not_kept.command !== "" && (
+        <div class="verdict-line">
+          To keep as much from now on: <Code code={answer.not_kept.command} />
+        </div>
+      )}
+      {rows.length > 0 && <Rows rows={rows} />}
+      {overall && answer.routes_of > Math.min(ROUTES, routes.length) && (
+        <p class="fine">
+          {Math.min(ROUTES, routes.length)} of {number(answer.routes_of)} routes: worse and better ones first.
+        </p>
+      )}
+      {rows.length > 0 && (
+        <details class="tests">
+          <summary>Tests: {number(answer.tests)} share an error budget</summary>
+          <ul class="fine">
+            {testLines(rows).map((line) => (
+              <li key={`${line.route} ${line.measure}`}>
+                {line.route === null ? "All requests" : <T text={line.route} most={120} />}, {line.measure}:{" "}
+                {line.verdict} (<T text={line.how} most={300} />)
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+      {patterns.kept ? (
+        look !== null && <Patterns {...patterns} />
+      ) : (
+        <p class="fine">Log patterns are compared for two hours after a mark.</p>
+      )}
+      {answer.marks.length > 0 && (
+        <p class="fine">
+          Other marks in the compared time:{" "}
+          <T text={answer.marks.map((each) => each.label).join(", ")} most={300} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function Rows({ rows }: { rows: readonly VerdictRow[] }) {
+  return (
+    <div class="scroll" role="region" aria-label="Table: Deploy verdict" tabIndex={0}>
+      <table class="list named">
+        <thead>
+          <tr>
+            <th scope="col">Route</th>
+            <th scope="col">Verdict</th>
+            <th scope="col" class="figure">
+              Requests
+            </th>
+            <th scope="col" class="figure">
+              Error rate
+            </th>
+            <th scope="col" class="figure">
+              p95
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <Row row={row} key={row.route ?? " all"} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ row }: { row: VerdictRow }) {
+  const { route, verdict, requests } = row;
+  return (
+    <tr>
+      <th scope="row" class="grow">
+        {route === null ? (
+          "All requests"
+        ) : (
+          <Go view="route" more={{ name: route }}>
+            <T text={route} most={120} />
+          </Go>
+        )}
+      </th>
+      <td>
+        <Verdict verdict={verdict} />
+      </td>
+      <td class="figure">
+        {number(requests.after)}
+        <span class="faint sub" title="Change of requests per second">
+          {trafficChange(requests.ratio)}
+        </span>
+      </td>
+      <Compared metric={row.error_rate} written={percent} />
+      <Compared metric={row.p95} written={seconds} />
+    </tr>
+  );
+}
+
+function Compared({ metric, written }: { metric: VerdictMetric; written: (value: number) => string }) {
+  const { before, after, verdict } = metric;
+  const text = (value: number | null) => (value === null ? "–" : written(value));
+  return (
+    <td class="figure">
+      {text(before)} → {text(after)} <Verdict verdict={verdict} />
+    </td>
+  );
+}
