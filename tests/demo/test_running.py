@@ -147,7 +147,7 @@ def test_the_shop_answers_and_ctrl_c_ends_all_of_it(home: Home, server: Server) 
         assert sum(report["troubles"].get("web", 0) for report in reports) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_ends_by_itself_with_a_deploy_in_the_middle(lone_home: Home) -> None:
     """On an embedded server, which ends with it, as it was started by it; the figures stay."""
     home = lone_home
@@ -181,7 +181,7 @@ def test_what_it_started_ends_with_it_even_where_it_is_killed(home: Home) -> Non
     nothing_is_left(home)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_second_demo_does_not_remove_what_the_first_one_stores(
     home: Home, server: Server
 ) -> None:

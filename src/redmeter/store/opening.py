@@ -245,7 +245,7 @@ def _announce(path: Path) -> None:
         )
     elif candidate is not None and not candidate[1]:
         logger.info(
-            "redmeter runs the embedded server in %s with %s, candidate on PATH", path, candidate[0]
+            "redmeter runs the embedded server in %s with %s, found on PATH", path, candidate[0]
         )
 
 
