@@ -202,7 +202,7 @@ def test_a_cluster_of_one_node_that_announces_no_host(lone: Server) -> None:
         assert meter._store is not None
         found = doctor.examine(meter._store)
     told = [(f.level, f.text) for f in found.findings if f.topic == "cluster"]
-    assert told[0] == ("ok", "1 masters, 64 of 64 shards each")
+    assert told[0] == ("ok", "1 primary, 64 of 64 shards each")
 
 
 def test_of_addresses_that_are_gone_nothing_is_kept(lone: Server) -> None:
@@ -330,7 +330,7 @@ def test_one_node_that_has_all_slots_and_is_taken_for_a_server_is_said(lone: Ser
         eventually(lambda: client.cluster("INFO")["cluster_state"] == "ok", 10.0)
         assert refused(store.load_config).code == "CROSSSLOT"
         (found,) = [f for f in doctor.examine(store).findings if f.topic == "server"]
-    assert (found.level, "is a cluster's node" in found.text) == ("warn", True)
+    assert (found.level, "is a node of a cluster" in found.text) == ("warn", True)
     assert "redis+cluster://" in found.fix
 
 

@@ -167,7 +167,7 @@ def test_a_server_that_ends_at_once_is_quoted(home: Home) -> None:
     (base,) = (home.data / "appendonlydir").glob("*.incr.aof")
     base.write_bytes(b"rubbish\r\n" + base.read_bytes())
     reason = _error(home, home.data)
-    assert "ended with status 1 as soon as it was started" in reason
+    assert "ended with status 1 right after its start" in reason
     assert "Bad file format reading the append only file" in reason
     assert "Ready to accept" not in reason  # of the start before
     assert embedded.running(home.data) is None
@@ -276,7 +276,7 @@ def test_a_program_that_ends_without_a_word(home: Home, monkeypatch: pytest.Monk
     )
     program.chmod(0o755)
     reason = _error(home, home.data)
-    assert "ended with status 0 as soon as it was started" in reason
+    assert "ended with status 0 right after its start" in reason
     assert "it wrote nothing to its log" in reason
 
 

@@ -180,7 +180,8 @@ def _of_shards(ranges: list[SlotRange], keys: list[Keys]) -> Iterator[Finding]:
     held = Counter(_primary(ranges, slot_of(each.meta)) for each in keys)
     least, most = min(held[one] for one in primaries), max(held[one] for one in primaries)
     each = f"{least}" if least == most else f"{least} to {most}"
-    text = f"{len(primaries)} primaries, {each} of {len(keys)} shards each"
+    many = "primary" if len(primaries) == 1 else "primaries"
+    text = f"{len(primaries)} {many}, {each} of {len(keys)} shards each"
     if most > UNEVEN * len(keys) / len(primaries) + 1:
         fix = "move slots: valkey-cli --cluster rebalance"
         yield Finding("warn", "cluster", f"{text}: the largest has far more than its share", fix)
