@@ -462,6 +462,12 @@ when = "new_pattern"
 name = "shop"
 when = "new_pattern"
 logger = "shop"
+[[alert]]
+name = "exceptions"
+when = "new_exception"
+[[alert]]
+name = "deploy"
+when = "verdict"
 [notify.log]
 type = "command"
 command = ["true"]

@@ -16,6 +16,8 @@ from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 if TYPE_CHECKING:
     from redmeter.queries import Queries
 
+#: Groups of exceptions that are read, the newest first.
+_GROUPS = 100
 #: Seconds after the end of an interval before it counts as complete: writers flush every second.
 DELAY = 5.0
 
@@ -80,8 +82,12 @@ class Conditions:
                     return self._burn(rule, at, now)
                 case "expected":
                     return self._expected(rule, at)
-                case _:
+                case "new_pattern":
                     return self._new_patterns(rule, at, now)
+                case "new_exception":
+                    return self._new_exceptions(rule, at, now)
+                case _:
+                    return self._verdict(rule, at, now)
         except _NotKept as error:
             return Reading(None, detail=str(error))
         except (UnknownPrecision, LimitExceeded, InvalidValue) as error:
@@ -160,8 +166,8 @@ class Conditions:
         return Reading(None, detail=forecast.reason or "no complete interval is stored")
 
     def _new_patterns(self, rule: Rule, at: float, now: float) -> Reading:
-        if now - at > 60:
-            return Reading(None, detail="new patterns are only known for now")
+        if (past := _past("new patterns", at, now)) is not None:
+            return past
         changes = self._queries.changes(rule.logger or None)
         names = [
             change.pattern
@@ -170,6 +176,27 @@ class Conditions:
         ]
         detail = f"{len(names)} new: {names[0]}" if names else "no new patterns"
         return Reading(bool(names), len(names), detail)
+
+    def _new_exceptions(self, rule: Rule, at: float, now: float) -> Reading:
+        if (past := _past("new exceptions", at, now)) is not None:
+            return past
+        groups = self._queries.exceptions(
+            since=now - rule.window, sort="first", limit=_GROUPS
+        ).groups
+        new = [
+            group
+            for group in groups
+            if group.first >= now - rule.window and (not rule.types or group.type in rule.types)
+        ]
+        names = [f"{group.type} at {group.place or 'an unknown place'}" for group in new]
+        detail = f"{len(new)} new: {names[0]}" if new else "no new exceptions"
+        return Reading(bool(new), len(new), detail)
+
+    def _verdict(self, rule: Rule, at: float, now: float) -> Reading:
+        if (past := _past("verdicts", at, now)) is not None:
+            return past
+        verdict = self._queries.verdict(against=rule.against)
+        return Reading(verdict.verdict == "worse", detail=f"{verdict.verdict} than {rule.against}")
 
     def _window(
         self, retention: Mapping[int, int], window: int, at: float, now: float
@@ -225,6 +252,11 @@ class Conditions:
 
 class _NotKept(Exception):
     """Data of a window are not kept."""
+
+
+def _past(subject: str, at: float, now: float) -> Reading | None:
+    """Return the reading of a condition that is only known for now, if it is for another time."""
+    return Reading(None, detail=f"{subject} are only known for now") if now - at > 60 else None
 
 
 def _within(series: Iterable, since: float, until: float) -> list:  # type: ignore[type-arg]

@@ -54,6 +54,8 @@ CONDITIONS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "expected": (frozenset({"metric"}), frozenset({"precision", "direction"})),
     "burn": (frozenset({"metric", "of", "objective"}), frozenset({"windows", "at_least"})),
     "new_pattern": (frozenset(), frozenset({"severities", "logger"})),
+    "new_exception": (frozenset(), frozenset({"types", "window"})),
+    "verdict": (frozenset(), frozenset({"against"})),
 }
 #: Fields that every alert may have.
 COMMON = frozenset(
@@ -62,6 +64,8 @@ COMMON = frozenset(
 #: What a threshold is compared with.
 VALUES = ("rate", "count", "last", "min", "max", "mean", "sum")
 DIRECTIONS = ("above", "below", "both")
+#: Baselines of a verdict.
+BASELINES = ("previous", "yesterday", "last-week")
 
 #: (long window, short window, burn rate): the three alerts of Google's SRE workbook, chapter 5,
 #: for an objective over 30 days: 2 % of the budget in 1 h, 5 % in 6 h, 10 % in 3 d.
@@ -127,6 +131,10 @@ class Rule:
     #: For a new pattern.
     severities: tuple[str, ...] = ("error", "critical")
     logger: str = ""
+    #: For a new exception: its types; all of them if empty.
+    types: tuple[str, ...] = ()
+    #: For a verdict: the baseline.
+    against: str = "previous"
     #: Seconds for which the condition must hold before the alert fires, and must not hold before
     #: it resolves.
     for_seconds: int = 0
@@ -330,8 +338,9 @@ def percentile_of(value: str) -> float | None:
 
 
 def _choice(where: str, key: str, given: Any) -> str:
-    if given not in DIRECTIONS:
-        raise InvalidRules(where, f"{key}: one of {', '.join(DIRECTIONS)}")
+    words = DIRECTIONS if key == "direction" else BASELINES
+    if given not in words:
+        raise InvalidRules(where, f"{key}: one of {', '.join(words)}")
     return str(given)
 
 
@@ -392,6 +401,8 @@ _READERS = {
     "windows": _windows,
     "severities": _texts,
     "logger": _text,
+    "types": _texts,
+    "against": _choice,
     "for": _seconds,
     "keep": _seconds,
     "severity": _text,
