@@ -20,8 +20,8 @@ Each message names the request, what is possible, and the fix; its data are attr
 No message contains a password. Errors of a single module are defined there, under the same root:
 MalformedLine in formats/access_log.py, DamagedGzip in
 ingest/lines.py; so are QueryError in promql/errors.py, DemoFailed in demo/running.py, HTTPError in
-dashboard/errors.py, and MigrationError and Interrupted in migrating/report.py. Imports no
-other module of Redmeter.
+dashboard/errors.py, NotDelivered in alerting/notifiers.py, and MigrationError and Interrupted in
+migrating/report.py. Imports no other module of Redmeter.
 """
 
 from collections.abc import Iterable

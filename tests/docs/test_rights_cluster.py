@@ -140,6 +140,7 @@ USES: dict[str, tuple[Callable[[str], None], ...]] = {
     "cleaner": (passes, forget),
     "up": (passes, look),
     "doctor": (examine,),
+    "alerts": (rights.evaluate,),
 }
 
 

@@ -79,6 +79,7 @@ def fill(url: str, now: float) -> None:
             meter.gauge("queue_length").set(7.5 + ago)
             meter.observe("cart_value", 12.5 + ago)
             meter.mark(f"v{ago}", at=now - 90 * ago)
+        meter.record_exception(LookupError("no card"))
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +143,7 @@ def test_what_a_meter_is_asked_is_answered_alike(question: str, twins: Twins) ->
         "total": lambda m: [m.total(name) for name in ("hits", "nothing", 'jobs{queue="q7"}')],
         "top-p95": lambda m: m.top("http_request_seconds", by="route", precision=60, order="p95"),
         "top": lambda m: m.top("jobs", by="queue", precision=60, limit=200),
+        "exceptions": lambda m: m.exception(m.exceptions(last="90d").groups[0].id, last="90d"),
         "changes": lambda m: (m.changes(), m.changes().sources, m.changes().compared),
     }.get(question, QUESTIONS[question])
 

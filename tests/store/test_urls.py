@@ -215,7 +215,10 @@ def test_an_embedded_url_names_a_directory(tmp_path: Path, monkeypatch: pytest.M
         ),
         ("redis+cluster://h/1 rediss+cluster://h:1,i:2/3", "a cluster has no databases"),
         ("redis+cluster://h:x redis+cluster:// redis+cluster://h,i:0", "cannot be read"),
-        ("redis+sentinel://h rediss+sentinel://h:1,i:2/ redis+sentinel://h//1", "lacks the service name"),
+        (
+            "redis+sentinel://h rediss+sentinel://h:1,i:2/ redis+sentinel://h//1",
+            "lacks the service name",
+        ),
         ("redis+sentinel://h/a/x redis+sentinel://h/a/1/2", "the database, a number"),
         ("redis+sentinel://h,/a redis+sentinel:///a redis+sentinel://h:0/a", "cannot be read"),
         ("redis+sentinel://h:99999/a redis+sentinel://h,i:x/a redis+sentinel://[::1/a", "as %XX"),

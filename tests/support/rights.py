@@ -474,7 +474,8 @@ command = ["true"]
 """
 
 
-def _evaluate(server: Server, user: User) -> None:
+def evaluate(url: str) -> None:
+    """Evaluate alerts of each condition, with a receiver that fails once."""
     rules = parse_rules(ALL_CONDITIONS)
     refusals = ["HTTP status 503"]
 
@@ -482,7 +483,7 @@ def _evaluate(server: Server, user: User) -> None:
         if refusals:
             raise NotDelivered(refusals.pop())
 
-    with opened_store(user.url(server)) as store:
+    with opened_store(url) as store:
         alerts = AlertStore(store)
         alerts.silence(Silence("x", "none", time.time() + 60))
         assert alerts.unsilence("x")
@@ -495,4 +496,4 @@ def _evaluate(server: Server, user: User) -> None:
 
 
 #: What `redmeter alerts` does.
-ALERTS = (Use("evaluate", _evaluate, True),)
+ALERTS = (Use("evaluate", lambda server, user: evaluate(user.url(server)), True),)
