@@ -316,7 +316,7 @@ def test_doctor_is_json_for_programs(redmeter: Run, meter: Meter, server: Server
     assert health["level"] == "warn"
     assert health["series"] == dict.fromkeys(("1", "5", "60", "300", "3600", "18000", "86400"), 1)
     assert health["retention"]["60"] == 120
-    others = {"gauges", "histograms", "messages"}
+    others = {"exceptions", "gauges", "histograms", "messages"}
     assert set(health["bytes"]) == {"counters", "index", "totals", *others}
     assert set(health["others"]) == others
     assert {finding["topic"] for finding in health["findings"]} >= {"server", "clock", "memory"}
