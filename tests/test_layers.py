@@ -17,6 +17,7 @@ PACKAGE = SRC / "redmeter"
 #: A module imports from rows above its own in this list, and from its own folder. The pure row is
 #: in two parts, since settings and the format are written in terms of names and keys.
 ROWS = (
+    {"recorder_health"},
     {"errors", "types", "results", "losses", "clock", "expressions", "families"},
     {"names", "keys", "extras", "verdicts"},
     {"shards"},

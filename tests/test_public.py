@@ -9,7 +9,12 @@ from redmeter import Meter
 from redmeter.analysis import explanation
 
 #: Modules of values, whose fields are public as well.
-VALUES = ("redmeter.results", "redmeter.reading.spread", "redmeter.analysis.explanation")
+VALUES = (
+    "redmeter.results",
+    "redmeter.recorder_health",
+    "redmeter.reading.spread",
+    "redmeter.analysis.explanation",
+)
 
 
 def ours(hint: object) -> Iterator[type]:
@@ -24,7 +29,8 @@ def mentioned(kind: type) -> set[type]:
     """Return the classes that a class has to do with: of its calls, and of fields of a value."""
     members = [inspect.getattr_static(kind, name) for name in dir(kind) if name[0] != "_"]
     calls = [m.fget if isinstance(m, property) else m for m in members]
-    late = vars(explanation)  # what is imported with its first use
+    # Results are imported with their first use.
+    late = vars(explanation) | {name: getattr(redmeter, name) for name in redmeter.__all__}
     told = [typing.get_type_hints(call, localns=late) for call in calls if inspect.isfunction(call)]
     if kind.__module__ in VALUES:
         told.append(typing.get_type_hints(kind))

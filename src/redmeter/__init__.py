@@ -6,6 +6,7 @@ The public names, nothing else. Importing this starts nothing and connects to no
 from redmeter import interrupts as _interrupts  # noqa: F401  first, see there
 
 # isort: split
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from redmeter.errors import (
@@ -26,41 +27,10 @@ from redmeter.errors import (
     UnknownPrecision,
 )
 from redmeter.meter import Meter
-from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorShare
-from redmeter.reading.query_results import (
-    QueryBucket,
-    QueryHistogram,
-    QueryResult,
-    QuerySample,
-    QuerySeries,
-)
-from redmeter.reading.spread import Bucket, Spread, Summary, SummaryGroup
+from redmeter.recorder_health import Loss, Mark, RecorderHealth
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.scopes import CountedExceptions, InProgress
 from redmeter.recording.timer import Timer
-from redmeter.results import (
-    Anomaly,
-    Change,
-    Changes,
-    Forecast,
-    ForecastCheck,
-    ForecastPoint,
-    Frequency,
-    Group,
-    HourlyStats,
-    LogSource,
-    Loss,
-    Mark,
-    Message,
-    Ranked,
-    Ranking,
-    RecorderHealth,
-    Sample,
-    Series,
-    Statistics,
-    TotalGroup,
-)
-from redmeter.verdicts import Verdict, VerdictMetric, VerdictRow
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import (
@@ -76,6 +46,35 @@ if TYPE_CHECKING:
         PatternChanges,
         Status,
     )
+    from redmeter.reading.error_groups import ErrorGroup, ErrorGroups, ErrorShare
+    from redmeter.reading.query_results import (
+        QueryBucket,
+        QueryHistogram,
+        QueryResult,
+        QuerySample,
+        QuerySeries,
+    )
+    from redmeter.reading.spread import Bucket, Spread, Summary, SummaryGroup
+    from redmeter.results import (
+        Anomaly,
+        Change,
+        Changes,
+        Forecast,
+        ForecastCheck,
+        ForecastPoint,
+        Frequency,
+        Group,
+        HourlyStats,
+        LogSource,
+        Message,
+        Ranked,
+        Ranking,
+        Sample,
+        Series,
+        Statistics,
+        TotalGroup,
+    )
+    from redmeter.verdicts import Verdict, VerdictMetric, VerdictRow
 
 __version__ = "0.1.0"
 
@@ -152,10 +151,21 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the results of diagnoses with their first use, not with every program."""
-    if name in __all__:
-        from redmeter.analysis import explanation
+#: Modules of results, which are imported with their first use: see __getattr__().
+_RESULTS = (
+    "redmeter.results",
+    "redmeter.reading.spread",
+    "redmeter.reading.error_groups",
+    "redmeter.reading.query_results",
+    "redmeter.verdicts",
+    "redmeter.analysis.explanation",
+)
 
-        return getattr(explanation, name)
+
+def __getattr__(name: str) -> Any:
+    """Import the classes of results with their first use, not in processes that only record."""
+    if name in __all__:
+        for module in _RESULTS:
+            if (result := getattr(import_module(module), name, None)) is not None:
+                return result
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,6 +12,7 @@ from redmeter.clock import SYSTEM, Clock
 from redmeter.errors import InvalidSetting
 from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.queries import Queries
+from redmeter.recorder_health import RecorderHealth
 from redmeter.recording.exceptions import SEVERITIES
 from redmeter.recording.instruments import Counter, Gauge, Histogram
 from redmeter.recording.marks import label_of
@@ -24,7 +25,6 @@ from redmeter.recording.recorder import Recorder
 from redmeter.recording.scopes import CountedExceptions
 from redmeter.recording.sync import SyncRecorder
 from redmeter.recording.timer import Timer
-from redmeter.results import RecorderHealth
 from redmeter.store import Store, urls
 
 if TYPE_CHECKING:

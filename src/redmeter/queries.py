@@ -4,6 +4,8 @@ Backends execute the queries: of a store, in backends.py; in memory, in testing/
 method here and in each backend. The recording half of a Meter is in meter.py.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -16,29 +18,29 @@ from redmeter.format.exception import check_group
 from redmeter.format.message import check_logger, check_severity, severity_of
 from redmeter.keys import MAX_TIME, check_times
 from redmeter.names import canonical, check_text, parse_name, recorded_name
-from redmeter.reading.error_groups import DEFAULT_LIMIT, ErrorGroup, ErrorGroups, ErrorQuery
-from redmeter.reading.query_results import QueryResult
-from redmeter.reading.spread import Summary, SummaryGroup
-from redmeter.results import (
-    Changes,
-    Forecast,
-    Frequency,
-    Group,
-    LogSource,
-    Mark,
-    Message,
-    Ranking,
-    Series,
-    Statistics,
-    TotalGroup,
-)
 from redmeter.store import Store
-from redmeter.types import RANKED_ROWS, Period, Selector, Top
-from redmeter.verdicts import Verdict
+from redmeter.types import ERROR_GROUPS, RANKED_ROWS, Period, Selector, Top
 
 if TYPE_CHECKING:
     from redmeter.analysis.explanation import Explanation, Status
     from redmeter.backends import Backend
+    from redmeter.reading.error_groups import ErrorGroup, ErrorGroups
+    from redmeter.reading.query_results import QueryResult
+    from redmeter.reading.spread import Summary, SummaryGroup
+    from redmeter.results import (
+        Changes,
+        Forecast,
+        Frequency,
+        Group,
+        LogSource,
+        Mark,
+        Message,
+        Ranking,
+        Series,
+        Statistics,
+        TotalGroup,
+    )
+    from redmeter.verdicts import Verdict
 
 #: Unix seconds, or a datetime with a time zone.
 Time = float | datetime
@@ -70,7 +72,7 @@ class Queries:
         self._store = store
 
     @cached_property
-    def _backend(self) -> "Backend":
+    def _backend(self) -> Backend:
         # Imported with the first query: a process that only records does not load the readings.
         from redmeter.backends import Backend, StoreBackend
 
@@ -148,6 +150,8 @@ class Queries:
         found = self._backend.series(selector, _period(precision, since, until, last=last))
         if by is None:
             return found[0][1]
+        from redmeter.results import Group
+
         return [Group(_labels_of(selector, key), series) for key, series in found]
 
     def series_of(
@@ -240,6 +244,8 @@ class Queries:
         found = self._backend.gauges(selector, period, aggregate)
         if by is None:
             return found[0][1]
+        from redmeter.results import Group
+
         return [Group(_labels_of(selector, key), series) for key, series in found]
 
     def forecast(
@@ -341,6 +347,8 @@ class Queries:
         found = self._backend.summary(selector, period)
         if by is None:
             return found[0][1]
+        from redmeter.reading.spread import SummaryGroup
+
         return [SummaryGroup(_labels_of(selector, key), summary) for key, summary in found]
 
     def summaries(
@@ -532,7 +540,7 @@ class Queries:
         precision: int | str | None = None,
         route: str | None = None,
         sort: str = "count",
-        limit: int = DEFAULT_LIMIT,
+        limit: int = ERROR_GROUPS,
     ) -> ErrorGroups:
         """Return the groups of recorded exceptions that have some in a window.
 
@@ -556,6 +564,8 @@ class Queries:
             StoreError: the store is unreachable or refuses.
         """
         period = _period(precision or 0, since, until, last=last)
+        from redmeter.reading.error_groups import ErrorQuery
+
         query = ErrorQuery(period, route, sort, limit)
         query.check()
         return self._backend.exceptions(query)
@@ -581,6 +591,8 @@ class Queries:
         Raises:
             UnknownPrecision, InvalidValue, StoreError: see exceptions().
         """
+        from redmeter.reading.error_groups import ErrorQuery
+
         query = ErrorQuery(_period(precision or 0, since, until, last=last))
         query.check()
         return self._backend.exception(check_group(group), query)
@@ -628,6 +640,8 @@ class Queries:
         if by is None:
             return sum(found.values())
         rows = sorted(found.items(), key=lambda row: (-row[1], [value or "" for value in row[0]]))
+        from redmeter.results import TotalGroup
+
         return [TotalGroup(_labels_of(selector, key), total) for key, total in rows]
 
     def names(self, pattern: str = "*", *, kind: str = "counters") -> list[str]:
@@ -706,7 +720,7 @@ class Queries:
             )
         )
 
-    def status(self) -> "Status":
+    def status(self) -> Status:
         """Return whether the last five complete minutes of a web application are as usual.
 
         Compares the requests, the error rate (of at least 100 requests) and the p95 response time
@@ -724,13 +738,13 @@ class Queries:
         name: str,
         since: Time | None = None,
         until: Time | None = None,
-        baseline: "str | tuple[Time, Time] | None" = None,
+        baseline: str | tuple[Time, Time] | None = None,
         *,
         last: float | str | None = None,
         precision: int | str | None = None,
         labels: Mapping[str, object] | None = None,
         failing: Mapping[str, object] | None = None,
-    ) -> "Explanation":
+    ) -> Explanation:
         """Return what accounts for a rise or a fall between a baseline and a window.
 
             meter.explain("http_requests", last="15m")                     # its count
@@ -778,7 +792,7 @@ class Queries:
         )
 
 
-def _baseline(given: "str | tuple[Time, Time] | None") -> str | tuple[float, float]:
+def _baseline(given: str | tuple[Time, Time] | None) -> str | tuple[float, float]:
     """Read a baseline; which names there are is checked by request_of()."""
     if given is None or isinstance(given, str):
         return given or "before"

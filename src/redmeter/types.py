@@ -39,6 +39,8 @@ class Period(NamedTuple):
 #: Defaults of a ranking: the newest intervals, or all that are kept if fewer; and rows, at most.
 #: The same for Meter, MemoryMeter, the command and the API.
 RANKED_INTERVALS, RANKED_ROWS, MAX_RANKED_ROWS = 60, 10, 1_000
+#: Groups of exceptions that are listed by default.
+ERROR_GROUPS = 50
 
 
 class Top(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from redmeter.errors import InvalidValue
 from redmeter.keys import MAX_TIME, Keys
 from redmeter.names import without_sequences
-from redmeter.results import Mark
+from redmeter.recorder_health import Mark
 from redmeter.types import Operation, Operations
 
 #: How far apart two marks of one label are at least, seconds, where no other lies between them;

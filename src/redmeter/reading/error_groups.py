@@ -9,12 +9,12 @@ from redmeter.errors import InvalidValue, LimitExceeded, UnknownPrecision
 from redmeter.format.exception import INTERVALS, OTHER, counts_between, oldest_kept
 from redmeter.keys import slice_start
 from redmeter.results import Series
-from redmeter.types import Period
+from redmeter.types import ERROR_GROUPS, Period
 
 #: The window that is read by default, seconds.
 DEFAULT_WINDOW = 86400
 #: Groups that are returned by default, and at most.
-DEFAULT_LIMIT, MAX_LIMIT = 50, 1_000
+DEFAULT_LIMIT, MAX_LIMIT = ERROR_GROUPS, 1_000
 #: Orders of groups: most frequent in the window, last seen, or first seen, the newest first.
 SORTS = ("count", "last", "first")
 

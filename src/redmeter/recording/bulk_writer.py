@@ -8,13 +8,13 @@ import math
 from threading import Lock
 
 from redmeter.format.exponential_histogram import Distribution
+from redmeter.recorder_health import RecorderHealth
 from redmeter.recording.backoff import chance
 from redmeter.recording.buffer import Buffer
 from redmeter.recording.delivery import Delivery, DeliveryIncomplete
 from redmeter.recording.flusher import FIRST_RETRY, LONGEST_RETRY
 from redmeter.recording.pending import PendingCounter, PendingHistogram
 from redmeter.recording.stats import RecorderStats
-from redmeter.results import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
 

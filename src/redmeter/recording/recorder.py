@@ -27,6 +27,7 @@ from redmeter.format.exponential_histogram import check_value
 from redmeter.format.mark import Noted
 from redmeter.keys import check_time
 from redmeter.names import parse_name
+from redmeter.recorder_health import RecorderHealth
 from redmeter.recording import process
 from redmeter.recording.buffer import SERIES_BYTES, Buffer
 from redmeter.recording.collector import ATTENTION, Collector
@@ -41,7 +42,6 @@ from redmeter.recording.registry import Labels, Registry
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.status import StatusReporter
 from redmeter.recording.ticket_lock import TicketLock
-from redmeter.results import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.retry import is_recoverable
 

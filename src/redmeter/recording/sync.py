@@ -27,6 +27,7 @@ from redmeter.format.message import name_of
 from redmeter.keys import MAX_TIME, Kept, check_time
 from redmeter.losses import AGED, FUTURE, NOT_FINITE
 from redmeter.names import cleaned, parse_name, recorded_name
+from redmeter.recorder_health import RecorderHealth
 from redmeter.recording.exceptions import (
     Found,
     PendingExceptions,
@@ -51,7 +52,6 @@ from redmeter.recording.registry import LABEL_VALUE, Labels
 from redmeter.recording.resolution import Resolution
 from redmeter.recording.stats import RecorderStats
 from redmeter.recording.timer import Timer
-from redmeter.results import RecorderHealth
 from redmeter.store import Store
 from redmeter.store.shard import Shard
 from redmeter.types import Operations, Outcome
