@@ -372,7 +372,8 @@ def test_each_command_works_with_the_rights_of_its_user(
     with invoking() as redmeter:
         for command in COMMANDS[role]:
             done = redmeter(*command.split(), REDMETER_URL=USERS[role].url(any_server))
-            assert done.code == 0, (command, done)
+            # A verdict on a new mark: too little data.
+            assert done.code == (3 if command == "verdict" else 0), (command, done)
             assert USERS[role].password not in done.out + done.err
 
 
