@@ -341,7 +341,7 @@ def test_what_is_quoted_of_a_log_stays_lines(lone_home: Home) -> None:
         first, *quoted = done.err.splitlines()
         assert (done.code, done.out) == (3, "")
         assert first.startswith("error: ")
-        assert first.endswith("Its log says:")
+        assert first.endswith("Its log:")
         assert quoted
         assert all(line.startswith("  ") for line in quoted)
         assert "\\n" not in done.err
