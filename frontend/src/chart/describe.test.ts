@@ -1,4 +1,4 @@
-// What a screen reader is told of an interval.
+// The text of an interval for screen readers.
 import { expect, test } from "vitest";
 import { lineOf } from "./lines";
 import { describe } from "./describe";

@@ -8,7 +8,7 @@ test("midnight is 00, not 24", () => {
   expect(momentOf(AT, "utc")).toBe("21 Nov 2026, 00:03:09");
 });
 
-test("an interval is told as exactly as its precision", () => {
+test("an interval is written as exactly as its precision", () => {
   expect([1, 60, 3600, 86_400].map((p) => intervalOf(AT, p, "utc"))).toEqual([
     "00:03:09",
     "00:03",

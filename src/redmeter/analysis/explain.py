@@ -168,7 +168,7 @@ def explain_rate(rows: Sequence[RateRow], scale: float, *, ignore: Iterable[str]
     """Explain the change of an error rate. There must be requests before and after.
 
     Args:
-        scale: see explain_count().
+        scale: length of the window by that of the baseline.
         ignore: labels by which requests failed, such as the status.
     """
     ignored = set(ignore)
@@ -270,7 +270,7 @@ def explain_p95(rows: Sequence[HistogramRow], scale: float, q: float = 0.95) -> 
     """Explain the change of a percentile. There must be values before and after.
 
     Args:
-        scale: see explain_count().
+        scale: length of the window by that of the baseline.
         q: the quantile.
     """
     whole_before = merge(row.before for row in rows)

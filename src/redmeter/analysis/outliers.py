@@ -159,7 +159,7 @@ def outliers(events: Sequence[Events], prior: float) -> list[Excess]:
     Args:
         events: of each label set, all with as many intervals of history; with fewer than
             FEWEST_INTERVALS, the result is empty.
-        prior: see common_growth().
+        prior: the growth that is expected of few events.
     """
     if not events or len(events[0].history) < FEWEST_INTERVALS:
         return []

@@ -27,7 +27,8 @@ def stored(store: Store, name: str) -> Stored:
     """Return the series of a name, with labels and without.
 
     Raises:
-        LimitExceeded, StoreError: see read_names().
+        LimitExceeded: too many names match.
+        StoreError: the store is unreachable or refuses.
     """
     literal = glob.escape(name)
 

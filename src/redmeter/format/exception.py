@@ -3,8 +3,8 @@
     exceptions:          sorted set, GROUP, scored with the time of its last exception
     exception:GROUP      hash, see FIELDS; of "(other)": exceptions of groups beyond the limit
 
-GROUP is a hash of the type and of the functions of the application that the exception came through:
-see group_of(). So every process computes the same group, without asking anybody.
+GROUP is a hash of the type and of the functions of the application that the exception came through
+(group_of()). Every process computes the same group, without asking another one.
 
 Counts by interval are texts, the newest interval first, as those of steps.py:
 

@@ -41,15 +41,15 @@ def operations(
     """
     buckets, moments = Runs(), Runs()
     precisions = multiples(retention, width)
-    before, beside = keys.key("hist"), keys.key("moments")
+    of_buckets, of_moments = keys.key("hist"), keys.key("moments")
     for name, given in distributions.items():
         texts = _texts(given.values())
         for precision, samples, slices in by_precision(given, width, precisions, _merged):
             if len(given) > 1:  # else it is the very same one at every precision
                 texts = _texts(slices.values())
             starts, entry = list(slices), f"{precision}:{name}"
-            buckets.add(precision, samples, before + entry, starts, texts[0])
-            moments.add(precision, samples, beside + entry, starts, texts[1])
+            buckets.add(precision, samples, of_buckets + entry, starts, texts[0])
+            moments.add(precision, samples, of_moments + entry, starts, texts[1])
     made: list[Operation] = []
     if buckets:
         sums = moments.text()
@@ -58,7 +58,7 @@ def operations(
             return told(sums, lambda value: int(value.split()[0]))
 
         found = (keys.hists, *buckets.keys())
-        made.append(Operation("hist", found, (str(len(before.encode())), buckets.text()), lost))
+        made.append(Operation("hist", found, (str(len(of_buckets.encode())), buckets.text()), lost))
         made.append(Operation("moments", tuple(moments.keys()), (sums,), lambda: lost()[1:]))
     if width and HOUR % width == 0:
         by_name = {name: _moments(given) for name, given in distributions.items()}

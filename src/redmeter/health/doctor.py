@@ -60,7 +60,7 @@ class Health:
     producers: int | None
     #: Writers that published a report within the last day, newest first.
     writers: list[Writer] = field(default_factory=list)
-    #: The parts that could not be examined, as sentences: see Store.skipped().
+    #: The parts that could not be examined, as sentences such as "HOST:PORT does not answer".
     missing: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -219,7 +219,7 @@ class _Counters:
 # --- Gauges, histograms, messages, exceptions ----------------------------------------------
 
 
-#: The indexes besides that of counters, by the kind of their records.
+#: The indexes of other records than counters, by kind.
 _OTHERS = {kind: index for kind, index in INDEX_OF.items() if kind != "counters"}
 #: Commands for each: its size, a sample of it, and its memory.
 _EACH = 3
