@@ -162,6 +162,22 @@ def test_labels_that_prometheus_reserves_are_renamed(open_meter: OpenMeter) -> N
     assert values(meter.query("c_d_total")) == {(("__name__", "c_d_total"),): 1}
 
 
+def test_a_bound_that_a_matcher_names_exists(meter: Meter) -> None:
+    """As Apdex asks for it: the share of observations up to a value."""
+    query = 'sum(increase(checkout_seconds_bucket{le="0.3"}[10m]))'
+    assert values(settled(meter, query))[()] == pytest.approx(30, abs=1.5)
+    query = 'sum by (le) (increase(checkout_seconds_bucket{le=~"0.25|0.750"}[10m]))'
+    assert values(settled(meter, query)) == {
+        (("le", "0.25"),): pytest.approx(25, abs=1.5),
+        (("le", "0.750"),): pytest.approx(75, abs=1.5),
+    }
+    (low, high) = (
+        values(settled(meter, f'sum(increase(checkout_seconds_bucket{{le="{le}"}}[10m]))'))
+        for le in ("-1", "5000")
+    )
+    assert (low[()], high[()]) == (0, 100)
+
+
 def test_foreign_keys_are_left_out(open_meter: OpenMeter, client: Any) -> None:
     """A key of another type does not fail the query."""
     meter = open_meter()

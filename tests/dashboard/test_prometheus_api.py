@@ -10,6 +10,8 @@ import pytest
 
 from redmeter import Meter
 from redmeter.dashboard import Dashboard, prometheus
+from redmeter.formats.prometheus_names import SUFFIXES
+from redmeter.reading import promql_series
 from support.asking import asking
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -104,11 +106,58 @@ def test_variables(client: Client) -> None:
     assert values == ["2xx", "5xx"]
     rows = client.ask("series", match=['http_requests_total{status="2xx"}', "hits_total"])
     assert {row["__name__"] for row in rows} == {"http_requests_total", "hits_total"}
-    assert {"__name__": "cart_value_bucket", "le": "+Inf"} in client.ask(
-        "series", match="cart_value_bucket"
-    )
     assert client.get("label/U__a_2e_b/values") == []
     assert client.ask("query", query="count(http_requests_total)")["result"][0]["value"][1] == "8"
+
+
+def test_lists_honor_the_time_range(client: Client, meter: Meter) -> None:
+    """A counter is listed from its first event on, a gauge while it keeps a value."""
+    now = time.time()
+    meter.count("old", at=now - 3_000)
+    meter.observe("old_seconds", 1, at=now - 3_000)
+    meter.gauge("old_gauge").set(1, at=now - 3_000)
+    everything = '{__name__=~"old.*|hits_total|queue_length"}'
+
+    def names(start: float, end: float) -> set[str]:
+        window = {"start": now + start, "end": now + end}
+        rows = client.ask("series", match=everything, **window)
+        found = {row["__name__"] for row in rows}
+        values = client.get("label/__name__/values", match=everything, **window)
+        assert values == sorted(found)
+        assert bool(client.ask("labels", match=everything, **window)) is bool(found)
+        return found
+
+    lasting = {"old_total", *(f"old_seconds{suffix}" for suffix in ("", *SUFFIXES))}
+    assert names(-600, 60) == {*lasting, "hits_total", "queue_length"}
+    assert names(-3_200, 60) == {*lasting, "hits_total", "queue_length", "old_gauge"}
+    assert names(-3_600, -2_400) == {*lasting, "old_gauge"}
+    assert names(-2_400, -1_800) == lasting
+    assert names(-9_000, -8_000) == set()
+    refused = client.raw("/api/v1/labels", start=now, end=now - 1)
+    assert (refused.status_code, refused.json()["errorType"]) == (400, "bad_data")
+
+
+def test_bounds_of_buckets_are_listed(client: Client) -> None:
+    """Those that a query shows; of too many histograms only +Inf, with a warning."""
+    window = {"start": time.time() - 600, "end": time.time()}
+    bounds = client.get("label/le/values", match="cart_value_bucket", **window)
+    shown = client.ask("query", query="cart_value_bucket")["result"]
+    assert bounds == sorted(row["metric"]["le"] for row in shown)
+    assert len(bounds) > 2
+    chosen = client.ask("series", match='cart_value_bucket{le="50"}', **window)
+    assert chosen == [{"__name__": "cart_value_bucket", "le": "50"}]
+
+
+def test_of_many_histograms_only_the_last_bound_is_listed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a warning says so; a list that cannot be narrowed to the range says that, too."""
+    monkeypatch.setattr(promql_series, "MAX_BOUNDED", 0)
+    monkeypatch.setattr(promql_series, "MAX_TIMED", 0)
+    match = '{__name__=~"cart_value_bucket|queue_length"}'
+    body = client.raw("/api/v1/series", match=match, start=time.time() - 600).json()
+    assert {"__name__": "cart_value_bucket", "le": "+Inf"} in body["data"]
+    assert body["warnings"] == [promql_series.UNTIMED, promql_series.UNBOUNDED]
 
 
 def test_panels(client: Client) -> None:
@@ -223,8 +272,8 @@ def test_a_missing_extra_is_named(dashboard: Dashboard, monkeypatch: pytest.Monk
     """With the command that installs it."""
     for name in [name for name in sys.modules if name.startswith("redmeter.promql")]:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("redmeter.reading.promql", "redmeter.reading.promql_source"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in [name for name in sys.modules if name.startswith("redmeter.reading.promql")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "promql_parser", None)
     response = Client(dashboard, "GET").raw("/api/v1/query", query="1")
     assert response.status_code == 501

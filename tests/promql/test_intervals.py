@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promql.interval_source import Events, Memory, cumulative, kept, labels_of
-from redmeter.promql.buckets import MAX_BOUNDS, classic_buckets, full_resolution
+from redmeter.promql.buckets import MAX_BOUNDS, classic_buckets, full_resolution, named_bounds
 from redmeter.promql.evaluator import Answer, Engine
 from redmeter.promql.grid import FLUSHED, make_grid
 from redmeter.promql.intervals import Intervals, Native
+from redmeter.promql.nodes import Matcher
 from redmeter.promql.parser import parse
 from redmeter.promql.values import Labels, Vector
 
@@ -199,6 +200,26 @@ def test_buckets_that_are_shown_keep_all_counts(negative: bool) -> None:
             else None
         )
         assert exact is None or count == exact
+
+
+def test_named_bounds_are_interpolated_between_those_of_buckets() -> None:
+    """Exact at the bounds of native buckets, negative ones included; spelled as asked."""
+    memory = Memory(NOW, RETENTION)
+    memory.natives[labels_of("h_bucket")] = {17: [(99_980.0, 60)], 33: [(99_990.0, 40)]}
+    (native,) = memory.read([], 0, engine(memory).limits).natives
+    middle = 2 ** (1 + 1 / 32)
+    named = ("2", str(middle), "4.0", "8", "+5", "0")
+    (table,) = classic_buckets([native], named)
+    counts = dict(zip((dict(own)["le"] for own in table.labels), table.values[:, -1], strict=True))
+    assert [counts[text] for text in named] == pytest.approx([0, 30, 60, 100, 100, 0])
+    mirrored = Native(native.labels, native.table, (), native.positive)
+    (table,) = classic_buckets([mirrored], (f"-{middle}",))
+    assert table.values[-1, -1] == pytest.approx(70)
+    matchers = [
+        *(Matcher("le", "=", "0.3"), Matcher("le", "=~", r"(1|2\.5|.+)")),
+        *(Matcher("le", "!=", "7"), Matcher("x", "=", "8"), Matcher("le", "=", "+Inf")),
+    ]
+    assert named_bounds(matchers) == ("0.3", "1", "2.5")
 
 
 def gauge(samples: Sequence[tuple[float, float]]) -> Engine:

@@ -219,11 +219,7 @@ class PrometheusAPI:
         step = parse_duration("step", _required(parameters, "step")) / 1000
         limits = _limits(parameters, arrived)
         if end < start:
-            raise APIError(
-                400,
-                "bad_data",
-                'invalid parameter "end": end timestamp must not be before start time',
-            )
+            raise _ends_before_start()
         if step <= 0:
             raise APIError(
                 *(400, "bad_data"),
@@ -236,27 +232,28 @@ class PrometheusAPI:
 
     # Names
 
-    def series(self, parameters: Parameters, _: float) -> Success:
+    def series(self, parameters: Parameters, arrived: float) -> Success:
         """List the label sets that selectors select."""
         if not parameters.all("match[]"):
             raise APIError(400, "bad_data", "no match[] parameter provided")
-        rows = [dict(labels) for labels in self._label_sets(parameters)]
-        return _limited(rows, parameters)
+        listing = self._listing(parameters, arrived)
+        return _limited([dict(labels) for labels in listing.labels], parameters, listing.warnings)
 
-    def labels(self, parameters: Parameters, _: float) -> Success:
+    def labels(self, parameters: Parameters, arrived: float) -> Success:
         """List the names of labels."""
-        names = {label for labels in self._label_sets(parameters) for label, _ in labels}
-        return _limited(sorted(names), parameters)
+        listing = self._listing(parameters, arrived, bounds=False)
+        names = {label for labels in listing.labels for label, _ in labels}
+        return _limited(sorted(names), parameters, listing.warnings)
 
-    def label_values(self, parameters: Parameters, _: float) -> Success:
+    def label_values(self, parameters: Parameters, arrived: float) -> Success:
         """List the values of a label; its name is the parameter `label`."""
         name = unescaped(parameters.one("label") or "")
         if not name or "\ufffd" in name:
             raise APIError(400, "bad_data", f'invalid label name: "{name[:80]}"')
-        if name == "__name__" and not parameters.all("match[]"):
-            return _limited(sorted(self._exports.read().views), parameters)
-        pairs = (pair for labels in self._label_sets(parameters) for pair in labels)
-        return _limited(sorted({value for label, value in pairs if label == name}), parameters)
+        listing = self._listing(parameters, arrived, bounds=name == "le")
+        pairs = (pair for labels in listing.labels for pair in labels)
+        values = {value for label, value in pairs if label == name}
+        return _limited(sorted(values), parameters, listing.warnings)
 
     def metadata(self, parameters: Parameters, _: float) -> Success:
         """List the types of metrics."""
@@ -270,19 +267,26 @@ class PrometheusAPI:
         limit = parameters.limit()
         return Success(types if limit is None else dict(list(types.items())[:limit]))
 
-    def _label_sets(self, parameters: Parameters) -> list[tuple[tuple[str, str], ...]]:
-        """Return the label sets that match[] selects, or all; buckets have the label le."""
-        from redmeter.promql.values import with_label
-        from redmeter.reading.promql_source import BUCKET, choose, selectors
+    def _listing(self, parameters: Parameters, arrived: float, *, bounds: bool = True) -> Any:
+        """Return the label sets of the time range that match[] selects, or all."""
+        from redmeter.promql.parameters import parse_time
+        from redmeter.reading.promql_selectors import selectors
+        from redmeter.reading.promql_series import SeriesLister
 
-        exports = self._exports.read()
+        texts = (parameters.one(name) for name in ("start", "end"))
+        start, end = (
+            None if text is None else parse_time(name, text)
+            for name, text in zip(("start", "end"), texts, strict=True)
+        )
+        if start is not None and end is not None and end < start:
+            raise _ends_before_start()
         matches = parameters.all("match[]")
-        unique: dict[tuple[tuple[str, str], ...], None] = {}
-        for matchers in selectors(matches) if matches else [()]:
-            for one in choose(exports, matchers):
-                bucket = one.suffix == BUCKET
-                unique[with_label(one.labels, "le", "+Inf") if bucket else one.labels] = None
-        return list(unique)
+        chosen = selectors(matches) if matches else [()]
+        lister = SeriesLister(
+            *(self._exports.store, self._exports.read(), start, end),
+            *(_limits(parameters, arrived), bounds),
+        )
+        return lister.list(chosen)
 
     # Constants
 
@@ -327,6 +331,11 @@ def _help(kind: str, base: str) -> str:
     return f"{kind} {base}{views}"
 
 
+def _ends_before_start() -> APIError:
+    message = 'invalid parameter "end": end timestamp must not be before start time'
+    return APIError(400, "bad_data", message)
+
+
 def _required(parameters: Parameters, name: str) -> str:
     value = parameters.one(name)
     if value is None:
@@ -366,8 +375,8 @@ def _result(answer: Any, parameters: Parameters, *, instant: bool = True) -> Suc
     return Success(data, warnings, answer.infos)
 
 
-def _limited(rows: list[Any], parameters: Parameters) -> Success:
+def _limited(rows: list[Any], parameters: Parameters, warnings: Iterable[str]) -> Success:
     limit = parameters.limit()
     if limit is None or len(rows) <= limit:
-        return Success(rows)
-    return Success(rows[:limit], [_TRUNCATED])
+        return Success(rows, list(warnings))
+    return Success(rows[:limit], [*warnings, _TRUNCATED])

@@ -3,10 +3,12 @@
 `x_bucket` is what dashboards ask for, and the store has more: exponential buckets. So
 histogram_quantile() of rates and sums of `x_bucket` is rewritten to the native histogram `x`, which
 keeps the full resolution. Elsewhere `x_bucket` has series with a label `le`: the same bounds for
-all series of an answer, at the finest schema with at most 64 of them.
+all series of an answer, at the finest schema with at most 64 of them. A bound that a matcher names,
+as in `x_bucket{le="0.3"}`, exists too; within a native bucket it is interpolated.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -27,6 +29,7 @@ SCHEMA = 4
 
 _RANGES = ("rate", "increase", "irate")
 _FUNCTIONS = ("histogram_quantile", "histogram_fraction")
+_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
 # --- Full resolution -------------------------------------------------------------------------
@@ -111,11 +114,27 @@ def _native_matchers(matchers: Sequence[Matcher]) -> tuple[Matcher, ...] | None:
 # --- Classic buckets -------------------------------------------------------------------------
 
 
-def classic_buckets(natives: Iterable[Native]) -> list[CounterTable]:
+def named_bounds(matchers: Sequence[Matcher]) -> tuple[str, ...]:
+    """Return the finite bounds that matchers of `le` name, as they spell them."""
+    named: dict[str, None] = {}
+    for matcher in matchers:
+        if matcher.name != LE or matcher.operator not in ("=", "=~"):
+            continue
+        text = matcher.value
+        if matcher.operator == "=~":
+            text = text.removeprefix("(").removesuffix(")").replace("\\.", ".")
+        for one in text.split("|") if matcher.operator == "=~" else [text]:
+            if _DECIMAL.fullmatch(one):
+                named[one] = None
+    return tuple(named)
+
+
+def classic_buckets(natives: Iterable[Native], named: Sequence[str] = ()) -> list[CounterTable]:
     """Return the classic buckets of histograms; their labels get the label `le`.
 
     Args:
         natives: with the names of the buckets.
+        named: further bounds.
     """
     chosen = list(natives)
     positive = {index for one in chosen for index in one.positive}
@@ -128,7 +147,12 @@ def classic_buckets(natives: Iterable[Native]) -> list[CounterTable]:
     bounds += [0.0, *(bound(index, SCHEMA - shift) for index in uppers), math.inf]
     zeros = bool(negative) or any(one.table.values[2].any() for one in chosen)
     which = [number for number, edge in enumerate(bounds) if zeros or edge]
-    return [_classic(one, shift, (lowers, uppers), bounds, which) for one in chosen]
+    shown = {format_float(bounds[number]) for number in which}
+    further = [text for text in named if text not in shown]
+    return [
+        _with_named(one, _classic(one, shift, (lowers, uppers), bounds, which), further)
+        for one in chosen
+    ]
 
 
 def _groups(indexes: Iterable[int], shift: int, next_to: int) -> list[int]:
@@ -166,3 +190,33 @@ def _classic(
     size = len(which)
     birth, complete = np.repeat(one.table.birth[:1], size), np.repeat(one.table.complete[:1], size)
     return CounterTable(one.table.grid, labels, cumulative, birth, complete)
+
+
+def _with_named(one: Native, table: CounterTable, named: Sequence[str]) -> CounterTable:
+    """Return classic buckets with further bounds."""
+    if not named:
+        return table
+    edges = [(0.0, 0.0)]
+    edges += [(bound(index - 1, SCHEMA), bound(index, SCHEMA)) for index in one.positive]
+    edges += [(-bound(index, SCHEMA), -bound(index - 1, SCHEMA)) for index in one.negative]
+    shares = np.array([[_share_up_to(float(text), *pair) for pair in edges] for text in named])
+    bare = without(one.labels, (LE,))
+    size = len(table.labels) + len(named)
+    return CounterTable(
+        table.grid,
+        [*table.labels, *(with_label(bare, LE, text) for text in named)],
+        np.concatenate([table.values, shares @ one.table.values[2:]]),
+        np.repeat(one.table.birth[:1], size),
+        np.repeat(one.table.complete[:1], size),
+    )
+
+
+def _share_up_to(value: float, lower: float, upper: float) -> float:
+    """Return the share of a bucket's observations that are no greater than a value."""
+    if value >= upper:
+        return 1.0
+    if value <= lower:
+        return 0.0
+    return (math.log2(abs(value)) - math.log2(abs(lower))) / (
+        math.log2(abs(upper)) - math.log2(abs(lower))
+    )

@@ -5,7 +5,6 @@ reads their intervals of as many precisions as the query needs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -15,19 +14,19 @@ from redmeter.errors import StoreError
 from redmeter.format import counter, gauge
 from redmeter.format.exponential_histogram import Distribution
 from redmeter.format.packed_text import parse, parse_moments
-from redmeter.formats.prometheus_names import COUNTER, GAUGE, Exported
+from redmeter.formats.prometheus_names import COUNTER, GAUGE
 from redmeter.keys import Kept, Keys
-from redmeter.promql.buckets import classic_buckets
-from redmeter.promql.errors import BadQuery, QueryError
+from redmeter.promql.buckets import classic_buckets, named_bounds
+from redmeter.promql.errors import QueryError
 from redmeter.promql.grid import Grid, Part, accumulate, lay, make_grid
 from redmeter.promql.intervals import CounterTable, GaugeSamples, Native, Stored
 from redmeter.promql.limits import Limits
-from redmeter.promql.nodes import Matcher, Selector
-from redmeter.promql.parser import parse as parse_query
+from redmeter.promql.nodes import Matcher
 from redmeter.promql.semantics import Series, matches
-from redmeter.promql.values import NAME, Bools, Floats, Labels, with_label
+from redmeter.promql.values import Bools, Floats, Labels
 from redmeter.reading.exports import Exports
 from redmeter.reading.foreign_keys import readable
+from redmeter.reading.promql_selectors import BUCKET, COUNT, SUM, Chosen, choose
 from redmeter.store import Store, View, indexes
 from redmeter.store.query import ParsedRead, Query, Read, run
 from redmeter.store.replies import Reply, pairs, raised
@@ -39,20 +38,9 @@ MAX_HISTOGRAMS = 500
 #: By how much the times of this process and the server may differ, seconds.
 SLACK = 5.0
 
-BUCKET, COUNT, SUM = "_bucket", "_count", "_sum"
-
 T = TypeVar("T")
 #: Values of the intervals of a part, and which are stored.
 Row = tuple[Floats, Bools]
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A series that a selector selects: by which suffix, and under which labels."""
-
-    series: Exported
-    suffix: str
-    labels: Labels
 
 
 class StoreSource:
@@ -70,6 +58,12 @@ class StoreSource:
         """Return the data that fulfills all matchers, from a time in milliseconds on."""
         chosen = choose(self._exports, matchers)
         limits.check_series(len(chosen))
+        return self.read_chosen(chosen, matchers, since, limits)
+
+    def read_chosen(
+        self, chosen: Sequence[Chosen], matchers: Sequence[Matcher], since: int, limits: Limits
+    ) -> Stored:
+        """Return the data of series that were chosen by matchers, as read() does."""
         counters = [one for one in chosen if one.series.kind == COUNTER]
         gauges = [one for one in chosen if one.series.kind == GAUGE]
         sums = [one for one in chosen if one.suffix in (COUNT, SUM)]
@@ -96,61 +90,14 @@ class StoreSource:
             unchanged = [one for one, how in zip(every, natives, strict=True) if not how.suffix]
             shown = [one for one, how in zip(every, natives, strict=True) if how.suffix]
             stored.natives.extend(unchanged)
-            tables = [_matching(table, matchers) for table in classic_buckets(shown)]
+            classic = classic_buckets(shown, named_bounds(matchers))
+            tables = [_matching(table, matchers) for table in classic]
             stored.counters.extend(table for table in tables if table.labels)
             limits.check_series(sum(len(table.labels) for table in tables))
         return stored
 
     def _run(self, query: Callable[[Kept], Query[T]]) -> T:
         return run(self._store, query)[1]
-
-
-def choose(exports: Exports, matchers: Sequence[Matcher]) -> list[Chosen]:
-    """Return the series that a selector selects. Matchers of `le` do not count for histograms."""
-    names = [matcher for matcher in matchers if matcher.name == NAME]
-    rest = [matcher for matcher in matchers if matcher.name != NAME]
-    views: Mapping[str, tuple[str, str]] = exports.views
-    exact = next((matcher.value for matcher in names if matcher.operator == "="), None)
-    if exact is not None:
-        views = {exact: views[exact]} if exact in views else _as_total(exports, exact)
-    chosen = []
-    for name in sorted(views):
-        if not matches(((NAME, name),), names):
-            continue
-        stored, suffix = views[name]
-        effective = (
-            [matcher for matcher in rest if matcher.name != "le"] if suffix == BUCKET else rest
-        )
-        chosen += [
-            Chosen(series, suffix, with_label(series.labels, NAME, name))
-            for series in exports.catalog.by_name[stored]
-            if matches(series.labels, effective)
-        ]
-    return chosen
-
-
-def selectors(texts: Sequence[str]) -> list[tuple[Matcher, ...]]:
-    """Return the matchers of series selectors.
-
-    Raises:
-        BadQuery: a text is no selector.
-    """
-    nodes = [(text, parse_query(text)) for text in texts]
-    for text, node in nodes:
-        if not isinstance(node, Selector) or node.offset or node.at is not None:
-            raise BadQuery(f'{text[:200]} is no series selector. Give one such as {{job="api"}}')
-    return [node.matchers for _, node in nodes if isinstance(node, Selector)]
-
-
-def _as_total(exports: Exports, name: str) -> dict[str, tuple[str, str]]:
-    """Return the view of `x_total` where x is a histogram: its sum.
-
-    Counters of fractional amounts, as OpenTelemetry and Prometheus have them, are stored so.
-    """
-    base = name.removesuffix("_total")
-    if base != name and base + SUM in exports.views:
-        return {name: (base, SUM)}
-    return {}
 
 
 def _matching(table: CounterTable, matchers: Sequence[Matcher]) -> CounterTable:
