@@ -1,6 +1,6 @@
 """The backends of the query API: an empty one, and one that reads a store. In memory: testing/.
 
-Names and times are checked by queries.py, and names are in their stored spelling. A backend checks
+Names and times are checked by queries/, and names are in their stored spelling. A backend checks
 the rest.
 """
 # ruff: noqa: ARG002 - the empty backend ignores its arguments

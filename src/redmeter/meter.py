@@ -1,4 +1,4 @@
-"""Meter: what an application uses. Records through recording/; its queries are in queries.py."""
+"""Meter: what an application uses. Records through recording/; its queries are in queries/."""
 
 import time
 import weakref

@@ -1,0 +1,149 @@
+"""Queries of histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, overload
+
+from redmeter.names import canonical
+from redmeter.queries.arguments import Time, group_labels, period_of, select, spellings
+from redmeter.queries.base import QueryBase
+
+if TYPE_CHECKING:
+    from redmeter.reading.spread import Summary, SummaryGroup
+    from redmeter.results import Statistics
+
+
+class HistogramQueries(QueryBase):
+    """Distributions of values."""
+
+    @overload
+    def summary(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: None = ...,
+        exact: bool = ...,
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+        intervals: int | None = ...,
+    ) -> Summary: ...
+    @overload
+    def summary(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = ...,
+        by: str | Sequence[str],
+        since: Time | None = ...,
+        until: Time | None = ...,
+        last: float | str | None = ...,
+        intervals: int | None = ...,
+    ) -> list[SummaryGroup]: ...
+    def summary(
+        self,
+        name: str,
+        *,
+        precision: int | str,
+        labels: Mapping[str, object] | None = None,
+        by: str | Sequence[str] | None = None,
+        exact: bool = False,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+        intervals: int | None = None,
+    ) -> Summary | list[SummaryGroup]:
+        """Return the distribution of a histogram's values: count, mean, percentiles, over time.
+
+            meter.summary("checkout_seconds", precision="1m", last="1h").quantile(0.95)
+            meter.summary("checkout_seconds", precision="1m", by="shop")    # one group per shop
+
+        Label sets are merged. Percentiles are within 2.17 % of the exact ones, over any window and
+        however many label sets are merged. Values are in the unit in which they were observed.
+
+        Args:
+            name: the histogram's name. Labels in braces, `x{plan="pro"}`, are a filter.
+            precision: interval width: seconds, or text such as "1m"; one that is kept for
+                histograms.
+            labels: only label sets that have these labels; values are converted with str().
+            by: a label, or several; the result has a group for each of their values.
+            exact: read the one histogram that is stored under `name` and `labels`, without the
+                index.
+            since, until: leave out intervals that end before or start after; Unix seconds, or a
+                datetime with a time zone.
+            last: the newest intervals that this time holds, the current one included: seconds, or
+                text such as "2h". Excludes `since`, `until` and `intervals`.
+            intervals: at most this many of the newest intervals, the current one included.
+
+        Returns:
+            A Summary; with `by` a list of SummaryGroup, the one with the most values first.
+
+        Raises:
+            UnknownPrecision: not kept for histograms; the error lists those that are.
+            LimitExceeded: over 500 label sets, or more intervals than are kept.
+            TypeError: `intervals` is not an int.
+            InvalidName: the name or a label is not allowed.
+            InvalidValue: a time or a combination of arguments cannot be used.
+            StoreError: the store is unreachable or refuses.
+        """
+        selector = select(name, labels, by, exact=exact)
+        period = period_of(precision, since, until, intervals, last)
+        groups = self._backend.summary(selector, period)
+        if by is None:
+            return groups[0][1]
+        from redmeter.reading.spread import SummaryGroup
+
+        return [SummaryGroup(group_labels(selector, key), summary) for key, summary in groups]
+
+    def summaries(
+        self,
+        names: list[str],
+        *,
+        precision: int | str,
+        since: Time | None = None,
+        until: Time | None = None,
+        last: float | str | None = None,
+        intervals: int | None = None,
+    ) -> dict[str, Summary]:
+        """Return the summaries of many histograms, each read exactly, in one round trip.
+
+        Names under whose keys another program stores something else are left out, with a warning in
+        the log; if no other name is left, that is a StoreRefused.
+
+        Args:
+            names: names with their labels, as names(kind="histograms") returns them; the order of
+                labels does not matter.
+            precision, since, until, last, intervals: as for summary().
+
+        Returns:
+            A Summary for each name, by its stored spelling.
+
+        Raises:
+            UnknownPrecision: not kept for histograms; the error lists those that are.
+            LimitExceeded: over 500 names, or more intervals than are kept.
+            TypeError: the names are a str.
+            InvalidName: a name is not allowed.
+            InvalidValue: a time or a combination of arguments cannot be used.
+            StoreError: the store is unreachable or refuses.
+        """
+        period = period_of(precision, since, until, intervals, last)
+        return self._backend.summaries(spellings(names), period)
+
+    def statistics(self, name: str, *, labels: Mapping[str, str] | None = None) -> Statistics:
+        """Return the statistics of one stored histogram by the hour: count, extremes, mean, spread.
+
+        For the current hour, and for the last hour before it that has values; hours are those of
+        UTC.
+
+        Args:
+            name, labels: the histogram, read exactly.
+
+        Raises:
+            InvalidName: the name or a label is not allowed.
+            StoreError: the store is unreachable or refuses.
+        """
+        return self._backend.statistics(canonical(name, labels))
